@@ -15,7 +15,7 @@ const tables = {
   catalog_copies: { owner: 'catalog', readers: ['status'] },
   completed_sweeps: { owner: 'inventory', readers: ['orders', 'renewals'] },
   default_markups: { owner: 'pricing' },
-  events: { owner: 'events', readers: ['status', 'webhooks'] },
+  events: { owner: 'events', readers: ['webhooks'] },
   export_links: { owner: 'proxies' },
   found_prolongations: { owner: 'inventory' },
   installation: { owner: 'orders' },
@@ -69,7 +69,6 @@ const tables = {
   webhook_deliveries: {
     owner: 'webhooks',
     writers: { events: 'an event is published with its deliveries in one statement' },
-    readers: ['status'],
   },
   webhooks: { owner: 'webhooks', readers: ['events', 'staff', 'status'] },
 };

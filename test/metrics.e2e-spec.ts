@@ -114,7 +114,7 @@ describe('GET /metrics', () => {
   });
 
   it('tells which renewals are due and wait for the service, and what became of those of a day', async () => {
-    const due = async (): Promise<number> => (await scrape()).value('renewals_due');
+    const due = async (): Promise<number> => (await scrape()).value('job_pending{name="renewals"}');
     expect(await due()).toBe(0);
     await service.dataSource.query(
       `WITH rule AS (INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30) RETURNING id)
@@ -128,8 +128,8 @@ describe('GET /metrics', () => {
       [user.id],
     );
     const { value } = await scrape();
-    expect(value('renewals_due')).toBe(2);
-    expect(Math.round(value('renewals_oldest_due_seconds') / 3600)).toBe(2);
+    expect(value('job_pending{name="renewals"}')).toBe(2);
+    expect(Math.round(value('job_oldest_seconds{name="renewals"}') / 3600)).toBe(2);
     expect(value('renewals{state="planned",reason=""}')).toBe(1);
     expect(value('renewals{state="skipped",reason="balance-short"}')).toBe(1);
     expect(value('renewals{state="failed",reason="no-price"}')).toBe(1);

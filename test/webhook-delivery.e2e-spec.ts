@@ -354,8 +354,8 @@ describe('Delivery of webhooks', () => {
     expect(text).toMatch(/^proxy_rental_webhook_attempts_total\{outcome="delivered"\} [1-9]/m);
     expect(text).toMatch(/^proxy_rental_webhook_attempts_total\{outcome="refused"\} [1-9]/m);
     expect(text).toMatch(/^proxy_rental_webhook_attempt_duration_seconds_count [1-9]/m);
-    expect(text).toMatch(/^proxy_rental_webhook_deliveries_pending [1-9]/m);
-    expect(text).toMatch(/^proxy_rental_webhook_deliveries_oldest_seconds \d/m);
+    expect(text).toMatch(/^proxy_rental_job_pending\{name="send-webhooks"\} [1-9]/m);
+    expect(text).toMatch(/^proxy_rental_job_oldest_seconds\{name="send-webhooks"\} \d/m);
     expect(text).toMatch(/^proxy_rental_webhooks_disabled 0/m);
     const span = await eventually(() =>
       traces.spans.find(

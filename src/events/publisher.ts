@@ -20,7 +20,10 @@ export class Publisher {
     private readonly published: PublishedEvents,
     work: Work,
   ) {
-    work.every('publish-events', INTERVAL_MS, () => this.publish(), PAUSE_AFTER_FAILURE_MS);
+    work.every('publish-events', INTERVAL_MS, () => this.publish(), {
+      waiting: 'SELECT count(*)::integer AS count, min(at) AS oldest FROM events WHERE position IS NULL',
+      pauseAfterFailureMs: PAUSE_AFTER_FAILURE_MS,
+    });
   }
 
   /** @returns whether there may be more; not when another replica is at it */

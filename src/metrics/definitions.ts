@@ -31,6 +31,8 @@ const PROVIDER_METHOD = 'of the interface of the provider, such as `buy`';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** A label `job` would be hidden by the one that Prometheus gives to everything it scrapes. */
 const JOB_NAME = 'the name of the job, as in `cli status`';
+const WAITED_FOR =
+  '`dispatch-orders`, `read-ends`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`';
 const SCOPE = '`day`, `all`';
 /** The reasons are those of `src/renewals`, which imports this module. */
 const RENEWAL_REASON = 'why it was skipped or failed, as in `cli renewals list`; empty otherwise';
@@ -66,30 +68,6 @@ export const METRICS = {
       kind: '`purchase`, `prolongation`',
       outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: before it was placed',
     },
-  },
-  queue_orders: {
-    type: 'gauge',
-    help: 'Orders that wait to be sent to the provider.',
-    labels: {},
-    isShared: true,
-  },
-  queue_oldest_seconds: {
-    type: 'gauge',
-    help: 'Age of the oldest order, but for renewals, that waits to be sent; 0 when none waits.',
-    labels: {},
-    isShared: true,
-  },
-  events_unpublished: {
-    type: 'gauge',
-    help: 'Events that no customer can read yet.',
-    labels: {},
-    isShared: true,
-  },
-  events_unpublished_oldest_seconds: {
-    type: 'gauge',
-    help: 'Age of the oldest event that no customer can read yet; 0 when there is none.',
-    labels: {},
-    isShared: true,
   },
   queue_wait_seconds: {
     type: 'histogram',
@@ -157,18 +135,6 @@ export const METRICS = {
     labels: {},
     isShared: true,
   },
-  renewals_due: {
-    type: 'gauge',
-    help: 'Renewals whose time has come and that wait for the service or the provider.',
-    labels: {},
-    isShared: true,
-  },
-  renewals_oldest_due_seconds: {
-    type: 'gauge',
-    help: 'For how long the oldest of them has been due; 0 when there is none.',
-    labels: {},
-    isShared: true,
-  },
   renewals: {
     type: 'gauge',
     help: 'Renewals that became due in the last 24 hours.',
@@ -207,6 +173,20 @@ export const METRICS = {
     help: 'Rounds of a job that failed on this replica.',
     labels: { name: JOB_NAME },
   },
+  job_pending: {
+    type: 'gauge',
+    help: 'Rows that wait for a job: orders, ends to be read, checks, events, deliveries, renewals.',
+    labels: { name: WAITED_FOR },
+    isShared: true,
+  },
+  job_oldest_seconds: {
+    type: 'gauge',
+    help:
+      'For how long the oldest of them has waited for the service; 0 when none does. Orders of renewals in ' +
+      'the queue, webhooks whose last attempt failed, and renewals that wait for customers do not count.',
+    labels: { name: WAITED_FOR },
+    isShared: true,
+  },
   job_claimed_total: {
     type: 'counter',
     help: 'Rows that a job of this replica has claimed, or runs that it has begun.',
@@ -232,18 +212,6 @@ export const METRICS = {
     help: 'Time that attempts to send an event to a webhook took.',
     labels: {},
     buckets: CALL_BUCKETS,
-  },
-  webhook_deliveries_pending: {
-    type: 'gauge',
-    help: 'Events that are to be sent to webhooks that are on.',
-    labels: {},
-    isShared: true,
-  },
-  webhook_deliveries_oldest_seconds: {
-    type: 'gauge',
-    help: 'For how long the oldest event is due at a webhook whose last attempt succeeded; 0 when none is.',
-    labels: {},
-    isShared: true,
   },
   webhooks_disabled: {
     type: 'gauge',

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
 import { AppConfig } from '../config';
+import { sqlList } from '../database';
 import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
@@ -15,6 +16,7 @@ import { EndReader } from './dispatch/end-reader';
 import { OrderRequests } from './dispatch/order-requests';
 import { OrderQueries } from './order-queries';
 import { OrderRetention } from './order-retention';
+import { UNATTENDED_STATES } from './order-states';
 import { OrderWaits } from './order-waits';
 import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
@@ -38,6 +40,9 @@ import { PurchaseSettlement } from './transitions/purchase-settlement';
 /** An order whose answer was lost is checked first after a second: it is not found later than that. */
 const RECONCILE_INTERVAL_MS = 1000;
 const CHECKS_AT_ONCE = 20;
+const DUE_CHECKS = `
+  SELECT count(*)::integer AS count, min(next_check_at) AS oldest
+    FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()`;
 
 /** The orders' statements, and what staff decide of orders. */
 const RECORDS = [
@@ -81,6 +86,8 @@ export class OrdersModule {
     // Checks come due by a schedule that decides what counts as evidence, so no failure or lease moves it:
     // the claim of one sets the moment of the next.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
-    work.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(CHECKS_AT_ONCE));
+    work.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(CHECKS_AT_ONCE), {
+      waiting: DUE_CHECKS,
+    });
   }
 }

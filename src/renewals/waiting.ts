@@ -22,3 +22,7 @@ export const OUR_REASONS: readonly SkipReason[] = SKIP_REASONS.filter((reason) =
 export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '${MOST_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
   AND (reason IS NULL OR reason IN ${sqlList(OUR_REASONS)}))`;
+
+/** SQL: how many of them there are, and when the oldest became due. */
+export const WAITING_RENEWALS = `
+  SELECT count(*)::integer AS count, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS}`;

@@ -1,6 +1,7 @@
 import { sqlList } from '../database';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState } from '../orders';
-import { RENEWAL_WAITS } from '../renewals';
+import { WAITING_RENEWALS } from '../renewals';
+import type { WaitingSql } from '../work';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';
 import type {
   AuditRunOut,
@@ -84,9 +85,12 @@ export class Facts {
 
   /** Renewals whose time has come and that wait for the service. */
   waitingRenewals(): Promise<Count> {
-    return this.row(
-      `SELECT count(*)::integer AS count, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS}`,
-    );
+    return this.waiting(WAITING_RENEWALS);
+  }
+
+  /** What waits for a job. */
+  waiting(statement: WaitingSql): Promise<Count> {
+    return this.row(statement);
   }
 
   /** What became due in the last 24 hours, by what became of it. */
@@ -152,22 +156,6 @@ export class Facts {
       ...report,
       unknown_migrations: report.unknown_migrations ?? [],
     }));
-  }
-
-  unpublishedEvents(): Promise<Count> {
-    return this.row(
-      'SELECT count(*)::integer AS count, min(at) AS oldest FROM events WHERE position IS NULL',
-    );
-  }
-
-  /** What webhooks that are on are still to be sent; its oldest is of those whose receivers respond. */
-  pendingDeliveries(): Promise<Count> {
-    return this.row(
-      `SELECT count(*)::integer AS count,
-              min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest
-         FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
-        WHERE disabled_at IS NULL AND state = 'pending'`,
-    );
   }
 
   /** How many webhooks were switched off because their receivers fail. */

@@ -95,8 +95,9 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       const ageOf = (moment: Date | null | undefined): number =>
         moment ? Math.max(0, (now.getTime() - moment.getTime()) / 1000) : 0;
       await readOrders(facts, setLater, ageOf);
-      await readEvents(facts, setLater, ageOf);
-      await readRenewals(facts, setLater, ageOf);
+      await readRenewals(facts, setLater);
+      setLater('webhooks_disabled', {}, await facts.failedWebhooks());
+      await this.readWaiting(facts, setLater, ageOf);
       await this.readProvider(facts, setLater);
       await this.readRuns(facts, setLater);
       setLater('replicas', {}, (await facts.replicas()).length);
@@ -116,6 +117,15 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     const balance = Number(account.amount);
     set('provider_balance_roubles', {}, balance);
     if (spent > 0) set('provider_runway_seconds', {}, (DAY_SECONDS * Math.max(0, balance)) / spent);
+  }
+
+  private async readWaiting(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+    for (const { name, waiting } of this.work.list()) {
+      if (waiting === undefined) continue;
+      const { count, oldest } = await facts.waiting(waiting);
+      set('job_pending', { name }, count);
+      set('job_oldest_seconds', { name }, ageOf(oldest));
+    }
   }
 
   private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
@@ -160,27 +170,11 @@ async function readOrders(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<vo
     const { count = 0, oldest } = orders.get(state) ?? {};
     set('orders_open', { state }, count);
     set('orders_open_oldest_seconds', { state }, ageOf(oldest));
-    if (state !== 'reserved') continue;
-    set('queue_orders', {}, count);
-    set('queue_oldest_seconds', {}, ageOf(oldest));
   }
   set('orphans_open', {}, await facts.openOrphans());
 }
 
-async function readEvents(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
-  const deliveries = await facts.pendingDeliveries();
-  set('webhook_deliveries_pending', {}, deliveries.count);
-  set('webhook_deliveries_oldest_seconds', {}, ageOf(deliveries.oldest));
-  set('webhooks_disabled', {}, await facts.failedWebhooks());
-  const unpublished = await facts.unpublishedEvents();
-  set('events_unpublished', {}, unpublished.count);
-  set('events_unpublished_oldest_seconds', {}, ageOf(unpublished.oldest));
-}
-
-async function readRenewals(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
-  const waiting = await facts.waitingRenewals();
-  set('renewals_due', {}, waiting.count);
-  set('renewals_oldest_due_seconds', {}, ageOf(waiting.oldest));
+async function readRenewals(facts: Facts, set: SetGauge): Promise<void> {
   for (const state of RENEWAL_STATES) set('renewals', { state, reason: '' }, 0);
   for (const { state, reason, count } of await facts.dueRenewals()) {
     set('renewals', { state, reason }, count);

@@ -1,6 +1,12 @@
 /** What is done at about the same time makes room for one claim together. */
 const LOOK_AFTER_MS = 25;
 
+/**
+ * A statement that tells what waits: `count`, and `oldest`, the moment since when the oldest of it waits for
+ * the service. It is read with each scrape, so an index finds the rows.
+ */
+export type WaitingSql = string;
+
 /** What a claim has given. */
 export interface Claimed<Row> {
   readonly rows: readonly Row[];
@@ -16,6 +22,8 @@ export interface DueWork<Row> {
   readonly lookEveryMs: number;
   /** How many may be under way on a replica. Without a bound, the claim has one of its own. */
   readonly atOnce: number;
+  /** For the metrics, of all replicas. */
+  readonly waiting: WaitingSql;
   /**
    * Claims rows by one guarded statement. Where another replica may claim a row again, the lease outlasts
    * what is done under it.

@@ -1,4 +1,4 @@
-export type { Claimed, DueRows, DueWork } from './due-work';
+export type { Claimed, DueRows, DueWork, WaitingSql } from './due-work';
 export { LeasedRun, type Run } from './leased-run';
 export { Retention, type RetentionStep, STEP_ROWS } from './retention';
 export { StepLoop } from './step-loop';

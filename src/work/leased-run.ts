@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { REPLICA_ID } from '../common';
 import { queryRows } from '../database';
+import type { WaitingSql } from './due-work';
 
 /** A run did not renew its lease in time, so another replica may have taken it over. */
 export class LeaseLost extends Error {}
@@ -22,6 +23,8 @@ export interface Run {
   /** In the log and in `job_runs`, and the label of its metrics. */
   readonly name: string;
   readonly everySeconds: number;
+  /** For the metrics, where rows wait for the run. */
+  readonly waiting?: WaitingSql;
   /**
    * How long ago a run must have begun for the next one to be due, in seconds, where that is not always the
    * interval: it has a time of day, or is more urgent for a while.

@@ -28,6 +28,7 @@ describe('Due work', () => {
       name: 'some-rows',
       lookEveryMs: HOUR_MS,
       atOnce: 2,
+      waiting: '',
       async claim(room) {
         claims += 1;
         await turn();

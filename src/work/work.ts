@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { isOverWithin, messageOf, stackOf } from '../common';
 import { Metrics } from '../metrics';
-import { DueRows, type DueWork } from './due-work';
+import { DueRows, type DueWork, type WaitingSql } from './due-work';
 import { LeasedRun, type Run } from './leased-run';
 import { StepLoop } from './step-loop';
 
@@ -19,6 +19,7 @@ export interface Job {
   readonly name: string;
   /** Whether one replica does it for all: `job_runs` tells then when it did. */
   readonly isRun: boolean;
+  readonly waiting?: WaitingSql | undefined;
   intervalMs: number;
   /** Milliseconds since 1970. */
   lastSuccessMs: number | undefined;
@@ -67,19 +68,25 @@ export class Work {
    * Has each replica do something for itself at an interval; what lasts longer is not begun anew meanwhile.
    *
    * @param round gives true when there is more to be done at once
-   * @param pauseAfterFailureMs after which it is tried again
+   * @param options.waiting for the metrics, where rows wait for it
+   * @param options.pauseAfterFailureMs after which it is tried again
    */
-  every(name: string, intervalMs: number, round: () => Promise<unknown>, pauseAfterFailureMs = 0): void {
+  every(
+    name: string,
+    intervalMs: number,
+    round: () => Promise<unknown>,
+    { waiting, pauseAfterFailureMs }: { waiting?: WaitingSql; pauseAfterFailureMs?: number } = {},
+  ): void {
     const step = async (): Promise<boolean> => (await this.measure(name, round)) === true;
-    this.add({ name, intervalMs, isRun: false }, step, pauseAfterFailureMs);
+    this.add({ name, intervalMs, isRun: false, waiting }, step, pauseAfterFailureMs);
   }
 
   /** Has one replica at a time do something for all. */
   run(run: Run): void {
-    const { name, everySeconds } = run;
+    const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
     const usualMs = Math.min((everySeconds * 1000) / ASKED_IN_AN_INTERVAL, LONGEST_PAUSE_OF_ASKING_MS);
-    this.add({ name, intervalMs: run.askEveryMs ?? usualMs, isRun: true }, async () => {
+    this.add({ name, intervalMs: run.askEveryMs ?? usualMs, isRun: true, waiting }, async () => {
       await this.runWhenDue(name);
       return false;
     });
@@ -87,13 +94,13 @@ export class Work {
 
   /** Has rows claimed and carried out when they are due, by all replicas. */
   due<Row>(work: DueWork<Row>): DueRows<Row> {
-    const { name, lookEveryMs: intervalMs } = work;
+    const { name, lookEveryMs: intervalMs, waiting } = work;
     const claim = async (): Promise<boolean> => {
       const { claimed, isMore } = await rows.claim();
       this.metrics.count('job_claimed_total', { name }, claimed);
       return isMore;
     };
-    const loop = this.add({ name, intervalMs, isRun: false }, claim, PAUSE_AFTER_FAILURE_MS);
+    const loop = this.add({ name, intervalMs, isRun: false, waiting }, claim, PAUSE_AFTER_FAILURE_MS);
     const wake = (): void => loop.wake();
     const rows = new DueRows(work, wake, async (row) => {
       try {

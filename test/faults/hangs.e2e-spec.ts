@@ -36,7 +36,7 @@ it('A database that hangs is asked once for all who scrape, who are told that it
     expect(await countWaiting()).toBe(1);
     for (const { value, series } of await Promise.all(scrapes)) {
       expect(value('database_up')).toBe(0);
-      expect(series).not.toContain(`${PREFIX}queue_orders`);
+      expect(series).not.toContain(`${PREFIX}job_pending`);
       expect(series).toContain(`${PREFIX}database_pool_connections{state="idle"}`);
       expect(series).toContain('process_cpu_seconds_total');
     }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { RenewalOrders } from '../../orders';
 import { type LeasedRun, Work } from '../../work';
+import { WAITING_RENEWALS } from '../waiting';
 import { Announcements } from './announcements.service';
 import { DueRenewals } from './due-renewals.service';
 import { type Place, RenewalRecords } from './renewal-records';
@@ -53,6 +54,7 @@ export class RenewalRun {
     work.run({
       name: 'renewals',
       everySeconds: EVERY_SECONDS,
+      waiting: WAITING_RENEWALS,
       askEveryMs: EVERY_SECONDS * 1000,
       leaseSeconds: LEASE_SECONDS,
       carryOut: (run, cutOff) => this.carryOut(run, cutOff),

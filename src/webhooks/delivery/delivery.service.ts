@@ -18,6 +18,13 @@ const LOOK_EVERY_MS = 250;
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
 
+/** What webhooks that are on are still to be sent; its oldest is of those whose receivers respond. */
+const WAITING = `
+  SELECT count(*)::integer AS count,
+         min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest
+    FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
+   WHERE disabled_at IS NULL AND state = 'pending'`;
+
 interface Attempt extends ClaimedDelivery {
   /** Before the claim: its lease cannot have begun earlier. */
   readonly since: Moment;
@@ -50,6 +57,7 @@ export class DeliveryService implements OnModuleDestroy {
       name: 'send-webhooks',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: attemptsAtOnce,
+      waiting: WAITING,
       listen: (wake) => published.listen(wake),
       carryOut: (attempt, cutOff) => this.carryOut(attempt, cutOff),
       claim: async (room, underWay) => {
