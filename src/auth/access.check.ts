@@ -1,6 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
-import { ACCESS, type Access } from './access.decorators';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { findRoutes } from './routes';
 
 /**
@@ -12,14 +11,12 @@ export class AccessCheck implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
-    private readonly reflector: Reflector,
   ) {}
 
   onModuleInit(): void {
     const unmarked: string[] = [];
     const unbounded: string[] = [];
-    for (const { handler, controller, method, name } of findRoutes(this.discovery, this.scanner)) {
-      const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [handler, controller]);
+    for (const { access, method, name } of findRoutes(this.discovery, this.scanner)) {
       if (!access) unmarked.push(name);
       else if (access.public && !access.takesBody && method !== 'GET') unbounded.push(name);
     }

@@ -1,6 +1,4 @@
 export {
-  ACCESS,
-  type Access,
   callerOf,
   CurrentCaller,
   CurrentUserId,

@@ -1,5 +1,6 @@
 import { RequestMethod, type Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { ACCESS, type Access } from './access.decorators';
 
 type Handler = (...args: unknown[]) => unknown;
 
@@ -13,6 +14,8 @@ export interface Route {
   readonly path: string;
   readonly handler: Handler;
   readonly controller: Type;
+  /** Undefined: nothing says who may call it. */
+  readonly access: Access | undefined;
 }
 
 /** The keys of Nest's own metadata on controllers and handlers. */
@@ -35,6 +38,8 @@ export function findRoutes(discovery: DiscoveryService, scanner: MetadataScanner
           path: describedPath(Reflect.getMetadata(PATH, controller), Reflect.getMetadata(PATH, handler)),
           handler,
           controller,
+          access: (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as
+            Access | undefined,
         },
       ];
     });

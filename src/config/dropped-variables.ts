@@ -18,7 +18,8 @@ const DROPPED: Readonly<Record<string, string>> = {
   PING_TIMEOUT_MS: 'the ping of a proxy may take 3 s',
   READER_IDLE_MS: 'a client that takes nothing of a response is disconnected after 10 s',
   RECONCILE_INTERVAL_MS: 'orders whose check is due are searched for each second',
-  SANDBOX_PROFILE: 'the sandbox is quick; its control interface (POST /profile) changes that',
+  SANDBOX_PROFILE:
+    'the sandbox is quick; POST /latency and POST /faults of its control interface change that',
   SWEEP_MISSING_PERCENT: 'staff decide when more than 5 % of the rented proxies are missing',
   TELEGRAM_MAX_AGE_SECONDS: 'a Mini App that was opened an hour ago can no longer sign in',
   TELEGRAM_TOKEN_MINUTES: 'the token of a sign-in works for an hour',

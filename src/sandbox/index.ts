@@ -1,11 +1,9 @@
 export { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbox';
-export { DirectoryInUseError } from './directory-lock';
 export { DEFAULT_DIALECT, type Dialect } from './dialect';
 export { SandboxControl } from './control/control-client';
-export { WireClient, type WireAnswer } from './wire-client';
+export { WireClient } from './wire-client';
 export type { ExitFault } from './exits/endpoint';
-export type { Fault, FaultKind, FaultSpec, RequestFilter } from './wire/faults/fault';
-export type { GateSpec, GateStage, GateVerdict } from './wire/faults/gates';
-export type { StateView, ProlongationView, SaleView } from './control/views';
+export type { Fault, FaultSpec } from './wire/faults/fault';
+export type { StateView } from './control/views';
 export type { Call } from './wire/call-log';
-export type { Latencies, Latency } from './wire/latency';
+export type { Latency } from './wire/latency';

@@ -24,11 +24,8 @@ const RATE_PER_SECOND = 3;
 export interface SandboxOptions {
   /** Directory of the state. Default: in memory only. */
   directory?: string;
-  /** Host of the provider's interface; the control interface and the proxies are always on loopback. */
-  host?: string;
   /** Of several, the first free one. Default 0: any free port. */
   port?: number | readonly number[];
-  controlPort?: number;
   /** Default: generated and stored in the directory. */
   apiKey?: string;
   /** Default 3, as at the provider. null: no limit. */
@@ -74,14 +71,7 @@ async function closeAll(closers: Array<() => Promise<void>>): Promise<void> {
 }
 
 async function start(
-  {
-    directory,
-    host = LOOPBACK,
-    port = 0,
-    controlPort = 0,
-    rateLimitPerSecond = RATE_PER_SECOND,
-    ...options
-  }: SandboxOptions,
+  { directory, port = 0, rateLimitPerSecond = RATE_PER_SECOND, ...options }: SandboxOptions,
   closers: Array<() => Promise<void>>,
 ): Promise<Omit<RunningSandbox, 'close'>> {
   const lock = directory === undefined ? null : await openLock(directory);
@@ -89,7 +79,7 @@ async function start(
   const controlSecret = randomBytes(32).toString('hex');
   const control = new ControlServer(instance, controlSecret);
   closers.unshift(() => control.close());
-  const controlUrl = `http://${LOOPBACK}:${await listenOnFirstFree(control.server, LOOPBACK, [controlPort])}`;
+  const controlUrl = `http://${LOOPBACK}:${await listenOnFirstFree(control.server, LOOPBACK, [0])}`;
   if (lock) {
     const owner = { pid: process.pid, controlUrl, instance };
     await lock.acquire(owner);
@@ -123,8 +113,8 @@ async function start(
   const wire = new WireServer(parts);
   closers.unshift(() => wire.close());
   control.offer(controlRoutes(parts));
-  const wirePort = await listenOnFirstFree(wire.server, host, typeof port === 'number' ? [port] : port);
-  return { baseUrl: `http://${host}:${wirePort}`, controlUrl, controlSecret, apiKey };
+  const wirePort = await listenOnFirstFree(wire.server, LOOPBACK, typeof port === 'number' ? [port] : port);
+  return { baseUrl: `http://${LOOPBACK}:${wirePort}`, controlUrl, controlSecret, apiKey };
 }
 
 /** The directory contains the key and the proxies' secret, so only its owner may enter it. */

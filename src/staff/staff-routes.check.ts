@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
-import { ACCESS, type Access, findRoutes, isStaffScope } from '../auth';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { findRoutes, isStaffScope } from '../auth';
 import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
 
 /**
@@ -12,12 +12,10 @@ export class StaffRoutesCheck implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
-    private readonly reflector: Reflector,
   ) {}
 
   onModuleInit(): void {
-    const wrong = findRoutes(this.discovery, this.scanner).filter(({ path, handler, controller }) => {
-      const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [handler, controller]);
+    const wrong = findRoutes(this.discovery, this.scanner).filter(({ path, handler, access }) => {
       const needsStaffScope = access?.public === false && isStaffScope(access.scope);
       const isUnderStaff = /^\/staff(?:\/|$)/i.test(path);
       return isUnderStaff
