@@ -11,3 +11,4 @@ export { CatalogService, type PriceList, type Quote } from './catalog.service';
 export { checkPeriod, PERIODS_TEXT, toIpVersion } from './rental-periods';
 export { PricePreviewOut } from './dto/price-preview.dto';
 export { PricePreviewService } from './price-preview.service';
+export { type RenewalOffer, RenewalPrices } from './renewal-prices';

@@ -1,11 +1,16 @@
 import type { DataSourceOptions } from 'typeorm';
 import { identifySession } from './lost-answers';
 import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
+import { OrdersOfRenewals1767400000000 } from './migrations/1767400000000-orders-of-renewals';
 import { LateProlongations1767500000000 } from './migrations/1767500000000-late-prolongations';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
-export const migrations = [Baseline1767000000000, LateProlongations1767500000000];
+export const migrations = [
+  Baseline1767000000000,
+  OrdersOfRenewals1767400000000,
+  LateProlongations1767500000000,
+];
 
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;

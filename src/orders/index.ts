@@ -35,7 +35,7 @@ export { OrderSummary } from './reading/dto/order.dto';
 export { OrdersService } from './placing/orders.service';
 export { OrderWaits } from './order-waits';
 export { RECOVERING_SQL, RecoveryState } from './recovery-state';
-export { RenewalOrders, type RenewalOffer, type WantedRenewal } from './placing/renewal-orders.service';
+export { RenewalOrders, type WantedRenewal } from './placing/renewal-orders.service';
 export type { RenewalRoom } from './placing/renewal-room';
 export { type RenewalPlacement, type RenewalRefusal } from './placing/order-placement';
 export { ReviewService } from './reconciliation/review.service';

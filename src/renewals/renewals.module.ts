@@ -9,7 +9,6 @@ import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
 import { Announcements } from './running/announcements.service';
 import { DueRenewals } from './running/due-renewals.service';
-import { RenewalPrices } from './running/renewal-prices';
 import { RenewalRecords } from './running/renewal-records';
 import { RenewalRun } from './running/renewal-run.service';
 
@@ -22,7 +21,6 @@ import { RenewalRun } from './running/renewal-run.service';
     ForecastService,
     Announcements,
     DueRenewals,
-    RenewalPrices,
     RenewalRecords,
     RenewalRun,
     RenewalsRetention,

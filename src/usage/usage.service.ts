@@ -55,11 +55,10 @@ const READ_BOOKS = `
               JOIN orders ON orders.id = refunds.order_id) AS spent
      GROUP BY country, version
   ),
-  limits AS (
-    SELECT token.id, daily_limit, coalesce(spent, 0.00) AS spent,
-           coalesce(day_limit, daily_limit) - coalesce(spent, 0) AS unspent
+  own AS (
+    SELECT daily_limit, coalesce(spent, 0.00) AS spent
       FROM api_tokens token LEFT JOIN token_spending ON token_id = token.id AND day = ${TODAY}
-     WHERE token.id = ANY ($2::bigint || $3::bigint[]) AND daily_limit IS NOT NULL
+     WHERE token.id = $2 AND daily_limit IS NOT NULL
   )
   SELECT now() AS now, available, held,
          (SELECT coalesce(sum(today), 0.00) FROM parts) AS today,
@@ -68,8 +67,8 @@ const READ_BOOKS = `
                                                      'today', today::text, 'this_month', this_month::text)
                                    ORDER BY country, version), '[]') FROM parts) AS by,
          (SELECT json_build_object('daily_limit', daily_limit::text, 'used_today', spent::text, 'left_today',
-                                   (SELECT min(unspent)::text FROM limits))
-            FROM limits WHERE id = $2) AS token
+                                   daily_limit_left($2::bigint || $3::bigint[])::text)
+            FROM own) AS token
     FROM accounts WHERE user_id = $1`;
 
 const RENTED = 'proxies WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL';

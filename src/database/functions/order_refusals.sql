@@ -37,12 +37,7 @@ BEGIN
     refusals := refusals || 'insufficient-balance'::text;
   END IF;
   IF limited IS NOT NULL THEN
-    -- A token has no row for a day before its first order of that day.
-    IF EXISTS (
-      SELECT FROM api_tokens token LEFT JOIN token_spending counter
-          ON counter.token_id = token.id AND counter.day = (now() AT TIME ZONE 'UTC')::date
-       WHERE token.id = ANY (limited)
-         AND coalesce(counter.spent, 0) + price > coalesce(counter.day_limit, token.daily_limit)) THEN
+    IF price > daily_limit_left(limited) THEN
       refusals := refusals || 'daily-limit'::text;
     END IF;
   END IF;

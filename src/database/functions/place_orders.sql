@@ -89,11 +89,11 @@ BEGIN
   INSERT INTO orders (id, tag, deadline, next_check_at,
                       user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
-                      request_hash, request_id, token_id, attempt)
+                      request_hash, request_id, token_id, attempt, date_end_before, end_read_at)
   SELECT ids[ordinality], order_tag(prefix, user_id, ids[ordinality]), given_up, given_up,
          user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
          max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
-         request_hash, request_id, token_id, attempt
+         request_hash, request_id, token_id, attempt, date_end_before, end_read_at
     FROM ROWS FROM (jsonb_populate_recordset(NULL::orders, asked),
                     jsonb_to_recordset(asked) AS (wait_seconds double precision)) WITH ORDINALITY AS one,
          LATERAL (SELECT now() + make_interval(secs => wait_seconds) AS given_up) AS times

@@ -62,8 +62,14 @@ BEGIN
 
   FOR placed IN
     SELECT chosen[answer."position"] AS place, answer.id, answer.refusal
-      FROM place_orders((SELECT coalesce(jsonb_agg(asked -> (place - 1)::integer ORDER BY at), '[]')
-                           FROM unnest(chosen) WITH ORDINALITY AS one (place, at)),
+      FROM place_orders((SELECT coalesce(jsonb_agg(
+                                  (asked -> (place - 1)::integer) || jsonb_build_object(
+                                    'date_end_before', CASE WHEN confirmed_at IS NOT NULL THEN proxy.date_end END,
+                                    'end_read_at', confirmed_at)
+                                  ORDER BY at), '[]')
+                           FROM unnest(chosen) WITH ORDINALITY AS one (place, at)
+                           JOIN proxies proxy ON proxy.id = (asked -> (place - 1)::integer ->> 'proxy_id')::bigint,
+                                end_confirmed_at(proxy.id) AS confirmed_at),
                         of_users, '{}', NULL) AS answer
   LOOP
     "position" := placed.place;
@@ -75,9 +81,6 @@ BEGIN
              period = (one ->> 'period')::integer, price = (one ->> 'held')::numeric, next_try_at = NULL
         FROM (SELECT asked -> (placed.place - 1)::integer AS one) AS given
        WHERE renewal.id = (one ->> 'renewal_id')::bigint;
-      UPDATE orders renewing SET date_end_before = proxy.date_end, end_read_at = confirmed_at
-        FROM proxies proxy, end_confirmed_at(proxy.id) AS confirmed_at
-       WHERE renewing.id = placed.id AND proxy.id = renewing.proxy_id AND confirmed_at IS NOT NULL;
     END IF;
     RETURN NEXT;
   END LOOP;

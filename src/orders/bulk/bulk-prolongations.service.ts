@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
-import { CatalogService, checkPeriod, type Quote, ServiceUnavailable } from '../../catalog';
+import { CatalogService, type Quote, RenewalPrices, ServiceUnavailable } from '../../catalog';
 import { DomainError, Money, requestId, stackOf } from '../../common';
 import { ProxyProvider } from '../../provider';
 import {
@@ -180,37 +180,21 @@ export class BulkProlongations {
     return new ServiceUnavailable();
   }
 
-  /** The price of each proxy, or why it has none. One look-up serves all of a country and version. */
-  private async pricesOf(
+  /** The price of each proxy, or why it cannot be ordered. */
+  private pricesOf(
     userId: number,
     proxies: readonly SelectedProxy[],
     period: number,
   ): Promise<(Quote | DomainError)[]> {
-    const quotes = new Map<string, Promise<Quote | DomainError>>();
+    const prices = new RenewalPrices(this.catalog);
     return Promise.all(
       proxies.map(async ({ country, version }) => {
-        const key = `${country} ${version}`;
-        const quote = quotes.get(key) ?? this.priceOf(userId, { country, version }, period);
-        quotes.set(key, quote);
-        return quote;
+        const quote = await prices.of({ userId, country, version, period });
+        return quote instanceof DomainError
+          ? quote
+          : (this.checks.providerRefusal(quote.providerPrice) ?? quote);
       }),
     );
-  }
-
-  private async priceOf(
-    userId: number,
-    { country, version }: Pick<SelectedProxy, 'country' | 'version'>,
-    period: number,
-  ): Promise<Quote | DomainError> {
-    try {
-      checkPeriod(version, period, 'renewal');
-      const quote = await this.catalog.chargedPrice({ version, period, count: 1 }, { userId, country });
-      this.checks.assertProviderTakesOrders(quote.providerPrice);
-      return quote;
-    } catch (error) {
-      if (error instanceof DomainError) return error;
-      throw error;
-    }
   }
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, QueryFailedError } from 'typeorm';
-import type { Quote } from '../../catalog';
-import { Clock, type IpVersion, messageOf, type Money, type ProxyType, subtractDecimals } from '../../common';
+import type { Quote, RenewalOffer } from '../../catalog';
+import { Clock, messageOf, type Money, type ProxyType, subtractDecimals } from '../../common';
 import { AppConfig } from '../../config';
 import { mayHaveCommitted, queryRows, sqlList } from '../../database';
 import { ProxyProvider } from '../../provider';
@@ -16,15 +16,6 @@ import { newOrder, type Payer } from './new-order';
 import { OrderChecks } from './order-checks';
 import { OrderPlacement, type RenewalPlacement } from './order-placement';
 import { RenewalRoom } from './renewal-room';
-
-/** What is renewed, for whom and for how long. */
-export interface RenewalOffer {
-  readonly userId: number;
-  readonly country: string;
-  readonly version: IpVersion;
-  /** Days. */
-  readonly period: number;
-}
 
 /** A renewal whose order is to be placed. */
 export interface WantedRenewal extends RenewalOffer {

@@ -1,10 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { type IpVersion, stackOf } from '../../common';
+import { CatalogService, RenewalPrices } from '../../catalog';
+import { DomainError, type IpVersion, stackOf } from '../../common';
 import { queryRows } from '../../database';
 import type { SkipReason } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
-import { RenewalPrices } from './renewal-prices';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const TOLD_AT_ONCE = 1000;
@@ -39,7 +39,7 @@ export class Announcements {
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly prices: RenewalPrices,
+    private readonly catalog: CatalogService,
     private readonly forecast: ForecastService,
   ) {}
 
@@ -64,14 +64,14 @@ export class Announcements {
       }
       untold.push(renewal);
     }
-    const book = this.prices.open();
+    const prices = new RenewalPrices(this.catalog);
     const told = await Promise.all(
       untold.map(async (renewal) => {
-        const quote = await book.quote(renewal);
+        const quote = await prices.of(renewal);
         return {
           id: renewal.id,
           days: renewal.days,
-          price: typeof quote === 'string' ? null : quote.unitPrice.toString(),
+          price: quote instanceof DomainError ? null : quote.unitPrice.toString(),
           obstacle: this.foreseen.get(renewal.userId)?.get(rentalKey(renewal)) ?? null,
         };
       }),

@@ -1,10 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Money } from '../../common';
+import { CatalogService, RenewalPrices, ServiceUnavailable } from '../../catalog';
+import { DomainError, Money } from '../../common';
 import { databaseTime } from '../../database';
 import { RenewalOrders, type RenewalRoom, type WantedRenewal } from '../../orders';
-import { type Candidate, decide, type Decision, firstOf, OBSTACLES, PROXY_OBSTACLES } from '../decide';
-import { type PriceBook, RenewalPrices } from './renewal-prices';
+import {
+  type Candidate,
+  decide,
+  type Decision,
+  firstOf,
+  OBSTACLES,
+  PROXY_OBSTACLES,
+  type ProxyObstacle,
+} from '../decide';
 import { type DueRenewal, RenewalRecords, type SkippedRenewal } from './renewal-records';
 
 /** How many due renewals are decided together. */
@@ -39,7 +47,7 @@ export class DueRenewals {
   constructor(
     private readonly dataSource: DataSource,
     private readonly records: RenewalRecords,
-    private readonly prices: RenewalPrices,
+    private readonly catalog: CatalogService,
     private readonly orders: RenewalOrders,
   ) {}
 
@@ -51,17 +59,17 @@ export class DueRenewals {
     );
     const skipped: SkippedRenewal[] = [];
     const wanted: WantedRenewal[] = [];
-    const book = this.prices.open();
-    for (const { candidate, ...decision } of await this.decideAll(due.filter(isNeeded), book)) {
+    const prices = new RenewalPrices(this.catalog);
+    for (const { candidate, ...decision } of await this.decideAll(due.filter(isNeeded), prices)) {
       const { renewal, maxPrice } = candidate;
-      const quote = await book.quote(renewal);
+      const quote = await prices.of(renewal);
       const skip = (reason: SkippedRenewal['reason']): number =>
         skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
       if (!decision.renew) {
         // What is too late fails with the reason of its last try.
         if (decision.reason !== 'too-late') skip(decision.reason);
-      } else if (typeof quote === 'string') {
-        skip(quote);
+      } else if (quote instanceof DomainError) {
+        skip(obstacleOf(quote));
       } else if (!room.covers(quote.providerPrice)) {
         skip('provider-unavailable');
       } else {
@@ -76,13 +84,13 @@ export class DueRenewals {
 
   private async decideAll(
     renewals: readonly NeededRenewal[],
-    book: PriceBook,
+    prices: RenewalPrices,
   ): Promise<Decision<DueCandidate>[]> {
     const now = await databaseTime(this.dataSource);
     const isClosed = !this.orders.canBeSent();
     const decisions: Decision<DueCandidate>[] = [];
     for (const [first, ...others] of byUser(renewals)) {
-      const candidates = await Promise.all([first, ...others].map((renewal) => toCandidate(renewal, book)));
+      const candidates = await Promise.all([first, ...others].map((renewal) => toCandidate(renewal, prices)));
       const means = {
         now,
         available: Money.parse(first.available),
@@ -109,18 +117,23 @@ export class DueRenewals {
   }
 }
 
-async function toCandidate(renewal: NeededRenewal, book: PriceBook): Promise<DueCandidate> {
+async function toCandidate(renewal: NeededRenewal, prices: RenewalPrices): Promise<DueCandidate> {
   const { proxyId, dateEnd, maxPrice, refusals } = renewal;
-  const quote = await book.quote(renewal);
+  const quote = await prices.of(renewal);
+  const isUnpriced = quote instanceof DomainError;
   return {
     renewal,
     proxyId,
     dateEnd,
     maxPrice: maxPrice === null ? null : Money.parse(maxPrice),
-    price: typeof quote === 'string' ? null : quote.unitPrice,
-    obstacle: firstOf(PROXY_OBSTACLES, typeof quote === 'string' ? [...refusals, quote] : refusals),
+    price: isUnpriced ? null : quote.unitPrice,
+    obstacle: firstOf(PROXY_OBSTACLES, isUnpriced ? [...refusals, obstacleOf(quote)] : refusals),
   };
 }
+
+/** Why nobody can order a renewal that has no price. */
+const obstacleOf = (error: DomainError): ProxyObstacle =>
+  error instanceof ServiceUnavailable ? 'no-price' : 'period-not-sold';
 
 function byUser(renewals: readonly NeededRenewal[]): [NeededRenewal, ...NeededRenewal[]][] {
   const users = new Map<number, [NeededRenewal, ...NeededRenewal[]]>();

@@ -1,0 +1,10 @@
+-- What orders may still take today (UTC) of the daily limits of these tokens: that of the least. Null: none has a
+-- limit. A token has no row for a day before its first order of that day.
+CREATE OR REPLACE FUNCTION daily_limit_left(tokens bigint[]) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (
+    SELECT min(coalesce(counter.day_limit, token.daily_limit) - coalesce(counter.spent, 0))
+      FROM api_tokens token LEFT JOIN token_spending counter
+        ON counter.token_id = token.id AND counter.day = (now() AT TIME ZONE 'UTC')::date
+     WHERE token.id = ANY (tokens));
+END $$;
