@@ -4,20 +4,12 @@ import { queryRows, violatedConstraint } from '../database';
 import { eventIdOf, positionOf } from '../events';
 import { RequestLimits, RequestsUnderWay } from '../http';
 import type { ReplayedOut } from './dto/webhook-out.dto';
+import type { ReplayRequest } from './dto/webhook.request';
 import { EventNotFound, ReplayedEventsGone, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
 /** The most events that one request has sent again. */
 export const MOST_REPLAYED = 10_000;
-
-/** What is to be sent once more: one event, or those since a moment. */
-export interface Replay {
-  readonly eventId: string | null;
-  readonly since: Date | null;
-  /** With `since`: the last event of the page before. */
-  readonly after: string | null;
-  readonly includeDelivered: boolean;
-}
 
 /** What a statement has found and done. */
 interface Replayed {
@@ -60,8 +52,8 @@ export class ReplaysService {
    * @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound, ReplayedEventsGone,
    *   TooManyUnderWay
    */
-  async replay(userId: number, webhookId: number, replay: Replay): Promise<ReplayedOut> {
-    const { eventId, since, after } = replay;
+  async replay(userId: number, webhookId: number, replay: ReplayRequest): Promise<ReplayedOut> {
+    const { event_id: eventId, since, after } = replay;
     if ((eventId === null) === (since === null) || (since === null && after !== null)) {
       throw new ReplayOfWhat();
     }
@@ -112,7 +104,8 @@ export class ReplaysService {
     );
   }
 
-  private replaySince(userId: number, webhookId: number, { since, after, includeDelivered }: Replay) {
+  private replaySince(userId: number, webhookId: number, request: ReplayRequest) {
+    const { since, after, include_delivered: includeDelivered } = request;
     return queryRows<Replayed>(
       this.dataSource,
       `WITH chosen AS MATERIALIZED (

@@ -254,9 +254,9 @@ export class WebhooksController {
   replayEvents(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
-    @Body() { event_id: eventId, since, after, include_delivered: includeDelivered }: ReplayRequest,
+    @Body() request: ReplayRequest,
   ): Promise<ReplayedOut> {
-    return this.replays.replay(userId, webhookId, { eventId, since, after, includeDelivered });
+    return this.replays.replay(userId, webhookId, request);
   }
 
   @Post(':webhook_id/test')

@@ -7,6 +7,7 @@ import { type Page, type PageRequest, readPage } from '../http';
 import { AddressRefused, AddressRules } from './addresses';
 import { isBlocked } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
+import type { ChangedWebhookRequest, NewWebhookRequest } from './dto/webhook.request';
 import { generateWebhookSecret } from './signing';
 import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching';
 import type { DisabledReason } from './webhook-states';
@@ -18,22 +19,6 @@ import {
   WebhooksSwitchedOff,
   WebhookUrlRefused,
 } from './webhooks.errors';
-
-export interface NewWebhook {
-  readonly url: string;
-  /** Null: all. */
-  readonly types: readonly string[] | null;
-  readonly description: string | null;
-}
-
-/** What is undefined, or null where that is no value, stays as it is. */
-/** Undefined leaves it as it is, and null clears it. */
-export interface WebhookChange {
-  readonly url: string | undefined;
-  readonly types: readonly string[] | null | undefined;
-  readonly description: string | null | undefined;
-  readonly enabled: boolean | undefined;
-}
 
 const HOUR_MS = 3600 * 1000;
 
@@ -61,7 +46,7 @@ export class WebhooksService {
    *
    * @throws WebhooksSwitchedOff, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */
-  async create(userId: number, { url, types, description }: NewWebhook): Promise<CreatedWebhook> {
+  async create(userId: number, { url, types, description }: NewWebhookRequest): Promise<CreatedWebhook> {
     const { maxPerUser } = this.config.webhooks;
     if (maxPerUser === 0) throw new WebhooksSwitchedOff();
     const address = this.readUrl(url);
@@ -114,7 +99,7 @@ export class WebhooksService {
   }
 
   /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookOffByOperator */
-  change(userId: number, id: number, change: WebhookChange): Promise<WebhookOut> {
+  change(userId: number, id: number, change: ChangedWebhookRequest): Promise<WebhookOut> {
     const { types, description, enabled } = change;
     const url = change.url === undefined ? null : this.readUrl(change.url);
     return changeOfUser(this.dataSource, userId, async (manager) => {

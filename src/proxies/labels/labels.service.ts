@@ -4,16 +4,11 @@ import type { Caller } from '../../auth';
 import { inTurnOf, queryRows } from '../../database';
 import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
 import { type Selection, SelectionsService } from '../selection/selections.service';
-import type { LabelProxiesResponse } from './labels.dto';
+import type { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from './labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from './labels.errors';
 
 /** What changes. Undefined leaves it as it is, and null clears it. */
-export interface LabelChange {
-  readonly descr: string | null | undefined;
-  readonly tags: readonly string[] | null | undefined;
-  readonly add_tags?: readonly string[] | undefined;
-  readonly remove_tags?: readonly string[] | undefined;
-}
+type LabelChange = LabelProxyRequest & Partial<Pick<LabelProxiesRequest, 'add_tags' | 'remove_tags'>>;
 
 interface Labelled {
   readonly id: number;
