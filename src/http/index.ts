@@ -14,7 +14,16 @@ export {
   notPositive,
   tooGreat,
 } from './description/invalid-request';
-export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
+export {
+  ApiBoolean,
+  ApiInteger,
+  ApiListOf,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  ApiText,
+} from './description/api-properties';
 export { configureHttp, type ConnectionLimits } from './configure-http';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';

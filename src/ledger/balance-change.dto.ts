@@ -1,14 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
+import { ApiInteger, ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
 import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
 /** A ledger entry as its customer sees it. */
 export class BalanceChangeOut {
-  @ApiProperty({
-    type: 'integer',
-    description: 'Counts the changes of the balance, from 1 without gaps',
-    example: 3,
-  })
+  @ApiInteger('Counts the changes of the balance, from 1 without gaps', 3)
   seq!: number;
 
   @ApiMoment()

@@ -1,9 +1,13 @@
 import { ApiExtraModels, ApiProperty } from '@nestjs/swagger';
 import {
+  ApiBoolean,
+  ApiInteger,
+  ApiListOf,
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
+  ApiText,
   CURSOR,
   IdField,
   IntegerField,
@@ -37,7 +41,7 @@ export class ForecastItem {
   @ApiProperty({ type: 'string', example: '17' })
   proxy_id!: string;
 
-  @ApiProperty({ type: 'integer', description: 'The rule that holds for it', example: 3 })
+  @ApiInteger('The rule that holds for it', 3)
   rule_id!: number;
 
   @ApiMoment('When it is decided: from then on it is renewed, at the latest minutes later')
@@ -46,13 +50,13 @@ export class ForecastItem {
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
   date_end!: Date;
 
-  @ApiProperty({ type: 'boolean', description: 'Whether it will be renewed', example: true })
+  @ApiBoolean('Whether it will be renewed', true)
   renewed!: boolean;
 
   @ApiNullable(SKIP_REASONS, { description: 'Why it will not', example: null })
   reason!: SkipReason | null;
 
-  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  @ApiInteger('Days', 30)
   period!: number;
 
   @ApiNullable('string', { description: 'Roubles. Null: no price is known', example: '25.08' })
@@ -63,13 +67,13 @@ export class ForecastItem {
 }
 
 class ForecastSums {
-  @ApiProperty({ type: 'integer', description: 'How many renewals', example: 12 })
+  @ApiInteger('How many renewals', 12)
   renewals!: number;
 
   @ApiRoubles('What they cost', '300.96')
   cost!: string;
 
-  @ApiProperty({ type: 'integer', description: 'How many rentals will not be renewed', example: 0 })
+  @ApiInteger('How many rentals will not be renewed', 0)
   not_renewed!: number;
 }
 
@@ -82,7 +86,7 @@ export class ForecastDay extends ForecastSums {
 }
 
 export class ForecastMonth extends ForecastSums {
-  @ApiProperty({ type: 'string', description: 'The month (UTC)', example: '2026-11' })
+  @ApiText('The month (UTC)', '2026-11')
   month!: string;
 }
 
@@ -90,7 +94,7 @@ export class ForecastReason {
   @ApiProperty({ type: 'string', enum: SKIP_REASONS, example: 'balance-short' })
   reason!: SkipReason;
 
-  @ApiProperty({ type: 'integer', description: 'How many rentals will not be renewed for it', example: 2 })
+  @ApiInteger('How many rentals will not be renewed for it', 2)
   rentals!: number;
 }
 
@@ -105,30 +109,22 @@ export class ForecastOut extends PageOf(ForecastItem) {
   @ApiRoubles('Roubles that can be spent now', '974.92')
   available!: string;
 
-  @ApiProperty({ type: 'integer', description: 'Proxies on rent now that a rule holds for', example: 12 })
+  @ApiInteger('Proxies on rent now that a rule holds for', 12)
   covered!: number;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'Proxies on rent now that no rule holds for, or that are excluded: their rentals just end',
-    example: 0,
-  })
+  @ApiInteger('Proxies on rent now that no rule holds for, or that are excluded: their rentals just end', 0)
   not_covered!: number;
 
   @ApiProperty({ type: () => ForecastSums, description: 'All of it together' })
   totals!: ForecastSums;
 
-  @ApiProperty({ type: () => ForecastReason, isArray: true, description: 'Why rentals will not be renewed' })
+  @ApiListOf(() => ForecastReason, 'Why rentals will not be renewed')
   reasons!: readonly ForecastReason[];
 
-  @ApiProperty({
-    type: () => ForecastMonth,
-    isArray: true,
-    description: 'The months in which anything is due',
-  })
+  @ApiListOf(() => ForecastMonth, 'The months in which anything is due')
   by_month!: readonly ForecastMonth[];
 
-  @ApiProperty({ type: () => ForecastDay, isArray: true, description: 'The days on which anything is due' })
+  @ApiListOf(() => ForecastDay, 'The days on which anything is due')
   by_day!: readonly ForecastDay[];
 
   @ApiNullable('string', {

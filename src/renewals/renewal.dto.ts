@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
+import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
 import { SKIP_REASONS, type SkipReason } from './decide';
 import { RENEWAL_STATES, type RenewalState } from './renewal-states';
 
@@ -10,7 +10,7 @@ export class RenewalOut {
   @ApiProperty({ type: 'string', example: '17' })
   proxy_id!: string;
 
-  @ApiProperty({ type: 'integer', description: 'The rule that held when it was last looked at', example: 3 })
+  @ApiInteger('The rule that held when it was last looked at', 3)
   rule_id!: number;
 
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
@@ -30,7 +30,7 @@ export class RenewalOut {
   @ApiNullable(SKIP_REASONS, { description: 'Why it was skipped or has failed', example: null })
   reason!: SkipReason | null;
 
-  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  @ApiInteger('Days', 30)
   period!: number;
 
   @ApiNullable('string', {

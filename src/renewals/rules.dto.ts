@@ -3,9 +3,12 @@ import { PERIODS_TEXT } from '../catalog';
 import type { Money } from '../common';
 import {
   AmountField,
+  ApiBoolean,
+  ApiInteger,
   ApiMoment,
   ApiNullable,
   ApiRoubles,
+  ApiText,
   ChoiceField,
   IntegerField,
   ObjectField,
@@ -119,12 +122,10 @@ export class RenewalRuleOut {
   })
   filter!: object | null;
 
-  @ApiProperty({
-    type: 'boolean',
-    description:
-      'False: the rule is an exclusion, and the proxy is not renewed whatever wider rules there are',
-    example: true,
-  })
+  @ApiBoolean(
+    'False: the rule is an exclusion, and the proxy is not renewed whatever wider rules there are',
+    true,
+  )
   renews!: boolean;
 
   @ApiNullable('integer', { description: 'Days. Null: an exclusion', example: 30 })
@@ -136,11 +137,7 @@ export class RenewalRuleOut {
   })
   max_price!: string | null;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'How many hours before its end a rental is renewed',
-    example: 24,
-  })
+  @ApiInteger('How many hours before its end a rental is renewed', 24)
   hours_before!: number;
 
   @ApiMoment('When it was switched on')
@@ -166,7 +163,7 @@ export class BudgetOut {
   })
   monthly!: string | null;
 
-  @ApiProperty({ type: 'string', description: 'The month (UTC) of this answer', example: '2026-11' })
+  @ApiText('The month (UTC) of this answer', '2026-11')
   month!: string;
 
   @ApiRoubles('Roubles of this month that renewals were charged, and that those under way hold', '1254.00')
@@ -178,15 +175,11 @@ export class BudgetOut {
   })
   left!: string | null;
 
-  @ApiProperty({
-    type: 'boolean',
-    description: 'The operator has paused renewals: none is carried out until they go on',
-    example: false,
-  })
+  @ApiBoolean('The operator has paused renewals: none is carried out until they go on', false)
   paused!: boolean;
 }
 
 export class SwitchedOffOut {
-  @ApiProperty({ type: 'integer', description: 'How many rules were switched off', example: 3 })
+  @ApiInteger('How many rules were switched off', 3)
   switched_off!: number;
 }

@@ -1,10 +1,19 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from '../http';
+import {
+  ApiBoolean,
+  ApiInteger,
+  ApiListOf,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  ApiText,
+} from '../http';
 import { RecoveryOut } from '../inventory';
 import type { BreakerStatus } from '../provider';
 
 const EXAMPLE_REPLICA = '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e';
-const ApiCount = (description: string, example = 0) => ApiProperty({ type: 'integer', description, example });
+const ApiCount = (description: string, example = 0) => ApiInteger(description, example);
 
 export class ProviderBalanceOut {
   @ApiRoubles('Roubles', '48210.55')
@@ -13,21 +22,15 @@ export class ProviderBalanceOut {
   @ApiMoment('When the provider last told it')
   seen_at!: Date;
 
-  @ApiProperty({
-    type: 'boolean',
-    description: 'Whether the balance is below PROVIDER_LOW_BALANCE',
-    example: false,
-  })
+  @ApiBoolean('Whether the balance is below PROVIDER_LOW_BALANCE', false)
   is_low!: boolean;
 }
 
 export class CatalogStatusOut {
-  @ApiProperty({
-    type: 'string',
-    description:
-      'Lists of countries, the stock of a country, the table of prices, or prices outside the table',
-    example: 'prices',
-  })
+  @ApiText(
+    'Lists of countries, the stock of a country, the table of prices, or prices outside the table',
+    'prices',
+  )
   kind!: string;
 
   @ApiCount('How many copies are kept', 1)
@@ -41,14 +44,12 @@ export class CatalogStatusOut {
 }
 
 export class JobStatusOut {
-  @ApiProperty({
-    type: 'string',
-    description:
-      '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ' +
+  @ApiText(
+    '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ' +
       'ended, `sales-days` sums up sales, `retention` removes what was kept for long enough, `audit-day` ' +
       'and `audit-all` check the books',
-    example: 'sweep',
-  })
+    'sweep',
+  )
   name!: string;
 
   @ApiProperty({
@@ -65,7 +66,7 @@ export class JobStatusOut {
   @ApiNullableMoment('When the last run ended')
   finished_at!: Date | null;
 
-  @ApiProperty({ type: 'string', description: 'The replica that runs or ran it', example: EXAMPLE_REPLICA })
+  @ApiText('The replica that runs or ran it', EXAMPLE_REPLICA)
   holder!: string;
 
   @ApiProperty({
@@ -77,7 +78,7 @@ export class JobStatusOut {
 }
 
 export class BrokenInvariantOut {
-  @ApiProperty({ type: 'string', description: 'Its name', example: 'balances-equal-sums-of-entries' })
+  @ApiText('Its name', 'balances-equal-sums-of-entries')
   name!: string;
 
   @ApiCount('How many rows break it', 1)
@@ -99,7 +100,7 @@ export class AuditRunOut {
   @ApiMoment('When the last run ended')
   finished_at!: Date;
 
-  @ApiProperty({ type: 'boolean', description: 'Whether every invariant held', example: true })
+  @ApiBoolean('Whether every invariant held', true)
   ok!: boolean;
 
   @ApiProperty({
@@ -153,7 +154,7 @@ export class WaitingCallsOut {
 }
 
 export class ReplicaOut {
-  @ApiProperty({ type: 'string', description: 'The id of the replica', example: EXAMPLE_REPLICA })
+  @ApiText('The id of the replica', EXAMPLE_REPLICA)
   holder!: string;
 
   @ApiMoment('When the replica last reported')
@@ -251,32 +252,22 @@ export class StatusOut {
   @ApiProperty({ type: () => RecoveryOut, description: 'The recovery after a restore of the database' })
   recovery!: RecoveryOut;
 
-  @ApiProperty({
-    type: () => CatalogStatusOut,
-    isArray: true,
-    description: 'The local copies of the catalog of the provider, by kind',
-  })
+  @ApiListOf(() => CatalogStatusOut, 'The local copies of the catalog of the provider, by kind')
   catalog!: readonly CatalogStatusOut[];
 
-  @ApiProperty({
-    type: () => JobStatusOut,
-    isArray: true,
-    description: 'The last run of each job that one replica runs for all',
-  })
+  @ApiListOf(() => JobStatusOut, 'The last run of each job that one replica runs for all')
   jobs!: readonly JobStatusOut[];
 
-  @ApiProperty({
-    type: () => AuditRunOut,
-    isArray: true,
-    description: 'The last audit of the books of each scope. Empty before the first one has ended',
-  })
+  @ApiListOf(
+    () => AuditRunOut,
+    'The last audit of the books of each scope. Empty before the first one has ended',
+  )
   audits!: readonly AuditRunOut[];
 
-  @ApiProperty({
-    type: () => ReplicaOut,
-    isArray: true,
-    description: 'The replicas that reported in the last 20 seconds, with their breakers and queues',
-  })
+  @ApiListOf(
+    () => ReplicaOut,
+    'The replicas that reported in the last 20 seconds, with their breakers and queues',
+  )
   replicas!: readonly ReplicaOut[];
 
   @ApiProperty({

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, type IpVersion } from '../common';
-import { ApiMoment, ApiNullable, ApiRoubles } from '../http';
+import { ApiInteger, ApiListOf, ApiMoment, ApiNullable, ApiRoubles } from '../http';
 import { BALANCE_DAYS } from '../renewals';
 
 export class SpentPartOut {
@@ -24,11 +24,10 @@ export class SpentOut {
   @ApiRoubles('Roubles spent this month: captured less refunded', '1254.00')
   this_month!: string;
 
-  @ApiProperty({
-    type: () => SpentPartOut,
-    isArray: true,
-    description: 'The same by country and version, sorted; only those with orders or refunds this month',
-  })
+  @ApiListOf(
+    () => SpentPartOut,
+    'The same by country and version, sorted; only those with orders or refunds this month',
+  )
   by!: readonly SpentPartOut[];
 }
 
@@ -51,7 +50,7 @@ export class TokenUsageOut {
 }
 
 export class EndingOut {
-  @ApiProperty({ type: 'integer', description: 'Rentals that end in this time', example: 2 })
+  @ApiInteger('Rentals that end in this time', 2)
   rentals!: number;
 
   @ApiRoubles('Roubles that renewing them costs', '50.16')
@@ -70,19 +69,17 @@ export class EndingsOut {
 }
 
 export class RentalsOut {
-  @ApiProperty({ type: 'integer', description: 'Proxies on rent now', example: 12 })
+  @ApiInteger('Proxies on rent now', 12)
   active!: number;
 
   @ApiRoubles('Roubles that renewing all of them costs, each once', '300.96')
   renewal_cost!: string;
 
-  @ApiProperty({
-    type: 'integer',
-    description:
-      'How many of them no price is known for: their last period is not on sale any more, or the provider ' +
+  @ApiInteger(
+    'How many of them no price is known for: their last period is not on sale any more, or the provider ' +
       'has never been read. No cost includes them',
-    example: 0,
-  })
+    0,
+  )
   unpriced!: number;
 
   @ApiProperty({ type: () => EndingsOut })

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+import { ApiBoolean, ApiMoment, ApiNullable, ApiNullableMoment, ApiText, PageOf } from '../../http';
 
 /** A token as its customer sees it. */
 export class Token {
@@ -15,11 +15,7 @@ export class Token {
   @ApiProperty({ type: 'string', enum: ['active', 'expired', 'revoked'], example: 'active' })
   state!: 'active' | 'expired' | 'revoked';
 
-  @ApiProperty({
-    type: 'boolean',
-    description: 'Whether this is the token of the request',
-    example: false,
-  })
+  @ApiBoolean('Whether this is the token of the request', false)
   is_current!: boolean;
 
   @ApiMoment()
@@ -55,11 +51,7 @@ export class Token {
 }
 
 export class CreatedToken extends Token {
-  @ApiProperty({
-    type: 'string',
-    description: 'The text of the token, which is shown this once',
-    example: 'prx_…',
-  })
+  @ApiText('The text of the token, which is shown this once', 'prx_…')
   token!: string;
 }
 

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, type IpVersion } from '../../common';
-import { ApiMoment, ApiNullable, ApiRoubles } from '../../http';
+import { ApiInteger, ApiMoment, ApiNullable, ApiRoubles } from '../../http';
 
 export class PreviewedPriceOut {
   @ApiProperty({
@@ -28,7 +28,7 @@ export class PreviewedOfferOut {
   @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
   version!: IpVersion;
 
-  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  @ApiInteger('Days', 30)
   period!: number;
 
   @ApiNullable('string', {
@@ -51,7 +51,7 @@ export class PricePreviewOut {
   @ApiMoment('When the provider told its prices')
   provider_prices_of!: Date;
 
-  @ApiProperty({ type: 'integer', description: 'The number of offers whose price changes', example: 12 })
+  @ApiInteger('The number of offers whose price changes', 12)
   changed!: number;
 
   @ApiNullable('string', { description: 'Why no price changes. Null when one does', example: null })

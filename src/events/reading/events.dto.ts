@@ -1,10 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment } from '../../http';
+import { ApiMoment, ApiText } from '../../http';
 import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
 
 /** An event as `GET /events`, streams and webhooks tell it. */
 export class EventDto implements EventOut {
-  @ApiProperty({ type: 'string', description: 'Unique for good; also a cursor', example: 'evt_1742' })
+  @ApiText('Unique for good; also a cursor', 'evt_1742')
   id!: string;
 
   @ApiProperty({
@@ -30,11 +30,9 @@ export class EventsPage {
   @ApiProperty({ type: () => EventDto, isArray: true })
   items!: readonly EventDto[];
 
-  @ApiProperty({
-    type: 'string',
-    description:
-      'The `after` of the next request, also when there are no events: everything up to it was seen. Keep it',
-    example: 'evt_1742',
-  })
+  @ApiText(
+    'The `after` of the next request, also when there are no events: everything up to it was seen. Keep it',
+    'evt_1742',
+  )
   next_cursor!: string;
 }

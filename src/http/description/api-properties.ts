@@ -40,6 +40,23 @@ export const ApiNullableMoment = (
 ): PropertyDecorator =>
   ApiNullable('string', { format: 'date-time', ...(description && { description }), example });
 
+/** Describes text of a response. */
+export const ApiText = (description: string, example: string): PropertyDecorator =>
+  ApiProperty({ type: 'string', description, example });
+
+/** Describes an integer of a response. */
+export const ApiInteger = (description: string, example: number): PropertyDecorator =>
+  ApiProperty({ type: 'integer', description, example });
+
+/** Describes a boolean of a response. */
+export const ApiBoolean = (description: string, example: boolean): PropertyDecorator =>
+  ApiProperty({ type: 'boolean', description, example });
+
+/** Describes a list of objects of a response. @param item gives their DTO */
+export const ApiListOf = (item: () => Type<object>, description: string): PropertyDecorator =>
+  // The name `type` tells Nest that the function names a class.
+  ApiProperty({ type: () => item(), isArray: true, description });
+
 /** Describes an amount of an answer: roubles as text, `1234.50`. */
 export const ApiRoubles = (description: string, example: string): PropertyDecorator =>
   ApiProperty({ type: 'string', description, example });

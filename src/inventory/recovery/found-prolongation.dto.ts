@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment } from '../../http';
+import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment } from '../../http';
 
 export const FOUND_PROLONGATION_STATES = ['open', 'charged', 'written-off'] as const;
 export type FoundProlongationState = (typeof FOUND_PROLONGATION_STATES)[number];
@@ -12,10 +12,10 @@ export class FoundProlongationOut {
   @ApiProperty({ type: 'string', enum: FOUND_PROLONGATION_STATES, example: 'open' })
   state!: FoundProlongationState;
 
-  @ApiProperty({ type: 'integer', description: 'The proxy that was prolonged', example: 5001 })
+  @ApiInteger('The proxy that was prolonged', 5001)
   proxy_id!: number;
 
-  @ApiProperty({ type: 'integer', description: 'The user who rents it', example: 42 })
+  @ApiInteger('The user who rents it', 42)
   user_id!: number;
 
   @ApiMoment('The end of the rental that the restored database had')
@@ -24,7 +24,7 @@ export class FoundProlongationOut {
   @ApiMoment('The end that the provider shows')
   date_end!: Date;
 
-  @ApiProperty({ type: 'integer', description: 'How many days lie between them', example: 30 })
+  @ApiInteger('How many days lie between them', 30)
   days!: number;
 
   @ApiMoment('When a sweep found it')

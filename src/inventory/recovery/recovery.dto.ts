@@ -1,13 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiNullableMoment } from '../../http';
+import { ApiBoolean, ApiInteger, ApiNullableMoment } from '../../http';
 
 /** Whether orders are shut because the database was restored, and what is left to be done until they open. */
 export class RecoveryOut {
-  @ApiProperty({
-    type: 'boolean',
-    description: 'Whether orders are shut because the database was restored to an earlier moment',
-    example: false,
-  })
+  @ApiBoolean('Whether orders are shut because the database was restored to an earlier moment', false)
   recovering!: boolean;
 
   @ApiNullableMoment('When the recovery began. Null: there is none', null)
@@ -19,25 +15,13 @@ export class RecoveryOut {
   @ApiNullableMoment('The earliest time at which a sweep may begin that tells everything', null)
   sweep_counts_from!: Date | null;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'Orders that the restored database left open and that are not settled yet',
-    example: 0,
-  })
+  @ApiInteger('Orders that the restored database left open and that are not settled yet', 0)
   open_orders!: number;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'Proxies that were bought after the restored moment, for staff to decide',
-    example: 0,
-  })
+  @ApiInteger('Proxies that were bought after the restored moment, for staff to decide', 0)
   undecided_orphans!: number;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'Prolongations that were carried out after the restored moment, for staff to decide',
-    example: 0,
-  })
+  @ApiInteger('Prolongations that were carried out after the restored moment, for staff to decide', 0)
   undecided_prolongations!: number;
 
   @ApiProperty({

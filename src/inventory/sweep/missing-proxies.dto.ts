@@ -1,10 +1,10 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiInteger } from '../../http';
 
 /** Proxies that are missing at the provider, for staff to decide. */
 export class MissingProxiesOut {
-  @ApiProperty({ type: 'integer', description: 'How many rented proxies are missing', example: 0 })
+  @ApiInteger('How many rented proxies are missing', 0)
   proxies!: number;
 
-  @ApiProperty({ type: 'integer', description: 'How many users rent them', example: 0 })
+  @ApiInteger('How many users rent them', 0)
   users!: number;
 }

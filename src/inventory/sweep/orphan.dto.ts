@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment } from '../../http';
+import { ApiBoolean, ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 
 export const ORPHAN_STATES = ['open', 'assigned', 'written-off'] as const;
 export type OrphanState = (typeof ORPHAN_STATES)[number];
@@ -15,14 +15,10 @@ export class OrphanOut {
   @ApiProperty({ type: 'string', example: 'px6' })
   provider!: string;
 
-  @ApiProperty({ type: 'string', description: 'The id of the proxy at the provider', example: '28451' })
+  @ApiText('The id of the proxy at the provider', '28451')
   provider_proxy_id!: string;
 
-  @ApiProperty({
-    type: 'string',
-    description: 'The tag under which the proxy was bought',
-    example: 'prs.a1b2c3.u42.o815x',
-  })
+  @ApiText('The tag under which the proxy was bought', 'prs.a1b2c3.u42.o815x')
   tag!: string;
 
   @ApiNullable('integer', { description: 'The order that the tag names', example: 815 })
@@ -31,11 +27,7 @@ export class OrphanOut {
   @ApiNullable('integer', { description: 'The user whom the tag names', example: 42 })
   tag_user_id!: number | null;
 
-  @ApiProperty({
-    type: 'boolean',
-    description: 'Whether that order is not in the database, which was restored to a moment before it',
-    example: false,
-  })
+  @ApiBoolean('Whether that order is not in the database, which was restored to a moment before it', false)
   is_order_forgotten!: boolean;
 
   @ApiProperty({ type: 'string', example: '45.90.1.7' })

@@ -1,15 +1,14 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { ApiNullable, ApiRoubles } from '../../http';
+import { ApiInteger, ApiNullable, ApiRoubles } from '../../http';
 
 /** Sums of sales. Amounts are rounded to kopecks after they were summed up. */
 export class SalesFiguresOut {
-  @ApiProperty({ type: 'integer', description: 'Orders that were paid in full or in part', example: 120 })
+  @ApiInteger('Orders that were paid in full or in part', 120)
   orders!: number;
 
-  @ApiProperty({ type: 'integer', description: 'Prolongations among the orders', example: 20 })
+  @ApiInteger('Prolongations among the orders', 20)
   prolongations!: number;
 
-  @ApiProperty({ type: 'integer', description: 'Proxies that were bought', example: 340 })
+  @ApiInteger('Proxies that were bought', 340)
   proxies!: number;
 
   @ApiRoubles('Roubles paid for orders', '8527.20')

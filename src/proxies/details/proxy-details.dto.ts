@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ApiInteger } from '../../http';
 import { ProxyOut, toProxyOut } from '../dto/proxy-out.dto';
 import type { Proxy } from '../proxy';
 
@@ -11,7 +12,7 @@ export class ProxyDetails extends ProxyOut {
   })
   tags!: readonly string[];
 
-  @ApiProperty({ type: 'integer', description: 'The purchase that delivered it', example: 42 })
+  @ApiInteger('The purchase that delivered it', 42)
   order_id!: number;
 }
 

@@ -1,5 +1,5 @@
 import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
 import { FORMAT_NAMES, type FormatName } from '../export/formats';
 import { ProxyFilterBody } from '../filter/proxy-filter.query';
 
@@ -38,7 +38,7 @@ export class LinkOut {
   })
   state!: 'active' | 'expired' | 'revoked';
 
-  @ApiProperty({ type: 'integer', description: 'The token that made it', example: 17 })
+  @ApiInteger('The token that made it', 17)
   token_id!: number;
 
   @ApiMoment()
@@ -50,11 +50,7 @@ export class LinkOut {
   @ApiNullableMoment('When it was last fetched, as known some seconds ago', null)
   last_used_at!: Date | null;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'How often it was fetched, answers 304 included, as known some seconds ago',
-    example: 0,
-  })
+  @ApiInteger('How often it was fetched, answers 304 included, as known some seconds ago', 0)
   uses!: number;
 }
 

@@ -2,6 +2,8 @@ import { ApiProperty } from '@nestjs/swagger';
 import { type Money } from '../../common';
 import {
   AmountField,
+  ApiBoolean,
+  ApiInteger,
   ApiMoment,
   ApiNullable,
   ApiRoubles,
@@ -24,11 +26,10 @@ export class PostingRequest extends ReasonRequest {
 
 /** A ledger entry that staff made, and whether this request made it. */
 export class PostingOut extends PostedEntryOut {
-  @ApiProperty({
-    type: 'boolean',
-    description: 'Whether an earlier request with this Idempotency-Key made the entry, and this one nothing',
-    example: false,
-  })
+  @ApiBoolean(
+    'Whether an earlier request with this Idempotency-Key made the entry, and this one nothing',
+    false,
+  )
   replayed!: boolean;
 }
 
@@ -58,7 +59,7 @@ export class CausingOrder {
 
 /** The action of staff that caused a ledger entry. */
 export class CausingAction {
-  @ApiProperty({ type: 'integer', description: 'The id of its record in the audit log', example: 1001 })
+  @ApiInteger('The id of its record in the audit log', 1001)
   id!: number;
 
   @ApiProperty({ type: 'string', enum: ['api', 'cli'], example: 'api' })
@@ -75,7 +76,7 @@ export class LedgerEntryOut {
   @ApiProperty({ type: 'integer', example: 1234 })
   id!: number;
 
-  @ApiProperty({ type: 'integer', description: 'Counts the entries of a user, from 1', example: 3 })
+  @ApiInteger('Counts the entries of a user, from 1', 3)
   seq!: number;
 
   @ApiProperty({

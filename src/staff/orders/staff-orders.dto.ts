@@ -2,10 +2,12 @@ import { ApiProperty, PickType } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import {
   AmountField,
+  ApiInteger,
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
+  ApiText,
   ChoiceField,
   DateTimeField,
   IdField,
@@ -102,7 +104,7 @@ export class OrderOut extends PickType(OrderSummary, [
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
   state!: OrderState;
 
-  @ApiProperty({ type: 'string', description: 'The tag of this order', example: 'prs.f3k9.u42.o815x' })
+  @ApiText('The tag of this order', 'prs.f3k9.u42.o815x')
   tag!: string;
 
   @ApiNullable('integer', { description: 'The proxy that a prolongation prolongs', example: null })
@@ -210,7 +212,7 @@ export class OrderedProxyOut {
   @ApiProperty({ type: 'integer', example: 1001 })
   id!: number;
 
-  @ApiProperty({ type: 'string', description: 'The id of the proxy at the provider', example: '2000123' })
+  @ApiText('The id of the proxy at the provider', '2000123')
   provider_proxy_id!: string;
 
   @ApiProperty({ type: 'string', example: '203.0.113.7' })
@@ -278,7 +280,7 @@ export class OrderDetail extends OrderOut {
   @ApiMoment('While the order is open: when the provider is checked for it next', '2026-11-21T12:00:30.000Z')
   next_check_at!: Date;
 
-  @ApiProperty({ type: 'integer', description: 'How often the provider was checked for it', example: 0 })
+  @ApiInteger('How often the provider was checked for it', 0)
   checks!: number;
 
   @ApiNullableMoment('Since when every check has shown nothing of the order', null)

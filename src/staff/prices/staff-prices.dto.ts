@@ -4,6 +4,7 @@ import {
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
+  ApiText,
   BooleanField,
   ChoiceField,
   DateTimeField,
@@ -162,11 +163,7 @@ export class PriceRuleOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiProperty({
-    type: 'string',
-    description: 'The name and id of the member of staff who added it',
-    example: 'boris (7)',
-  })
+  @ApiText('The name and id of the member of staff who added it', 'boris (7)')
   created_by!: string;
 
   @ApiProperty({ type: 'string', example: 'Contract 815' })

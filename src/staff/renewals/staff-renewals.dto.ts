@@ -1,5 +1,6 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
 import {
+  ApiListOf,
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
@@ -113,11 +114,10 @@ export class RenewalsOfUserOut {
   )
   spent_this_month!: string;
 
-  @ApiProperty({
-    type: () => RenewalRuleOfUserOut,
-    isArray: true,
-    description: 'What is switched on, newest first, at most a thousand. The narrowest rule holds',
-  })
+  @ApiListOf(
+    () => RenewalRuleOfUserOut,
+    'What is switched on, newest first, at most a thousand. The narrowest rule holds',
+  )
   rules!: readonly RenewalRuleOfUserOut[];
 
   @ApiProperty({ type: UserLinks })

@@ -12,6 +12,7 @@ import { type Money } from '../../common';
 import {
   AmountField,
   ApiNullable,
+  ApiText,
   BooleanField,
   DateTimeField,
   PageOf,
@@ -87,10 +88,6 @@ export class RevokedToken extends TokenOut {
 export class TokensPage extends PageOf(TokenOut) {}
 
 export class IssuedToken extends TokenOut {
-  @ApiProperty({
-    type: 'string',
-    description: 'The text of the token, which is shown this once',
-    example: 'prx_…',
-  })
+  @ApiText('The text of the token, which is shown this once', 'prx_…')
   token!: string;
 }

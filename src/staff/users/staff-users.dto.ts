@@ -1,5 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import {
+  ApiBoolean,
+  ApiInteger,
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
@@ -55,11 +57,7 @@ export class UserOut {
   @ApiNullable('string', { description: 'The login on the website', example: 'boris@example.org' })
   web_username!: string | null;
 
-  @ApiProperty({
-    type: 'boolean',
-    description: 'Whether the user has ever opened the companion application',
-    example: false,
-  })
+  @ApiBoolean('Whether the user has ever opened the companion application', false)
   has_app!: boolean;
 
   @ApiMoment()
@@ -105,7 +103,7 @@ export class UserProfile extends FoundUser {
   @ApiRoubles('Roubles spent ever, less all refunds', '75.24')
   spent_total!: string;
 
-  @ApiProperty({ type: 'integer', description: 'Orders whose outcome is not known yet', example: 0 })
+  @ApiInteger('Orders whose outcome is not known yet', 0)
   open_orders!: number;
 
   @ApiNullableMoment('When the last order was placed')

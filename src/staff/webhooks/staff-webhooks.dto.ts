@@ -3,6 +3,7 @@ import {
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
+  ApiText,
   BooleanField,
   IdField,
   PageOf,
@@ -31,11 +32,10 @@ export class StaffWebhookOut {
   @ApiNullable('string', { example: 'boris' })
   username!: string | null;
 
-  @ApiProperty({
-    type: 'string',
-    description: 'Host and port of the URL. The rest may hold a secret of the customer and is not shown',
-    example: 'example.com',
-  })
+  @ApiText(
+    'Host and port of the URL. The rest may hold a secret of the customer and is not shown',
+    'example.com',
+  )
   host!: string;
 
   @ApiProperty({

@@ -1,6 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ALL_EVENT_TYPES } from '../../events';
-import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+import {
+  ApiBoolean,
+  ApiInteger,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiText,
+  PageOf,
+} from '../../http';
 import { DELIVERY_STATES, type DeliveryState } from '../webhook-states';
 
 const REASONS = ['customer', 'failing', 'gone', 'operator'] as const;
@@ -24,7 +32,7 @@ export class WebhookOut {
   @ApiNullable('string', { example: 'The billing script' })
   description!: string | null;
 
-  @ApiProperty({ type: 'boolean', description: 'Whether events are sent', example: true })
+  @ApiBoolean('Whether events are sent', true)
   enabled!: boolean;
 
   @ApiNullableMoment('When it was switched off. Null: it is on', null)
@@ -48,16 +56,12 @@ export class WebhookOut {
 }
 
 export class CreatedWebhook extends WebhookOut {
-  @ApiProperty({
-    type: 'string',
-    description: 'By which you verify what is sent. It is shown this once',
-    example: EXAMPLE_SECRET,
-  })
+  @ApiText('By which you verify what is sent. It is shown this once', EXAMPLE_SECRET)
   secret!: string;
 }
 
 export class NewSecret {
-  @ApiProperty({ type: 'string', description: 'It is shown this once', example: EXAMPLE_SECRET })
+  @ApiText('It is shown this once', EXAMPLE_SECRET)
   secret!: string;
 
   @ApiNullableMoment(
@@ -76,7 +80,7 @@ export class AttemptOut {
   @ApiMoment('When it began')
   at!: Date;
 
-  @ApiProperty({ type: 'string', description: 'The `webhook-id` that was sent', example: 'evt_4711' })
+  @ApiText('The `webhook-id` that was sent', 'evt_4711')
   event_id!: string;
 
   @ApiProperty({ type: 'string', example: 'order.completed' })
@@ -85,7 +89,7 @@ export class AttemptOut {
   @ApiNullable('integer', { description: 'The status of the answer. Null: there was none', example: 200 })
   status!: number | null;
 
-  @ApiProperty({ type: 'integer', description: 'How long it took, in milliseconds', example: 48 })
+  @ApiInteger('How long it took, in milliseconds', 48)
   duration_ms!: number;
 
   @ApiNullable('string', { description: 'The first kilobyte of the answer', example: 'ok' })
@@ -109,7 +113,7 @@ export class AttemptOut {
 export class AttemptsPage extends PageOf(AttemptOut) {}
 
 export class ReplayedOut {
-  @ApiProperty({ type: 'integer', description: 'How many events are sent again', example: 12 })
+  @ApiInteger('How many events are sent again', 12)
   replayed!: number;
 
   @ApiNullable('string', {

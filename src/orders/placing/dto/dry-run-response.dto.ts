@@ -1,12 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiNullable, ApiRoubles } from '../../../http';
+import { ApiInteger, ApiNullable, ApiRoubles, ApiText } from '../../../http';
 
 /** Why an order would be refused. */
 export class OrderRefusal {
-  @ApiProperty({ type: 'integer', description: 'The status of the answer', example: 400 })
+  @ApiInteger('The status of the answer', 400)
   status!: number;
 
-  @ApiProperty({ type: 'string', description: 'The `detail` of the answer', example: 'Insufficient balance' })
+  @ApiText('The `detail` of the answer', 'Insufficient balance')
   detail!: string;
 }
 

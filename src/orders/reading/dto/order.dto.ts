@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, PROXY_TYPES } from '../../../common';
-import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, PageOf } from '../../../http';
+import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, PageOf } from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 
 /** An order as lists of its customer show it. */
@@ -28,10 +28,10 @@ export class OrderSummary {
   @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
   version!: string;
 
-  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiProperty({ type: 'integer', description: 'The number of proxies that were asked for', example: 2 })
+  @ApiInteger('The number of proxies that were asked for', 2)
   count!: number;
 
   @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
@@ -40,11 +40,7 @@ export class OrderSummary {
   @ApiNullable('string', { description: 'The `id` of the proxy that a prolongation prolongs', example: null })
   proxy_id!: string | null;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'The number of proxies that were delivered, or prolonged',
-    example: 2,
-  })
+  @ApiInteger('The number of proxies that were delivered, or prolonged', 2)
   delivered!: number;
 
   @ApiRoubles('Roubles for one proxy', '25.08')
