@@ -85,7 +85,7 @@ export class TypeChangeUncertain extends DomainError {
   }
 }
 
-/** It is certain that nothing was changed. Staff are told in the log. */
+/** It is certain that nothing was changed. Staff find it in the log. */
 export class TypesCannotBeChanged extends domainError(
   'unavailable',
   'Service temporarily unavailable: types cannot be changed at present',

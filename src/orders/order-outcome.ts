@@ -4,7 +4,7 @@ import type { QueueStep } from './order-queue';
 import type { OrderKind, OrderState } from './order-states';
 
 /**
- * A delivered proxy as it was answered, kept for idempotent replays. Kept times are ISO 8601. Login and
+ * A delivered proxy as the response had it, kept for idempotent replays. Kept times are ISO 8601. Login and
  * password are removed after the replay window.
  */
 export interface DeliveredProxy {

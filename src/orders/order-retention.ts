@@ -93,7 +93,7 @@ export class OrderRetention {
 
   /**
    * Removes the kept answers of a batch of orders whose rentals, as first sold, ended some days ago and whose
-   * logins and passwords have been removed. A replay then tells the proxies as they are.
+   * logins and passwords have been removed. A replay then returns the proxies as they are.
    */
   private forgetAnswers(days: number): Promise<RetentionStep<true>> {
     return this.forgetBatch(

@@ -83,7 +83,7 @@ export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[sta
 export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
   ORDER_STATES.filter((state) => publicState(state) === shown);
 
-/** Open, and the provider may have been asked: only evidence or staff may end such an order. */
+/** Open, and the call may have been sent: only evidence or staff may end such an order. */
 export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
   (state) => state !== 'reserved',
 );

@@ -22,7 +22,7 @@ export class PriceAboveMax extends DomainError {
   }
 }
 
-/** What is in progress ends soon. A caller who is told when to come again may repeat the request as it is. */
+/** What is in progress ends soon. A caller who gets a `Retry-After` may retry the request as it is. */
 const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
 
 export class ProlongationInProgress extends DomainError {
@@ -35,7 +35,7 @@ export class ProlongationInProgress extends DomainError {
   }
 }
 
-/** Where an order that is not closed yet is told of. */
+/** Where the order can be read that is not closed yet. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
 
 export class KeyInProgress extends DomainError {

@@ -9,8 +9,8 @@ const BUSY_RETRY_AFTER_SECONDS = 5;
 const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
- * What a caller is told for each reason for which an order was refunded. Nothing was bought, and nothing is
- * charged. The database function `refusal_reason` tells the same apart, for events and renewals.
+ * The error that a caller gets for each reason for which an order was refunded. Nothing was bought, and
+ * nothing is charged. The database function `refusal_reason` has the same classes, for events and renewals.
  */
 const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),
@@ -38,9 +38,9 @@ export function refusalOf(kind: OrderKind, failure: string | null): DomainError 
   return isFailureReason(failure) ? REFUSALS[failure](kind) : unavailable();
 }
 
-/** What a caller is told while orders are shut. A recovery takes longer than ten minutes. */
+/** The error that a caller gets while orders are shut. A recovery takes longer than ten minutes. */
 const RETRY_AFTER_SECONDS = 60;
 
-/** What is asked for is not done, and may be repeated as it is. */
+/** The request was not carried out, and may be retried as it is. */
 export const ordersAreShut = (): ServiceUnavailable =>
   new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });

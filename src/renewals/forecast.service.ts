@@ -32,7 +32,7 @@ interface FoundFunds {
   readonly available: string;
   readonly monthlyBudget: string | null;
   readonly spent: string;
-  readonly heldUp: Obstacle | null;
+  readonly obstacle: Obstacle | null;
   /** How many proxies are on rent. */
   readonly rentals: number;
 }
@@ -60,7 +60,7 @@ interface Sums {
 /** `$1` the user, `$2` the present time, `$3` the beginning of its month. */
 const READ_FUNDS = `
   SELECT available, (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS "monthlyBudget",
-         renewals_spent($1, $3) AS spent, (renewals_held_up($1))[1] AS "heldUp",
+         renewals_spent($1, $3) AS spent, (renewals_held_up($1))[1] AS obstacle,
          (SELECT count(*) FROM proxies
            WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL) AS rentals
     FROM accounts WHERE user_id = $1`;
@@ -204,7 +204,7 @@ export class ForecastService {
     return joinLots(toLots(rows, await this.pricesFor(userId, rows)));
   }
 
-  /** The list of prices, after each period without one was asked for as a quote does. */
+  /** The list of prices, after each period without one was requested as a quote does. */
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
     const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
@@ -231,10 +231,10 @@ function unlessDomainError(error: unknown): void {
   if (!(error instanceof DomainError)) throw error;
 }
 
-function toFunds({ available, monthlyBudget, spent, heldUp }: FoundFunds, now: Date): Funds {
+function toFunds({ available, monthlyBudget, spent, obstacle }: FoundFunds, now: Date): Funds {
   const monthly = monthlyBudget === null ? null : Money.parse(monthlyBudget);
   const budget = monthly && { monthly, left: monthly.minus(Money.parse(spent)) };
-  return { now, available: Money.parse(available), budget, obstacle: heldUp };
+  return { now, available: Money.parse(available), budget, obstacle };
 }
 
 function* toLots(rows: readonly FoundRentals[], prices: PriceList): Generator<Lot> {

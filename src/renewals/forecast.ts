@@ -177,7 +177,7 @@ async function decideEach(means: Means, lots: readonly Lot[]): Promise<LotDecisi
  *
  * Prices, rules, tags and labels stay as they are, nothing is bought or credited, and no call fails.
  *
- * @param onHour is told of what is decided, in the order of time
+ * @param onHour is called with what is decided, in the order of time
  */
 export async function foresee(
   { now, obstacle, ...funds }: Funds,

@@ -65,6 +65,6 @@ export const POSTING_KEY = {
 /** The audit context of the request, for the service that carries out a change. */
 export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {
   const { audit } = context.switchToHttp().getRequest<AuditedRequest>();
-  if (!audit) throw new Error('a route without @StaffRoute asks for its audit context');
+  if (!audit) throw new Error('a route without @StaffRoute injects its audit context');
   return audit;
 });

@@ -86,7 +86,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readInstallation(set: SetGauge): Promise<void> {
-    // None of them is told when one cannot be read.
+    // None of them is set when one cannot be read.
     const gauges: (() => void)[] = [];
     const setLater: SetGauge = (...gauge) => gauges.push(() => set(...gauge));
     try {

@@ -6,7 +6,7 @@ import type { Beginning } from './cursor';
 import { REMOVED_EVENTS } from './event-retention';
 import { EventsGone } from './reading.errors';
 
-/** What is asked for. Types that are null stand for all. */
+/** What is request for. Types that are null stand for all. */
 export interface EventRequest {
   readonly userId: number;
   readonly after: Beginning;
@@ -52,22 +52,22 @@ const FIND_PAGES = `
   SELECT log.newest, log.removed_to AS "removedTo", page.*
     FROM log,
          unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::integer[])
-           WITH ORDINALITY AS asked (user_id, after, types, row_limit, row_window, n),
+           WITH ORDINALITY AS request (user_id, after, types, row_limit, row_window, n),
          LATERAL (
            SELECT json_agg(json_build_array(position, type, at, data) ORDER BY position)
-                    FILTER (WHERE is_wanted AND rank <= asked.row_limit) AS items,
+                    FILTER (WHERE is_wanted AND rank <= request.row_limit) AS items,
                   count(*) FILTER (WHERE is_wanted) AS wanted,
                   count(*) AS looked,
                   max(position) AS last
              FROM (SELECT *, count(*) FILTER (WHERE is_wanted) OVER (ORDER BY position) AS rank
                      FROM (SELECT position, type, at, data,
-                                  type <> 'test' AND (asked.types IS NULL
-                                    OR type = ANY (string_to_array(asked.types, ','))) AS is_wanted
+                                  type <> 'test' AND (request.types IS NULL
+                                    OR type = ANY (string_to_array(request.types, ','))) AS is_wanted
                              FROM events
-                            WHERE user_id = asked.user_id AND position > coalesce(asked.after, log.newest)
-                            ORDER BY position LIMIT asked.row_window) AS looked) AS ranked
+                            WHERE user_id = request.user_id AND position > coalesce(request.after, log.newest)
+                            ORDER BY position LIMIT request.row_window) AS looked) AS ranked
          ) AS page
-   ORDER BY asked.n`;
+   ORDER BY request.n`;
 
 /** Reads customers' events in the order of their positions. Requests of the same moment share a statement. */
 @Injectable()
@@ -113,5 +113,5 @@ export class EventPages {
   }, GROUP);
 }
 
-/** One more than the limit tells whether there are more. */
+/** One more than the limit shows whether there are more. */
 const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

@@ -49,12 +49,12 @@ export class EventReadingService implements OnModuleDestroy {
    * @throws EventsGone, TooManyUnderWay, and after a wait what the guard throws when the caller may no longer
    * read
    */
-  async poll(request: Request, asked: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
-    if (waitMs === 0) return this.pages.read(asked);
+  async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
+    if (waitMs === 0) return this.pages.read(query);
     const endsAtMs = performance.now() + waitMs;
-    const waiter = this.waits.open(asked.userId, hungUp);
+    const waiter = this.waits.open(query.userId, hungUp);
     try {
-      let page = await this.pages.read(asked);
+      let page = await this.pages.read(query);
       let hasWaited = false;
       while (page.items.length === 0 && !hungUp.aborted) {
         const leftMs = endsAtMs - performance.now();
@@ -63,7 +63,7 @@ export class EventReadingService implements OnModuleDestroy {
         const { isCalled, position } = await waiter.wait(page.next, leftMs);
         page = { items: [], next: position, isFull: false };
         if (!isCalled) break;
-        page = await this.pages.read({ ...asked, after: position });
+        page = await this.pages.read({ ...query, after: position });
       }
       if (hasWaited && !hungUp.aborted) await this.access.assertStillAllowed(request, 'events:read');
       return page;
@@ -80,26 +80,26 @@ export class EventReadingService implements OnModuleDestroy {
   async stream(
     request: Request,
     response: Response,
-    asked: EventRequest,
+    query: EventRequest,
     hungUp: AbortSignal,
   ): Promise<void> {
     const ending = new AbortController();
     const over = AbortSignal.any([hungUp, ending.signal]);
-    const waiter = this.waits.open(asked.userId, over);
+    const waiter = this.waits.open(query.userId, over);
     const stream: OpenStream = { request, end: () => ending.abort() };
     try {
-      const first = await this.pages.read(asked);
+      const first = await this.pages.read(query);
       this.streams.add(stream);
       this.rechecking ??= setInterval(() => void this.recheckAll(), RECHECK_MS);
       await writeEventStream(response, first, {
         waiter,
-        read: (after) => this.pages.read({ ...asked, after }),
+        read: (after) => this.pages.read({ ...query, after }),
         isOver: () => over.aborted || this.waits.isEnding,
         over,
       });
     } catch (error) {
       if (!response.headersSent) throw error;
-      // The status is sent. A reader whose stream ends connects again, and is then told.
+      // The status is sent. A reader whose stream ends connects again, and then gets the error.
       if (!(error instanceof DomainError)) this.logger.warn(`a stream was ended: ${messageOf(error)}`);
       response.end();
     } finally {

@@ -30,7 +30,7 @@ export interface StreamSource {
  * Writes events as they come (`text/event-stream`), until the caller leaves or the stream is over. Of a
  * reader who is slow, one page waits in memory, and no more is read.
  *
- * @param first was read before, so that errors until then are answered as such
+ * @param first was read before, so that errors until then have their own status
  */
 export async function writeEventStream(
   response: Response,

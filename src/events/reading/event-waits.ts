@@ -34,7 +34,7 @@ interface Place {
 
 /**
  * Requests that wait for events of their users. A hint of whoever published events calls those of its users
- * at once, and one statement each second finds what a lost hint would have told.
+ * at once, and one statement each second finds what a lost hint was about.
  */
 @Injectable()
 export class EventWaits implements OnModuleDestroy {
@@ -141,17 +141,17 @@ export class EventWaits implements OnModuleDestroy {
       this.dataSource,
       `WITH log AS MATERIALIZED (SELECT coalesce(max(position), 0) AS newest FROM events)
        SELECT newest, ARRAY(
-                SELECT asked.user_id
-                  FROM unnest($1::bigint[], $2::bigint[]) AS asked (user_id, after)
-                 WHERE asked.after < newest
+                SELECT request.user_id
+                  FROM unnest($1::bigint[], $2::bigint[]) AS request (user_id, after)
+                 WHERE request.after < newest
                    AND EXISTS (SELECT FROM events
-                                WHERE user_id = asked.user_id AND position > asked.after)) AS users
+                                WHERE user_id = request.user_id AND position > request.after)) AS users
          FROM log`,
       [[...positions.keys()], [...positions.values()]],
     );
     if (!found) return;
     this.call(found.users);
-    // Whoever is told that nothing came until there begins behind it after a failover, too.
+    // Whoever learns that nothing came until there begins behind it after a failover, too.
     if (found.newest > Math.min(...positions.values())) await untilReplicated(this.dataSource);
     const called = new Set(found.users);
     for (const [userId, from] of positions) {

@@ -72,7 +72,7 @@ export class EventsController {
   ): Promise<EventsPage | undefined> {
     const hungUp = disconnection(response);
     response.vary('Accept');
-    const asked: EventRequest = {
+    const query: EventRequest = {
       userId,
       after: readCursor(lastEventId || after),
       types: readTypes(type),
@@ -81,10 +81,10 @@ export class EventsController {
     const isStream = request.method === 'GET' && request.accepts('json', STREAM_TYPE) === STREAM_TYPE;
     if (isStream || wait > 0) withoutDuration(response);
     if (isStream) {
-      await this.events.stream(request, response, asked, hungUp);
+      await this.events.stream(request, response, query, hungUp);
       return undefined;
     }
-    const { items, next } = await this.events.poll(request, asked, wait * 1000, hungUp);
+    const { items, next } = await this.events.poll(request, query, wait * 1000, hungUp);
     // The replica may have begun to stop during the wait: the next request is for another one.
     if (this.events.isEnding) response.shouldKeepAlive = false;
     return { items, next_cursor: eventId(next) };

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiText } from '../../http';
 import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
 
-/** An event as `GET /events`, streams and webhooks tell it. */
+/** An event as `GET /events`, streams and webhooks show it. */
 export class EventDto implements EventOut {
   @ApiText('Unique for good; also a cursor', 'evt_1742')
   id!: string;

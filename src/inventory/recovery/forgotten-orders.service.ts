@@ -22,7 +22,7 @@ import {
 } from '../inventory.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './found-prolongation.dto';
 
-/** What staff know of a forgotten order. What they leave out is told by what was found. */
+/** What staff know of a forgotten order. What they omit is taken from what was found. */
 export interface ForgottenTerms {
   /** Days. */
   readonly period?: number | null | undefined;

@@ -38,7 +38,7 @@ interface Found {
  * The recovery of the service after its database was restored to an earlier moment. What was sold after
  * that moment is forgotten here and known to the provider. Until all of it is found and decided, no order is
  * placed and nothing is sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` see to that on every
- * replica. `docs/decisions/0050-recovery.md` tells why.
+ * replica. `docs/decisions/0050-recovery.md` has the reasons.
  */
 @Injectable()
 export class RecoveryService {
@@ -78,7 +78,7 @@ export class RecoveryService {
     const { quietSeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
-      // A sweep tells everything when it began after all calls of before had their effect, and after the last
+      // A sweep shows everything when it began after all calls of before had their effect, and after the last
       // order was refunded: what such an order left at the provider is found by the next sweep only. What one
       // listing lacks may have moved between its pages, so there are two.
       `WITH recovery AS (

@@ -31,7 +31,7 @@ export interface SweepReport {
   readonly doubted: number;
 }
 
-/** A proxy of which the listing told something else. */
+/** A proxy that the listing showed otherwise. */
 interface TakenOver {
   readonly id: number;
   readonly isExtended: boolean;

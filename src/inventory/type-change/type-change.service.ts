@@ -40,7 +40,7 @@ const RETRY_AFTER_SECONDS = 5;
  * answer may be lost, and "error 30" says nothing.
  *
  * A row of `proxy_type_changes` keeps changes of one proxy apart. It is not settled until the listing showed
- * the type that was asked for, and until then no request trusts the stored type.
+ * the requested type, and until then no request trusts the stored type.
  */
 @Injectable()
 export class TypeChangeService {
@@ -113,7 +113,7 @@ export class TypeChangeService {
     return attempt;
   }
 
-  /** Returns also when the outcome is unknown: the listing tells. Nothing is sent after the deadline. */
+  /** Returns also when the outcome is unknown: the listing shows it. Nothing is sent after the deadline. */
   private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
     try {
       const deadline = Deadline.after(this.config.provider.timeoutMs);
@@ -140,7 +140,7 @@ export class TypeChangeService {
     return error instanceof ProviderUnavailable ? unavailable(error) : error;
   }
 
-  /** @throws TypeChangeUncertain when the provider does not tell */
+  /** @throws TypeChangeUncertain when the listing cannot be read */
   private async find(tag: string, providerProxyId: string): Promise<ListedProxy> {
     const isIt = ({ id }: ListedProxy) => id === providerProxyId;
     try {

@@ -37,7 +37,7 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** The order of one proxy, which tells in the end what it delivered; or why there is none. */
+/** The order of one proxy, and what it delivers in the end; or why there is none. */
 type Outcome = { readonly orderId: number; readonly deliver: () => Promise<Delivery> } | DomainError;
 
 /** An order that is to be placed, or why it is not. */
@@ -64,17 +64,19 @@ export class BulkProlongations {
     private readonly provider: ProxyProvider,
   ) {}
 
-  /** @returns the answer, and whether it is all of an earlier request's */
+  /** @returns the response, and whether all of it is an earlier request's */
   async prolong(
     caller: Caller,
     body: BulkProlongRequest,
     idempotencyKey: string | undefined,
-  ): Promise<{ answer: BulkProlongResponse; replayed: boolean }> {
+  ): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
     const request = read(caller, body, idempotencyKey);
     return this.orders.track(this.carryOut(request));
   }
 
-  private async carryOut(request: BulkRequest): Promise<{ answer: BulkProlongResponse; replayed: boolean }> {
+  private async carryOut(
+    request: BulkRequest,
+  ): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
     const { caller, selection, idempotency } = request;
     const { userId } = caller;
     const known = await this.records.retry(userId, idempotency);
@@ -94,9 +96,12 @@ export class BulkProlongations {
       outcomes.set(String(id), { orderId: order.id, deliver: () => this.orders.toDelivery(order) });
     }
     for (const [id, outcome] of await this.order(request, bulk, missing)) outcomes.set(String(id), outcome);
-    const asked = 'ids' in selection ? selection.ids : bulk.proxyIds.map(String);
-    const proxies = await Promise.all(asked.map(async (id) => tell(id, outcomes.get(id))));
-    return { answer: { proxies, totals: sumUp(proxies) }, replayed: known !== null && missing.length === 0 };
+    const ids = 'ids' in selection ? selection.ids : bulk.proxyIds.map(String);
+    const proxies = await Promise.all(ids.map(async (id) => toBulkProxyOut(id, outcomes.get(id))));
+    return {
+      response: { proxies, totals: sumUp(proxies) },
+      replayed: known !== null && missing.length === 0,
+    };
   }
 
   /**
@@ -198,17 +203,20 @@ export class BulkProlongations {
   }
 }
 
-async function tell(proxyId: string, outcome: Outcome = new ProxyNotFound()): Promise<BulkProxyOut> {
+async function toBulkProxyOut(
+  proxyId: string,
+  outcome: Outcome = new ProxyNotFound(),
+): Promise<BulkProxyOut> {
   const orderId = outcome instanceof DomainError ? null : outcome.orderId;
-  const answer = { proxy_id: proxyId, order_id: orderId, price_charged: null, date_end: null };
+  const proxy = { proxy_id: proxyId, order_id: orderId, price_charged: null, date_end: null };
   try {
     if (outcome instanceof DomainError) throw outcome;
     const { charged, proxies } = await outcome.deliver();
     const dateEnd = proxies[0]?.date_end ?? null;
-    return { ...answer, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
+    return { ...proxy, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    return { ...answer, status: statusOf(error), detail: error.detail };
+    return { ...proxy, status: statusOf(error), detail: error.detail };
   }
 }
 

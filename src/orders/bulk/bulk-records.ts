@@ -26,7 +26,7 @@ const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
 
-/** Every statement over what customers have asked to be prolonged together. */
+/** Every statement about what customers prolong together. */
 @Injectable()
 export class BulkRecords {
   constructor(private readonly dataSource: DataSource) {}
@@ -119,9 +119,9 @@ export class BulkRecords {
 
 function toBulk(
   { requestHash, proxyIds, maxPrices }: BulkRow,
-  { key, requestHash: asked }: Idempotency,
+  { key, requestHash: hash }: Idempotency,
 ): Bulk {
-  if (!requestHash.equals(asked)) throw new IdempotencyKeyReused(key);
+  if (!requestHash.equals(hash)) throw new IdempotencyKeyReused(key);
   return {
     proxyIds: proxyIds.map(Number),
     maxPrices: maxPrices?.map((price) => Money.parse(price)) ?? null,

@@ -67,8 +67,8 @@ export class BulkController {
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<BulkProlongResponse> {
-    const { answer, replayed } = await this.bulks.prolong(caller, request, idempotencyKey);
+    const { response: body, replayed } = await this.bulks.prolong(caller, request, idempotencyKey);
     markReplay(response, replayed);
-    return answer;
+    return body;
   }
 }

@@ -127,7 +127,7 @@ export class BatchCallService {
     return closed;
   }
 
-  /** The provider handed over fewer than asked: if it lists more under the tag, those count. */
+  /** The provider delivered fewer than ordered: if it lists more under the tag, those count. */
   private async confirmShortDelivery(
     batch: OrderBatch,
     purchase: ProviderPurchase,
@@ -158,7 +158,9 @@ export class BatchCallService {
       outcomes.push(...closed);
     }
     if (ends.length < batch.members.length) {
-      throw new ProviderOutcomeUnknown('prolong was answered yes, and the end did not move');
+      throw new ProviderOutcomeUnknown(
+        'the provider confirmed the prolongation, but the end of the rental is unchanged',
+      );
     }
   }
 

@@ -38,7 +38,7 @@ interface ClaimedEnds {
 const NOTHING: Claimed<ClaimedEnds> = { rows: [], isMore: false };
 
 /**
- * Reads when rentals end at the provider, right before they are prolonged, which tells afterwards whether the
+ * Reads when rentals end at the provider, right before they are prolonged, which shows afterwards whether the
  * prolongation was carried out. What is to be read stands in the queue, and whoever has a rate permit reads
  * the next: proxies that were bought together in one listing, or everything, when that takes fewer calls. A
  * listing counts only for orders that were claimed before it was sent: an older one may not have seen what

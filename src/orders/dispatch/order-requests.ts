@@ -106,8 +106,9 @@ export class OrderRequests {
   }
 
   /**
-   * The call for these orders is over. Whoever has no outcome yet is told so: it is left to reconciliation.
-   * Members of a refused batch that go once more wait on. Requests that wait elsewhere get a hint.
+   * The call for these orders is over. Requests without an outcome end without one: their orders are left to
+   * reconciliation. Members of a refused batch that go once more wait on. Requests that wait elsewhere get a
+   * hint.
    *
    * @param outcomes those that are known without asking the database
    */

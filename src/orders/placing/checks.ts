@@ -2,7 +2,7 @@ import { DomainError } from '../../common';
 
 /**
  * Runs checks of an order that others can follow. In earnest the first that refuses ends the order; a dry run
- * notes the refusal and goes on, so that it tells all of them.
+ * notes the refusal and goes on, so that it returns all of them.
  */
 export interface Checks {
   readonly run: (check: () => void | Promise<void>) => Promise<void>;

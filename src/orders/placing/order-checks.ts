@@ -42,7 +42,7 @@ export interface OrderRequest {
   readonly findItem: (checks: Checks) => Promise<OrderedItem>;
 }
 
-/** What a caller is told for each reason for which an order is not placed. */
+/** The error that a caller gets for each reason for which an order is not placed. */
 export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
   recovering: ordersAreShut,
   'key-in-use': () => new KeyInProgress(),
@@ -55,7 +55,7 @@ export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOr
 export const placementRefusal = (refusal: PlacementRefusal, order: NewOrder): DomainError =>
   PLACEMENT_REFUSALS[refusal](order);
 
-/** What a caller is told when it failed to place an order: that it may have been placed, or the error. */
+/** The error of a caller whose order was not placed for sure: that it may have been placed, or the cause. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
@@ -63,7 +63,7 @@ const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonl
 
 /**
  * All that is checked before an order is placed, in earnest and in a dry run. Nothing is written, and the
- * provider is asked for nothing that costs money.
+ * provider gets no call that costs money.
  */
 @Injectable()
 export class OrderChecks {
@@ -83,17 +83,17 @@ export class OrderChecks {
     const version = toIpVersion(request.version);
     const country = request.country.toLowerCase();
     // A guard is no part of what the key stands for: with another one it is still the same order.
-    const asked = { kind: 'purchase', country, version, period, count, proxyType } as const;
+    const item = { kind: 'purchase', country, version, period, count, proxyType } as const;
     return {
       kind: 'purchase',
       caller,
-      idempotency: readIdempotency(idempotencyKey, asked),
+      idempotency: readIdempotency(idempotencyKey, item),
       findItem: async (checks) => {
         if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
         this.catalog.checkRentalPeriod(version, period);
         await checks.run(() => this.assertProviderTakesOrders());
-        await checks.run(() => this.checkStock(asked, request.allow_partial));
-        return { ...asked, proxyType, proxyId: null, maxPrice };
+        await checks.run(() => this.checkStock(item, request.allow_partial));
+        return { ...item, proxyType, proxyId: null, maxPrice };
       },
     };
   }
@@ -149,7 +149,7 @@ export class OrderChecks {
   }
 
   /**
-   * A caller whose order would not be placed is told so, whatever the state of our own balance at the
+   * A caller whose order would not be placed gets the reason, whatever the state of our own balance at the
    * provider.
    *
    * @throws DomainError

@@ -32,7 +32,7 @@ type PlacedRow = { readonly position: number } & (
   { readonly id: number; readonly refusal: null } | { readonly id: null; readonly refusal: PlacementRefusal }
 );
 
-/** A prolongation that a renewal rule asks for. */
+/** A prolongation for a renewal rule. */
 export interface RenewalOrder extends NewOrder {
   /** The row of `renewals`, which says the end that is moved: the order is placed only while it stands. */
   readonly renewalId: number;
@@ -118,7 +118,7 @@ export class OrderPlacement {
   }
 
   /**
-   * Every reason for which an order would not be placed now, in the order in which callers are told, and what
+   * Every reason for which an order would not be placed now, in the order in which callers get them, and what
    * its user has to spend. Nothing is placed or locked.
    */
   async assess(order: NewOrder): Promise<Assessment> {
@@ -141,7 +141,7 @@ export class OrderPlacement {
 
   /**
    * Places the orders of renewals by one statement, in their order, and marks the renewals as placed. When
-   * its reply is lost, the rows of the renewals tell what became of them.
+   * its reply is lost, the rows of the renewals show what became of them.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
@@ -211,7 +211,7 @@ export class OrderPlacement {
     );
   }
 
-  /** The reply was lost: what was not placed was refused, or failed, with an error that nobody can tell. */
+  /** The reply was lost: what was not placed was refused, or failed, with an error that is lost. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await lookUpLost(this.dataSource, error, () =>

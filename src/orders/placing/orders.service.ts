@@ -33,11 +33,11 @@ export interface Delivery {
 export interface DryRun {
   /** The order that would be placed; undefined when it has no price. */
   readonly order: NewOrder | undefined;
-  /** The earlier order that has the idempotency key: the request would be answered for it. */
+  /** The earlier order that has the idempotency key: the response would be that of this order. */
   readonly earlierId: number | null;
   /** What the caller has to spend. */
   readonly available: Money;
-  /** What would be refused, the first first: with it the request would be answered. */
+  /** What would be refused: the first is the error that the request would get. */
   readonly refusals: readonly DomainError[];
 }
 
@@ -45,8 +45,8 @@ export interface DryRun {
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 
 /**
- * Buying and prolonging, from the request to its answer: hold the money, wait in the queue, and tell what
- * became of the order. No transaction is open and no connection is held while the request waits.
+ * Buying and prolonging, from the request to its answer: hold the money, wait in the queue, and return
+ * what became of the order. No transaction is open and no connection is held while the request waits.
  * `docs/decisions/0003-orders-and-money.md` says what recovers after each crash.
  */
 @Injectable()
@@ -147,7 +147,7 @@ export class OrdersService {
       return await this.toDelivery(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {
       if (error instanceof DomainError) throw error;
-      // Whatever fails once an order is placed, its caller is told the order's id, by which its outcome can
+      // Whatever fails once an order is placed, its caller gets the order's id, by which its outcome can
       // be requested.
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
       throw new OrderBeingConfirmed({ orderId });

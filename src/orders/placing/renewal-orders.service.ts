@@ -170,9 +170,9 @@ function idempotencyOf({
   dateEndBefore,
   period,
 }: Pick<WantedRenewal, 'proxyId' | 'dateEndBefore' | 'period'>): Idempotency {
-  const asked = { kind: 'renewal', proxyId, dateEndBefore, period };
+  const request = { kind: 'renewal', proxyId, dateEndBefore, period };
   return {
     key: renewalKey(proxyId, dateEndBefore),
-    requestHash: createHash('sha256').update(JSON.stringify(asked)).digest(),
+    requestHash: createHash('sha256').update(JSON.stringify(request)).digest(),
   };
 }

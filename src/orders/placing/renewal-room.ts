@@ -2,7 +2,7 @@ import { compareDecimals, subtractDecimals } from '../../common';
 
 /**
  * How many purchases with ends that no sweep has confirmed are in the queue at once: each takes a listing,
- * which tells the ends of all its proxies.
+ * which shows the ends of all its proxies.
  */
 const PURCHASES_TO_LIST = 10;
 

@@ -27,7 +27,7 @@ export interface Wait {
   readonly seconds: number;
   /** Its token is checked again after the wait. */
   readonly request: Request;
-  /** The caller has gone: nobody is left to be answered. */
+  /** The caller has gone: nobody waits for the response. */
   readonly hungUp: AbortSignal;
 }
 

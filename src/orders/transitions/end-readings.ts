@@ -54,7 +54,7 @@ export class EndReadings {
   }
 
   /**
-   * Claims what one listing tells: the ends of a purchase, that of the user who was served longest ago, by a
+   * Claims what one listing shows: the ends of a purchase, that of the user who was served longest ago, by a
    * call or a listing; or all ends. Nobody else reads them until this replica has had time for it. A replica
    * that dies leaves nothing behind but that time.
    */

@@ -31,8 +31,8 @@ export interface ForgottenOrder {
   readonly provider: string;
 }
 
-/** What a request under an idempotency key asks for. */
-export type AskedUnderKey = Pick<
+/** What a request under an idempotency key is for. */
+export type KeyRequest = Pick<
   ForgottenOrder,
   'userId' | 'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
 > & { readonly maxPrice: Money | null };
@@ -98,7 +98,7 @@ export class ForgottenOrderRecords {
    *
    * @returns the id of the order; null when there is none any more
    */
-  async takeForgottenKey(asked: AskedUnderKey, { key, requestHash }: Idempotency): Promise<number | null> {
+  async takeForgottenKey(request: KeyRequest, { key, requestHash }: Idempotency): Promise<number | null> {
     const [order] = await queryRows<{ id: number }>(
       this.dataSource,
       `UPDATE orders
@@ -111,17 +111,17 @@ export class ForgottenOrderRecords {
                      ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING id`,
       [
-        asked.userId,
-        asked.kind,
-        asked.country,
-        asked.version,
-        asked.period,
-        asked.count,
-        asked.proxyType,
-        asked.proxyId,
+        request.userId,
+        request.kind,
+        request.country,
+        request.version,
+        request.period,
+        request.count,
+        request.proxyType,
+        request.proxyId,
         key,
         requestHash,
-        asked.maxPrice?.toString() ?? null,
+        request.maxPrice?.toString() ?? null,
       ],
     );
     return order?.id ?? null;

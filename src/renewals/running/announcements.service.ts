@@ -7,15 +7,15 @@ import type { SkipReason } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
-const TOLD_AT_ONCE = 1000;
+const ANNOUNCED_AT_ONCE = 1000;
 /** Of so many users, each of whom takes some queries. */
 const FORESEEN_AT_ONCE = 100;
 
 /** What is announced comes due within a week. */
 const DAYS_AHEAD = 8;
 
-/** A renewal that its customer has not been told of, or not that late. */
-export interface Untold {
+/** A renewal that was not announced to its customer yet, or not at this stage. */
+export interface UnannouncedRenewal {
   readonly id: number;
   readonly userId: number;
   readonly proxyId: number;
@@ -49,24 +49,24 @@ export class Announcements {
   }
 
   /**
-   * Tells of some that nobody was told of yet, what is due first at first.
+   * Announces some that were not announced yet, what is due first at first.
    *
    * @returns how many
    */
-  async tellNext(): Promise<number> {
-    const untold: Untold[] = [];
-    let asked = 0;
-    for (const renewal of await this.findUntold(TOLD_AT_ONCE)) {
+  async announceNext(): Promise<number> {
+    const unannounced: UnannouncedRenewal[] = [];
+    let foreseen = 0;
+    for (const renewal of await this.findUnannounced(ANNOUNCED_AT_ONCE)) {
       if (!this.foreseen.has(renewal.userId)) {
-        if (asked >= FORESEEN_AT_ONCE) break;
-        asked += 1;
+        if (foreseen >= FORESEEN_AT_ONCE) break;
+        foreseen += 1;
         this.foreseen.set(renewal.userId, await this.obstaclesAhead(renewal.userId));
       }
-      untold.push(renewal);
+      unannounced.push(renewal);
     }
     const prices = new RenewalPrices(this.catalog);
-    const told = await Promise.all(
-      untold.map(async (renewal) => {
+    const announced = await Promise.all(
+      unannounced.map(async (renewal) => {
         const quote = await prices.of(renewal);
         return {
           id: renewal.id,
@@ -76,8 +76,8 @@ export class Announcements {
         };
       }),
     );
-    await this.tell(told);
-    return told.length;
+    await this.announce(announced);
+    return announced.length;
   }
 
   /** A forecast only says what may come: when that of one customer fails, nobody's renewals wait for it. */
@@ -90,8 +90,8 @@ export class Announcements {
     }
   }
 
-  /** Renewals of which their customers have not been told yet, or not at their present stage. */
-  private findUntold(limit: number): Promise<Untold[]> {
+  /** Renewals that were not announced to their customers yet, or not at their present stage. */
+  private findUnannounced(limit: number): Promise<UnannouncedRenewal[]> {
     return queryRows(
       this.dataSource,
       `SELECT renewal.id, renewal.user_id AS "userId", proxy_id AS "proxyId", date_end_before AS "dateEnd",
@@ -109,17 +109,17 @@ export class Announcements {
   /**
    * Announces renewals: each for the first time, and again at later stages when it will not work out.
    *
-   * @param told.obstacle why it will not work out as things are; null: it will
+   * @param renewals.obstacle why it will not work out as things are; null: it will
    */
-  private async tell(
-    told: readonly {
+  private async announce(
+    renewals: readonly {
       readonly id: number;
       readonly days: number;
       readonly price: string | null;
       readonly obstacle: string | null;
     }[],
   ): Promise<void> {
-    if (told.length === 0) return;
+    if (renewals.length === 0) return;
     await queryRows(
       this.dataSource,
       `WITH given AS (
@@ -130,23 +130,23 @@ export class Announcements {
          SELECT id, last_told_days FROM renewals renewal
           WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
        ),
-       told AS (
+       announced AS (
          UPDATE renewals renewal
             SET last_told_days = given.days, price = coalesce(given.price, renewal.price)
            FROM before JOIN given USING (id)
           WHERE renewal.id = before.id
             AND (before.last_told_days IS NULL OR given.days < before.last_told_days)
-         RETURNING renewal.*, obstacle, before.last_told_days AS told_before
+         RETURNING renewal.*, obstacle, before.last_told_days AS announced_before
        )
        SELECT log_event(user_id, 'renewal.planned',
-                ${eventData('told', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
-         FROM told WHERE told_before IS NULL OR obstacle IS NOT NULL
+                ${eventData('announced', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
+         FROM announced WHERE announced_before IS NULL OR obstacle IS NOT NULL
         ORDER BY date_end_before, proxy_id`,
       [
-        told.map(({ id }) => id),
-        told.map(({ days }) => days),
-        told.map(({ price }) => price),
-        told.map(({ obstacle }) => obstacle),
+        renewals.map(({ id }) => id),
+        renewals.map(({ days }) => days),
+        renewals.map(({ price }) => price),
+        renewals.map(({ obstacle }) => obstacle),
       ],
     );
   }

@@ -15,7 +15,7 @@ export interface DueRenewal {
   readonly country: string;
   readonly version: IpVersion;
   readonly proxyType: ProxyType;
-  /** Why it cannot be ordered, whatever it costs: `renewal_refusals.sql` tells. */
+  /** Why it cannot be ordered, whatever it costs, see `renewal_refusals.sql`. */
   readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
   /** Whether the last sweep has confirmed its end, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
@@ -184,7 +184,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Notes why renewals were not carried out, and tells their customers when the reason is another one. */
+  /** Notes why renewals were not carried out, and notifies their customers when the reason is another one. */
   async skip(skipped: readonly SkippedRenewal[]): Promise<void> {
     if (skipped.length === 0) return;
     await queryRows(

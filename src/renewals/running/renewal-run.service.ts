@@ -40,8 +40,8 @@ const CREDITS_EVERY_MS = 5000;
 @Injectable()
 export class RenewalRun {
   private plannedAtMs = -Infinity;
-  /** Whether something may have been planned that its customer was not told of. */
-  private isUntold = false;
+  /** Whether something may have been planned that was not announced to its customer. */
+  private isUnannounced = false;
   private creditsAtMs = -Infinity;
 
   constructor(
@@ -104,11 +104,11 @@ export class RenewalRun {
       await run.repeat<Place>(report, 'planned', (place) => this.records.plan(place));
       report.superfluous += await this.records.removeSuperfluous();
       this.announcements.beginAnew();
-      this.isUntold = true;
+      this.isUnannounced = true;
     }
-    if (!this.isUntold) return;
-    const told = await this.announcements.tellNext();
-    report.announced += told;
-    this.isUntold = told > 0;
+    if (!this.isUnannounced) return;
+    const announced = await this.announcements.announceNext();
+    report.announced += announced;
+    this.isUnannounced = announced > 0;
   }
 }

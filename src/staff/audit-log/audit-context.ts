@@ -29,7 +29,7 @@ export function parseTarget(text: string): AuditTarget | null {
   return type && id !== undefined ? { type, id } : null;
 }
 
-/** What the audit log is told of one request: who makes it, from where, and what it asks for. */
+/** What the audit log keeps of one request: who makes it, from where, and what for. */
 export class AuditContext {
   /** Changes are recorded in their own transaction; the interceptor records what is left, which are reads. */
   isRecorded = false;

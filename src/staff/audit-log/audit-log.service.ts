@@ -91,7 +91,7 @@ export class AuditLogService {
   }
 
   /**
-   * Records a request that was refused for what it asks, with the text that its sender is about to see. An
+   * Records a request that was refused, with the text that its sender is about to see. An
    * invalid request never reached what it asks for, and the text of an unforeseen error is not shown.
    */
   async recordIfRefused(audit: AuditContext, error: unknown): Promise<void> {
@@ -153,7 +153,7 @@ export class AuditLogService {
     conditions.by(from, (moment) => `at >= ${moment}`);
     conditions.by(to, (moment) => `at < ${moment}`);
     if (changesOnly) conditions.add('after IS NOT NULL');
-    // The record itself may be gone: then the one before it tells the time.
+    // The record itself may be gone: then the one before it has the time.
     conditions.by(
       cursor,
       (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,

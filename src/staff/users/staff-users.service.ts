@@ -117,7 +117,7 @@ export class StaffUsersService {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // A common part is soon found among the newest users, a rare one by the index. The planner cannot tell
+    // A common part is soon found among the newest users, a rare one by the index. The planner does not know
     // which it is when only old users match, and would read them all.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
