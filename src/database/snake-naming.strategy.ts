@@ -1,4 +1,4 @@
-import { DefaultNamingStrategy } from 'typeorm';
+import { DefaultNamingStrategy, type Table } from 'typeorm';
 
 export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -7,5 +7,10 @@ export const snakeCase = (name: string): string =>
 export class SnakeNamingStrategy extends DefaultNamingStrategy {
   override columnName(propertyName: string, customName: string | undefined): string {
     return customName ?? snakeCase(propertyName);
+  }
+
+  /** TypeORM makes one table itself, that of the migrations: its key is named as PostgreSQL would. */
+  override primaryKeyName(table: Table | string): string {
+    return `${typeof table === 'string' ? table : table.name}_pkey`;
   }
 }
