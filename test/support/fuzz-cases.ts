@@ -29,10 +29,11 @@ const TEXTS = [
   MANY,
   '-1',
   '9'.repeat(40),
-  'null',
-  'true',
   '%',
   '%zz',
+  '__proto__',
+  'null',
+  'true',
   '%20%20',
   '1e999',
   'NaN',
@@ -48,7 +49,7 @@ const TEXTS = [
   '9999-12-31T23:59:59-23:59',
   '%2B275760-09-13T00:00:00Z',
 ] as const;
-const TEXTS_EVERYWHERE = 9;
+const TEXTS_EVERYWHERE = 10;
 
 /** Hostile values of a field, as JSON or what is nearly JSON. The first ones are tried in every place. */
 const VALUES = [
