@@ -3,7 +3,6 @@ import { ALL_SCOPES, type Scope, TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
 import { exchangeRaw, sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const NOT_AUTHENTICATED = { detail: 'Not authenticated' };
@@ -91,22 +90,6 @@ describe('Authentication', () => {
     expect(answer.status).toBe(401);
     expect(answer.json()).toEqual(INVALID_TOKEN);
     expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
-  });
-
-  it('answers 401 to a revoked token at once, on every replica', async () => {
-    const replica = await startReplica(service);
-    try {
-      const { text, token } = await issue();
-      expect((await getMe(text)).status).toBe(200);
-      expect((await getMe(text, replica.baseUrl)).status).toBe(200);
-      await tokens.revoke(token.id);
-      for (const answer of [await getMe(text), await getMe(text, replica.baseUrl)]) {
-        expect(answer.status).toBe(401);
-        expect(answer.json()).toEqual(INVALID_TOKEN);
-      }
-    } finally {
-      await replica.close();
-    }
   });
 
   it.each([

@@ -233,90 +233,11 @@ describe('The history of the rules', () => {
   });
 });
 
-describe('A change of the rules', () => {
-  it('ends the rule that it replaces at the moment when the new one begins', async () => {
-    const first = await add({ userId: user.id, markupPercent: '10' });
-    const second = await add({ userId: user.id, markupPercent: '0' }, first.id);
-    expect((await rules.get(first.id)).validTo).toEqual(second.validFrom);
-    expect((await quote(user.api)).price_final).toBe('20.90');
-  });
-
-  it('cancels a rule that has not begun', async () => {
-    const validFrom = new Date(Date.now() + 3_600_000);
-    const { id } = await rules.add({ userId: user.id, markupPercent: '10', validFrom }, BY);
-    expect((await rules.end(id, BY)).validTo).toEqual(validFrom);
-    expect(await rules.list({ userId: user.id, limit: 10 })).toEqual([]);
-  });
-
-  it('changes nothing when it is refused', async () => {
-    const { id } = await rules.add({ userId: user.id, markupPercent: '10' }, BY);
-    const tooSoon = new Date(Date.now() - 1000);
-    const refusal = async (change: Promise<unknown>) => {
-      const error = await change.catch((reason: unknown) => reason);
-      return error instanceof Error ? error.name : error;
-    };
-    expect(await refusal(rules.add({ markupPercent: '1', validFrom: tooSoon }, BY, id))).toBe(
-      'InvalidPriceRule',
-    );
-    expect(await refusal(rules.add({ markupPercent: '1', validTo: tooSoon }, BY, id))).toBe(
-      'InvalidPriceRule',
-    );
-    expect(await refusal(rules.end(id, BY, tooSoon))).toBe('InvalidPriceRule');
-    expect((await rules.get(id)).endedAt).toBeNull();
-
-    for (const wrong of [
-      { markupPercent: '-1' },
-      { markupPercent: '1.00001' },
-      { markupPercent: '10000' },
-      { markupPercent: '1', country: 'r1' },
-      { markupPercent: '1', minPeriod: 31, maxPeriod: 30 },
-      { markupPercent: '1', minPeriod: 0 },
-      { markupPercent: '1', maxPeriod: 3651 },
-    ]) {
-      expect(await refusal(rules.add(wrong, BY))).toBe('InvalidPriceRule');
-    }
-    expect(await refusal(rules.add({ markupPercent: '1' }, { by: 'anna', reason: ' ' }))).toBe(
-      'InvalidPriceRule',
-    );
-    expect(await refusal(rules.add({ markupPercent: '1', userId: 999_999 }, BY))).toBe('UserNotFound');
-    expect(await refusal(rules.add({ markupPercent: '1' }, BY, 999_999))).toBe('PriceRuleNotFound');
-    expect(await refusal(rules.end(999_999, BY))).toBe('PriceRuleNotFound');
-    await rules.end(id, BY);
-    expect(await refusal(rules.end(id, BY))).toBe('PriceRuleEnded');
-    expect(await refusal(rules.add({ markupPercent: '1' }, BY, id))).toBe('PriceRuleEnded');
-    expect((await rules.list({ history: true, limit: 1 })).map((rule) => rule.id)).toEqual([id]);
-  });
-});
-
 describe('A preview', () => {
   const preview = (change: Parameters<PricePreviewService['preview']>[0]): Promise<PricePreviewOut> =>
     service.app.get(PricePreviewService).preview(change);
 
   beforeEach(() => quote(user.api));
-
-  it('shows the prices before and after of all offers that it touches, and changes nothing', async () => {
-    const { changed, offers } = await preview({
-      add: { userId: user.id, version: '6', minPeriod: 14, maxPeriod: 30, markupPercent: '0' },
-    });
-    expect(changed).toBe(2);
-    expect(offers).toEqual([
-      {
-        user_id: user.id,
-        version: '6',
-        period: 14,
-        country: null,
-        before: { markup_percent: '20.0000', by: 'default', unit_price: '12.50' },
-        after: { markup_percent: '0.0000', by: 'new', unit_price: '10.41' },
-      },
-      expect.objectContaining({
-        period: 30,
-        before: { markup_percent: '20.0000', by: 'default', unit_price: '25.08' },
-        after: { markup_percent: '0.0000', by: 'new', unit_price: '20.90' },
-      }),
-    ]);
-    expect(await rules.list({ limit: 10, history: true, userId: user.id })).toEqual([]);
-    expect((await quote(user.api)).price_final).toBe('25.08');
-  });
 
   it('shows the prices that hold after the change is made', async () => {
     await add({ country: 'us', markupPercent: '5' });

@@ -197,6 +197,8 @@ describe('A price rule', () => {
     expect(await end({ at: '2020-01-01T00:00:00Z' })).toEqual([400, expect.any(Object)]);
     expect(await end({})).toEqual([200, expect.any(Object)]);
     expect(await end({})).toEqual([409, refusal]);
+    const replacement = { user_id: user.id, markup_percent: '1', replaces: own.id, ...REASON };
+    expect(await staff.post('/staff/price-rules', replacement)).toMatchObject({ status: 409, body: refusal });
   });
 });
 

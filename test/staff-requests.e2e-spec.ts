@@ -20,17 +20,7 @@ const extra = (loc: readonly string[], input: unknown) => ({
   input,
 });
 
-const countRules = async () => (await service.dataSource.query<unknown[]>('SELECT FROM price_rules')).length;
-
 describe('What staff send', () => {
-  it('makes no price rule for everybody when the name of a field is misspelt', async () => {
-    const before = await countRules();
-    const rule = { contry: 'ru', markup_percent: '5', reason: 'Contract 815' };
-    const { status, body } = await staff.post('/staff/price-rules', rule);
-    expect([status, body]).toEqual([422, { detail: [extra(['body', 'contry'], 'ru')] }]);
-    expect(await countRules()).toBe(before);
-  });
-
   it('is refused with every mistake at once, unknown fields last, and inside objects as well', async () => {
     const { status, body } = await staff.post('/staff/price-rules/preview', {
       add: { user: 7, markup_percent: 5 },
@@ -48,11 +38,6 @@ describe('What staff send', () => {
     ]);
   });
 
-  it('lists nothing when the name of a parameter is misspelt', async () => {
-    const { status, body } = await staff.get('/staff/orders?stat=review');
-    expect([status, body]).toEqual([422, { detail: [extra(['query', 'stat'], 'review')] }]);
-  });
-
   it('has no unknown parameter or field on any route, also where a route has none at all', async () => {
     const description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
     for (const { name, method, path, operation } of operationsOf(description)) {
@@ -68,27 +53,6 @@ describe('What staff send', () => {
         { detail: expect.arrayContaining([extra(['body', 'colour'], 'red')]) },
       ]);
     }
-  });
-
-  it.each([
-    [{ username: 'anna', has_app: 'yes' }, 'bool_type', 'has_app'],
-    [{ username: 'anna', has_app: 1 }, 'bool_type', 'has_app'],
-    [{ username: 'anna', tg_id: '5' }, 'int_type', 'tg_id'],
-    [{ username: 'anna', tg_id: true }, 'int_type', 'tg_id'],
-    [{ username: 'an\u0000na' }, 'string_pattern_mismatch', 'username'],
-    [{ username: 'an\ud800na' }, 'string_unicode', 'username'],
-    [{ username: ' \t' }, 'string_pattern_mismatch', 'username'],
-  ])('is read as the description has it: %j is refused', async (body, type, field) => {
-    const answer = await staff.post<{ detail: object[] }>('/staff/users', body);
-    expect([answer.status, answer.body.detail]).toEqual([
-      422,
-      [expect.objectContaining({ type, loc: ['body', field] })],
-    ]);
-  });
-
-  it.each(['yes', '1', 'True', ''])('takes true and false for a boolean, and not %j', async (word) => {
-    expect((await staff.get(`/staff/price-rules?history=${word}`)).status).toBe(422);
-    expect((await staff.get('/staff/price-rules?history=false')).status).toBe(200);
   });
 
   const SALES = '/staff/sales?from=2026-11-01&to=2026-12-01';

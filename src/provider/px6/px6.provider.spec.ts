@@ -236,19 +236,22 @@ describe('the PROXY6 adapter', () => {
     }
   });
 
+  /** Answers by the number of the page. */
+  function pagesBy(of: (page: number) => readonly unknown[]): void {
+    answer = (request, response) => {
+      const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
+      const list = of(page);
+      json({ ...ENVELOPE, list_count: list.length, list })(request, response);
+    };
+  }
+
   describe('lists what was bought under a tag', () => {
     const TAG = 'prs.t.u1.o1x';
     const row = (id: string, descr = TAG) => ({ ...PROXY, id, descr });
     const idsOf = (proxies: readonly { id: string }[]) => proxies.map(({ id }) => id);
 
-    /** Answers each page by its number. Pages beyond the last are empty. */
-    function pages(...lists: readonly (readonly { id: string }[])[]): void {
-      answer = (request, response) => {
-        const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
-        const list = lists[page - 1] ?? [];
-        json({ ...ENVELOPE, list_count: list.length, list })(request, response);
-      };
-    }
+    /** Pages beyond the last are empty. */
+    const pages = (...lists: readonly (readonly object[])[]) => pagesBy((page) => lists[page - 1] ?? []);
 
     it('in one call when the first page is empty', async () => {
       pages();
@@ -297,15 +300,6 @@ describe('the PROXY6 adapter', () => {
     const rows = (from: number, count: number) =>
       Array.from({ length: count }, (_, at) => ({ ...PROXY, id: String(from + at), descr: '' }));
 
-    /** Answers by the number of the page. */
-    function pages(of: (page: number) => readonly unknown[]): void {
-      answer = (request, response) => {
-        const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
-        const list = of(page);
-        json({ ...ENVELOPE, list_count: list.length, list })(request, response);
-      };
-    }
-
     async function countAll(): Promise<number> {
       let count = 0;
       for await (const page of provider.allProxies()) count += page.length;
@@ -313,17 +307,17 @@ describe('the PROXY6 adapter', () => {
     }
 
     it('of a provider with pages of its own length', async () => {
-      pages((page) => rows(page * 100, page <= 3 ? 100 : 0));
+      pagesBy((page) => rows(page * 100, page <= 3 ? 100 : 0));
       expect(await countAll()).toBe(300);
     });
 
     it('of a provider that repeats its last page', async () => {
-      pages((page) => (page === 1 ? rows(0, 100) : rows(100, 30)));
+      pagesBy((page) => (page === 1 ? rows(0, 100) : rows(100, 30)));
       expect(await countAll()).toBe(130);
     });
 
     it('unless a full page is all that it ever answers', async () => {
-      pages(() => rows(0, 1000));
+      pagesBy(() => rows(0, 1000));
       await expect(countAll()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
 

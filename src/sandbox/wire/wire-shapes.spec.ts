@@ -28,24 +28,6 @@ async function listed(query: string): Promise<Array<Record<string, unknown>>> {
   return (await client.ask<Listing>(`getproxy/?nokey&${query}`)).list;
 }
 
-describe('the account', () => {
-  test.each(['', '/', '?x=1', '/?x=1'])(
-    'is the envelope alone at the URL with %p after the key',
-    async (end) => {
-      const answer = await fetch(`${sandbox.baseUrl}/api/${sandbox.apiKey}${end}`);
-
-      expect(answer.status).toBe(200);
-      expect(answer.headers.get('content-type')).toBe('application/json');
-      await expect(answer.json()).resolves.toEqual({
-        status: 'yes',
-        user_id: expect.stringMatching(/^\d+$/),
-        balance: expect.stringMatching(/^\d+\.\d\d$/),
-        currency: 'RUB',
-      });
-    },
-  );
-});
-
 describe('the catalog', () => {
   test.each(['getprice?count=100&period=30', 'getprice/?count=100&period=30&version=6'])(
     '%s gives the total, linear in the count',
@@ -88,64 +70,6 @@ describe('the catalog', () => {
     await expect(client.ask('getcount?country=de&version=3')).resolves.toMatchObject({
       count: before.count - 5,
     });
-  });
-});
-
-describe('buy', () => {
-  test('gives the order and its proxies, keyed by id, with the documented types', async () => {
-    const answer = await client.ask<{ list: Record<string, Record<string, unknown>> }>(
-      'buy/?count=2&period=30&country=us&version=4&type=socks&descr=shape&auto_prolong',
-    );
-
-    expect(answer).toMatchObject({
-      order_id: expect.any(Number),
-      count: 2,
-      price: 240,
-      period: 30,
-      country: 'us',
-    });
-    const [[id, proxy] = []] = Object.entries(answer.list);
-    expect(Object.keys(answer.list)).toHaveLength(2);
-    expect(proxy).toEqual({
-      id,
-      version: '4',
-      ip: expect.stringMatching(/^198\.1[89]\./),
-      host: '127.0.0.1',
-      port: expect.stringMatching(/^\d+$/),
-      user: expect.stringMatching(/^\w{6}$/),
-      pass: expect.stringMatching(/^\w{6}$/),
-      type: 'socks',
-      date: expect.any(String),
-      date_end: expect.any(String),
-      unixtime: expect.any(Number),
-      unixtime_end: expect.any(Number),
-      active: '1',
-    });
-    expect(Number(proxy?.['unixtime_end']) - Number(proxy?.['unixtime'])).toBe(30 * 86_400);
-  });
-
-  test('charges the balance', async () => {
-    await control.setBalance('100.10');
-
-    await expect(client.ask('buy?count=3&period=7&country=us&version=4')).resolves.toMatchObject({
-      balance: 16.1,
-    });
-    await control.setBalance('1000000');
-  });
-
-  test('defaults to IPv6 over HTTP', async () => {
-    await client.ask('buy?count=1&period=3&country=fr&descr=defaults');
-
-    await expect(listed('descr=defaults')).resolves.toMatchObject([
-      { version: '6', type: 'http', ip: expect.stringContaining('2001:db8:') },
-    ]);
-  });
-
-  test('buys again when the call is repeated', async () => {
-    await buyOne('twice');
-    await buyOne('twice');
-
-    await expect(listed('descr=twice')).resolves.toHaveLength(2);
   });
 });
 
