@@ -16,7 +16,7 @@ describe('an audit against the provider', () => {
   afterAll(() => service.close());
   beforeEach(async () => {
     user = await service.createUser();
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await user.buy();
     [proxy] = await service.dataSource.query(
       `SELECT provider_proxy_id AS id, orders.tag, extract(epoch FROM date_end)::int AS end
          FROM proxies JOIN orders ON orders.id = order_id WHERE proxies.user_id = $1`,

@@ -29,14 +29,8 @@ describe('the audit as a job', () => {
   });
   beforeEach(async () => {
     user = await service.createUser();
-    const { data } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30 },
-      params: { header: { 'Idempotency-Key': 'k' } },
-    });
-    await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: data?.proxies[0]?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const { data } = await user.buy({}, 'k');
+    await user.prolong(data?.proxies[0]?.id ?? '');
     await tamper('UPDATE job_runs SET finished_at = now() WHERE finished_at IS NULL');
     logged = log.lines.length;
   });

@@ -55,10 +55,7 @@ describe('Orders that are in the queue at the same moment', () => {
     body: { country?: string; period?: number; count?: number; proxy_type?: string } = {},
     key?: string,
   ): Promise<PurchaseAnswer> {
-    const { data, error, response } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, ...body } as never,
-      ...(key !== undefined && { headers: { 'Idempotency-Key': key } }),
-    });
+    const { data, error, response } = await user.buy(body, key);
     return {
       status: response.status,
       orderId: data?.order_id ?? 0,
@@ -300,11 +297,7 @@ describe('Orders that are in the queue at the same moment', () => {
       [single.id],
     );
     await service.control.clearCalls();
-    const prolong = ({ user, proxyId }: (typeof owned)[number]) =>
-      user.api.POST('/proxies/{proxy_id}/prolong', {
-        params: { path: { proxy_id: proxyId } },
-        body: { period: 30 },
-      });
+    const prolong = ({ user, proxyId }: (typeof owned)[number]) => user.prolong(proxyId);
     const answers = await inQueue(owned.length, () => [
       ...owned.slice(0, -1).map(prolong),
       eventually(async () => (await openOrders()) >= owned.length - 1).then(() => prolong(owned.at(-1)!)),
@@ -322,14 +315,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const { proxyIds } = await buy(user, { count: 4 });
     await service.control.clearCalls();
     await service.control.addFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
-    const answers = await inQueue(4, () =>
-      proxyIds.map((id) =>
-        user.api.POST('/proxies/{proxy_id}/prolong', {
-          params: { path: { proxy_id: id } },
-          body: { period: 30 },
-        }),
-      ),
-    );
+    const answers = await inQueue(4, () => proxyIds.map((id) => user.prolong(id)));
     const statuses = answers.map(({ response }) => response.status).sort((a, b) => a - b);
     // For one proxy the provider said yes without moving its end: that order is refunded on evidence.
     expect(statuses).toEqual([200, 200, 200, 503]);
@@ -372,14 +358,7 @@ describe('Orders that are in the queue at the same moment', () => {
     for (const user of owners) owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
     await service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 30)');
     await service.control.clearCalls();
-    const answers = await inQueue(4, () =>
-      owned.map(({ user, proxyId }) =>
-        user.api.POST('/proxies/{proxy_id}/prolong', {
-          params: { path: { proxy_id: proxyId } },
-          body: { period: 30 },
-        }),
-      ),
-    );
+    const answers = await inQueue(4, () => owned.map(({ user, proxyId }) => user.prolong(proxyId)));
     expect(answers.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
     const listings = await service.control.getCalls('getproxy');
     expect(listings.map(({ parameters }) => parameters['descr'])).toEqual([undefined]);
@@ -402,9 +381,7 @@ describe('An order whose rate permit does not come', () => {
     await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
     // Whoever else waits for a permit meanwhile looks again when the pause was to end.
     await service.dataSource.query(`UPDATE rate_permits SET paused_until = now() + interval '6 s'`);
-    const { response, error } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30 } as never,
-    });
+    const { response, error } = await user.buy();
     expect(response.status).toBe(503);
     expect(error).toEqual({ detail: 'Service temporarily unavailable' });
     expect(Number(response.headers.get('Retry-After'))).toBeGreaterThan(0);

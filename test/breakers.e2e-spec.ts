@@ -46,7 +46,7 @@ describe('the circuit breakers', () => {
     await service.untilSettled();
   });
 
-  const buy = (by = user) => by.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const buy = (by = user) => by.buy();
 
   const stateOf = (name: string) =>
     provider.status().breakers.find((breaker) => breaker.name === name)?.state;
@@ -154,27 +154,24 @@ describe('the circuit breakers', () => {
     expect((await buy()).response.status).toBe(200);
     const before = await traces();
     const large = { country: 'ru', period: 30, count: 10 };
-    const refused = await user.api.POST('/proxies/buy', { body: large });
+    const refused = await user.buy(large);
     expect(refused.response.status).toBe(503);
     expect(refused.error).toEqual(UNAVAILABLE);
     expect(Number(refused.response.headers.get('Retry-After'))).toBeGreaterThan(0);
     const poor = await service.createUser({ balance: '1.00' });
-    expect((await poor.api.POST('/proxies/buy', { body: large })).error).toEqual({
+    expect((await poor.buy(large)).error).toEqual({
       detail: 'Insufficient balance',
     });
     expect(await traces()).toEqual({ ...before, entries: before.entries + 1 });
     expect((await buy()).response.status).toBe(200);
     await service.control.setBalance('100000.00');
-    await eventually(
-      async () => (await user.api.POST('/proxies/buy', { body: large })).response.status === 200,
-    );
+    await eventually(async () => (await user.buy(large)).response.status === 200);
   });
 
   it('let smaller orders through after two together cost more than the balance', async () => {
     await service.control.setBalance('100.00');
     expect((await buy()).response.status).toBe(200);
-    const large = (country: string) =>
-      user.api.POST('/proxies/buy', { body: { country, period: 30, count: 3 } });
+    const large = (country: string) => user.buy({ country, count: 3 });
     // Each costs 62.70, and 79.10 is there: both are sent before the other one is answered.
     const gates = await Promise.all(
       ['ru', 'de'].map((country) =>
@@ -189,7 +186,7 @@ describe('the circuit breakers', () => {
     // The 16.40 that are left do not pay for another one of these either.
     expect((await large('ru')).response.status).toBe(503);
     await service.control.setPrice('6', 7, '2.95');
-    const small = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 7 } });
+    const small = await user.buy({ period: 7 });
     expect(small.response.status).toBe(200);
     expect(stateOf('funds')).not.toBe('closed');
   });
@@ -236,8 +233,7 @@ describe('the circuit breakers', () => {
   });
 
   it('refund a queued order that costs more than the balance without a call, and buy others', async () => {
-    const order = (country: string, count: number) =>
-      user.api.POST('/proxies/buy', { body: { country, period: 30, count } });
+    const order = (country: string, count: number) => user.buy({ country, count });
     for (const country of ['de', 'nl']) {
       await user.api.GET('/countries/{country}/count', { params: { path: { country }, query: {} } });
     }

@@ -27,9 +27,7 @@ describe('POST /proxies/prolong', () => {
     });
 
   async function buy(user: TestUser, order: { count?: number; version?: '4' | '6'; country?: string } = {}) {
-    const { data, error } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, ...order },
-    });
+    const { data, error } = await user.buy(order);
     if (!data) throw new Error(`nothing was bought: ${JSON.stringify(error)}`);
     return data.proxies;
   }
@@ -231,10 +229,7 @@ describe('POST /proxies/prolong', () => {
       expect(response.status).toBe(422);
       expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
     }
-    await user.api.POST('/proxies/buy', {
-      params: { header: { 'Idempotency-Key': 'bought' } },
-      body: { country: 'ru', period: 30 },
-    });
+    await user.buy({}, 'bought');
     const { response } = await prolong(user, 'bought', { proxy_ids: ids });
     expect(response.status).toBe(422);
   });
@@ -328,7 +323,7 @@ it('What has had no turn within PURCHASE_WAIT_MS is told so, and prolonged by th
     const user = await service.createUser();
     // Each purchase is listed by a call of its own.
     for (let n = 0; n < 8; n += 1) {
-      const { response } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+      const { response } = await user.buy();
       expect(response.status).toBe(200);
     }
     const prolong = () =>

@@ -18,7 +18,7 @@ describe('POST /proxies/buy', () => {
   });
   afterEach(() => service.control.resetFaults());
 
-  const buy = (user: TestUser, body: PurchaseRequest) => user.api.POST('/proxies/buy', { body: body });
+  const buy = (user: TestUser, body: PurchaseRequest) => user.buy(body);
 
   it('delivers the proxies and takes exactly the quoted price', async () => {
     const user = await service.createUser({ balance: '1000.00' });

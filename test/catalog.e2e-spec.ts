@@ -102,7 +102,7 @@ describe('GET /countries/{country}/count', () => {
   it('subtracts a purchase at once', async () => {
     await service.control.setStock('6', 'it', 10);
     expect((await stock('it')).data?.available).toBe(10);
-    await user.api.POST('/proxies/buy', { body: { country: 'it', period: 3, count: 4 } as never });
+    await user.buy({ country: 'it', period: 3, count: 4 });
     expect((await stock('it')).data?.available).toBe(6);
   });
 });
@@ -169,9 +169,7 @@ describe('GET /price', () => {
     const quote = await price(1, period, version);
     expect(quote.response.status).toBe(400);
     expect(quote.error).toEqual({ detail });
-    const purchase = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period, version: version ?? '6' } as never,
-    });
+    const purchase = await user.buy({ period, version: version ?? '6' });
     expect(purchase.response.status).toBe(400);
     expect(purchase.error).toEqual({ detail });
   });
@@ -308,7 +306,7 @@ describe('The catalog cache', () => {
     await price(1, 180);
     await service.control.setPrice('6', 180, '15.00');
     service.clock.advanceSeconds(60);
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 180 } as never });
+    const { data } = await user.buy({ period: 180 });
     expect(data?.price_charged).toBe('18.00');
   });
 

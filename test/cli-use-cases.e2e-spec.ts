@@ -65,7 +65,7 @@ async function refusalOf(command: string): Promise<string> {
 }
 
 async function buy(): Promise<number> {
-  const { data } = await customer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const { data } = await customer.buy();
   return data?.order_id ?? 0;
 }
 

@@ -22,7 +22,7 @@ describe('When a clock is changed', () => {
   afterEach(() => jest.restoreAllMocks());
   afterAll(() => service.close());
 
-  const buy = () => user.api.POST('/proxies/buy', { body: RU_30 });
+  const buy = () => user.buy(RU_30);
   const setPrice = (price: string) => service.control.setPrice('6', 30, price);
   /** The same as setting the database's clock an hour back. */
   const setDatabaseBack = () =>

@@ -344,7 +344,7 @@ describe('The description', () => {
   });
 
   it('describes exactly the fields of the answers', async () => {
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 3 } as never });
+    await user.buy({ period: 3 });
     const { data: proxies } = await user.api.GET('/proxies');
     const [proxy] = proxies ?? [];
     const ping = user.api.GET('/proxies/{proxy_id}/ping', {

@@ -125,13 +125,10 @@ describe('the service', () => {
 
     const user = await service.createUser();
     const body = { country: 'ru', period: 7, count: 2 };
-    const bought = await user.api.POST('/proxies/buy', { body });
+    const bought = await user.buy(body);
     const [proxy] = bought.data?.proxies ?? [];
     if (!proxy) throw new Error(`nothing was bought: ${JSON.stringify(bought.error)}`);
-    const prolonged = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxy.id } },
-      body: { period: 7 },
-    });
+    const prolonged = await user.prolong(proxy.id, { period: 7 });
     expect(prolonged.error).toBeUndefined();
 
     const { sales, balanceKopecks } = await service.control.getState();

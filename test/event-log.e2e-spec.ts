@@ -46,7 +46,7 @@ const order = (state: string, data: object) =>
   ] as const;
 
 async function buy(count = 1) {
-  const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+  const { data } = await user.buy({ count });
   if (!data) throw new Error('nothing was bought');
   return { orderId: data.order_id, price: data.price_charged, proxies: data.proxies };
 }
@@ -70,12 +70,9 @@ describe('An event is written', () => {
     await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
     const partial = await buy(2);
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await user.buy();
     const [own = { id: '' }] = bought.proxies;
-    const { data: prolonged } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: own.id } },
-      body: { period: 30 },
-    });
+    const { data: prolonged } = await user.prolong(own.id);
     const refunded = Number(prolonged?.order_id) - 1;
     expect(await toldTo(user)).toEqual([
       order('completed', { order_id: bought.orderId, count: 2, delivered: 2, price: bought.price }),

@@ -20,9 +20,7 @@ const download = (path: string, headers = {}): Promise<RawAnswer> =>
   sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: user.token, headers });
 
 async function buy(type: ProxyType): Promise<void> {
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count: 1, proxy_type: type } as never,
-  });
+  const { data } = await user.buy({ count: 1, proxy_type: type });
   expect(data?.proxies).toHaveLength(1);
 }
 

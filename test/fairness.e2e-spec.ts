@@ -14,9 +14,7 @@ async function buy(
   body: { country?: string; period?: number; count?: number } = {},
 ): Promise<Answer> {
   const startedAtMs = performance.now();
-  const { error, response } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, ...body } as never,
-  });
+  const { error, response } = await user.buy(body);
   const detail = error && 'detail' in error ? error.detail : undefined;
   return { status: response.status, detail, tookMs: performance.now() - startedAtMs };
 }

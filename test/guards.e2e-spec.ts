@@ -27,11 +27,7 @@ beforeEach(async () => {
   await service.control.setPrice('6', 30, '20.90');
 });
 
-const buy = (user: TestUser, body: Partial<PurchaseRequest> = {}, key?: string) =>
-  user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, ...body },
-    params: { header: key === undefined ? {} : { 'Idempotency-Key': key } },
-  });
+const buy = (user: TestUser, body: Partial<PurchaseRequest> = {}, key?: string) => user.buy(body, key);
 
 const prolong = (user: TestUser, proxyId: string, maxPrice: string) =>
   user.api.POST('/proxies/{proxy_id}/prolong', {

@@ -14,8 +14,7 @@ describe('Idempotency-Key', () => {
   afterEach(() => service.control.resetFaults());
   afterAll(() => service.audit({ withProvider: true }));
 
-  const buy = (user: TestUser, key: string, order = ORDER) =>
-    user.api.POST('/proxies/buy', { body: order, params: { header: { 'Idempotency-Key': key } } });
+  const buy = (user: TestUser, key: string, order = ORDER) => user.buy(order, key);
 
   const soldTo = async (user: TestUser): Promise<number> =>
     (await service.control.getState()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
@@ -35,11 +34,7 @@ describe('Idempotency-Key', () => {
     const user = await service.createUser();
     const first = await buy(user, 'a');
     const proxyId = first.data?.proxies[0]?.id ?? '';
-    const prolong = (key: string) =>
-      user.api.POST('/proxies/{proxy_id}/prolong', {
-        body: { period: 30 },
-        params: { path: { proxy_id: proxyId }, header: { 'Idempotency-Key': key } },
-      });
+    const prolong = (key: string) => user.prolong(proxyId, { key });
     const countProlongations = async () => (await service.control.getState()).prolongations.length;
     const before = await countProlongations();
     const prolonged = await prolong('b');
@@ -172,7 +167,7 @@ describe('A key of one kind of request', () => {
 
   async function userWithProxies(count: number) {
     const user = await service.createUser();
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+    const { data } = await user.buy({ count });
     return { user, ids: data?.proxies.map(({ id }) => id) ?? [] };
   }
 

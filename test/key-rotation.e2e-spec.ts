@@ -52,8 +52,7 @@ describe('A new key at the provider', () => {
     await eventually(() => changes() > before);
   }
 
-  const buy = async (): Promise<number> =>
-    (await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } })).response.status;
+  const buy = async (): Promise<number> => (await user.buy()).response.status;
 
   const soldCount = async (): Promise<number> => (await service.control.getState()).sales.length;
 

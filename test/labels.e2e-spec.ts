@@ -29,7 +29,7 @@ const details = async (user: TestUser, id: number | string): Promise<Details> =>
 describe('GET /proxies/{proxy_id}', () => {
   it('has what lists have, the tags and the order', async () => {
     const user = await service.createUser();
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const { data } = await user.buy();
     const [proxy] = data?.proxies ?? [];
     expect((await get(user, `/proxies/${proxy?.id}`)).json()).toEqual({
       ...proxy,
@@ -128,7 +128,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
 
   it('never reaches the provider, and nothing of the provider overwrites it', async () => {
     const user = await service.createUser();
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const { data } = await user.buy();
     const id = data?.proxies[0]?.id ?? '';
     const sales = (await service.control.getState()).sales.map(({ descr }) => descr);
     await service.control.clearCalls();
@@ -140,10 +140,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
     );
     await service.control.changeProxy(Number(row.id), { host: '127.0.0.3' });
     await service.runJob('sweep');
-    await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: id } },
-      body: { period: 30 },
-    });
+    await user.prolong(id);
     expect(await details(user, id)).toMatchObject({ host: '127.0.0.3', descr: 'mine', tags: ['team'] });
     expect((await service.control.getState()).sales.map(({ descr }) => descr)).toEqual(sales);
     expect(JSON.stringify(await service.control.getCalls())).not.toContain('mine');
@@ -151,14 +148,10 @@ describe('PATCH /proxies/{proxy_id}', () => {
 
   it('stands in the answer of a prolongation, and in the replay of it as it was then', async () => {
     const user = await service.createUser();
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const { data } = await user.buy();
     const id = data?.proxies[0]?.id ?? '';
     await patch(user, `/proxies/${id}`, { descr: 'then' });
-    const prolong = () =>
-      user.api.POST('/proxies/{proxy_id}/prolong', {
-        params: { path: { proxy_id: id }, header: { 'Idempotency-Key': `label-${id}` } },
-        body: { period: 30 },
-      });
+    const prolong = () => user.prolong(id, { key: `label-${id}` });
     const first = await prolong();
     await patch(user, `/proxies/${id}`, { descr: 'now' });
     const replay = await prolong();

@@ -67,7 +67,7 @@ async function readCsv(query = '/csv'): Promise<readonly Change[]> {
   });
 }
 
-const buy = () => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+const buy = () => user.buy();
 
 const sum = (amounts: readonly string[]): string =>
   amounts.reduce((total, amount) => total.plus(Money.parse(amount)), Money.zero).toString();

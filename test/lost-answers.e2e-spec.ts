@@ -89,7 +89,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
   });
 
   it('the reservation of a prolongation waits: who is refused is not charged, and may repeat', async () => {
-    const bought = await user.api.POST('/proxies/buy', { body: RU_30 });
+    const bought = await user.buy(RU_30);
     const proxyId = bought.data?.proxies[0]?.id ?? '';
     const api = createApiClient(replica.baseUrl, user.token);
     const prolong = () =>

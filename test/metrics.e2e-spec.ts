@@ -87,7 +87,7 @@ describe('GET /metrics', () => {
   it('counts orders by what became of them, and what the provider was asked', async () => {
     const before = await scrape();
     const poor = await service.createUser({ balance: '0.00' });
-    await poor.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await poor.buy();
     expect((await buy('a-key')).status).toBe(200);
     expect((await buy('a-key')).status).toBe(200);
     const after = await scrape();

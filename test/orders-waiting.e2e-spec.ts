@@ -183,7 +183,7 @@ describe('A request that waits for the end of an order', () => {
   });
 
   it('is sent to by the answer to an order whose outcome is unknown', async () => {
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const { data } = await user.buy();
     const proxyId = data?.proxies[0]?.id ?? '';
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
     const listing = { method: 'getproxy', kind: 'http-status', status: 500, times: null } as const;

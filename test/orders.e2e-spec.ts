@@ -66,10 +66,7 @@ describe("A customer's orders", () => {
   it('tell a prolongation with its proxy', async () => {
     const { data: bought } = await buy();
     const proxyId = bought?.proxies[0]?.id ?? '';
-    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxyId } },
-      body: { period: 30 },
-    });
+    const { data } = await user.prolong(proxyId);
     expect(await read(data?.order_id ?? 0)).toMatchObject({
       kind: 'prolongation',
       state: 'completed',
@@ -154,10 +151,7 @@ describe("A customer's orders", () => {
   it('are filtered by state, kind, time and key', async () => {
     const { data: first } = await buy('a');
     const proxyId = first?.proxies[0]?.id ?? '';
-    await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxyId } },
-      body: { period: 30 },
-    });
+    await user.prolong(proxyId);
     // A key whose order was refunded is free for another one.
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy('b');

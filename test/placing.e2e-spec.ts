@@ -80,7 +80,7 @@ describe('Orders that are asked for together', () => {
     statements.mock.calls.filter(([statement]) => statement.includes('place_orders')).length;
 
   it('are placed by one statement, and each is placed or refused by itself', async () => {
-    const { data } = await rich.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const { data } = await rich.buy();
     const prolongation = { kind: 'prolongation', proxyId: Number(data?.proxies[0]?.id) } as const;
     statements.mockClear();
     const outcomes = await outcomesOf([

@@ -113,10 +113,7 @@ describe('A rule for a user', () => {
       maxPeriod: 30,
       markupPercent: '0',
     });
-    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxies[0]?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const { data } = await user.prolong(proxies[0]?.id ?? '');
     expect(data?.price_charged).toBe('20.90');
     expect(data?.price_charged).toBe((await quote(user.api)).price_final);
     expect(await priceOf(data?.order_id)).toMatchObject({ price_rule_id: rule.id });
@@ -148,10 +145,7 @@ describe('A rule for a country', () => {
     expect(await priceOf(cheaper.order_id)).toMatchObject({ price_rule_id: rule.id });
     expect((await buy(user.api, { country: 'ru' })).price_charged).toBe('25.08');
 
-    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: cheaper.proxies[0]?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const { data } = await user.prolong(cheaper.proxies[0]?.id ?? '');
     expect(data?.price_charged).toBe('22.99');
   });
 

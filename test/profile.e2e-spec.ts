@@ -62,7 +62,7 @@ describe('GET /me', () => {
   it('does not include in the balance what is held for an open order', async () => {
     const user = await service.createUser({ balance: '100.00' });
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
-    const purchase = user.api.POST('/proxies/buy', { body: { country: 'ru', period: 3 } as never });
+    const purchase = user.buy({ period: 3 });
     await service.control.untilGateReached(gate);
     const during = await user.api.GET('/me');
     await service.control.openGate(gate);

@@ -23,9 +23,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     });
 
   async function buyOne(user: TestUser, order: { version?: '4' | '4s' | '6' } = {}) {
-    const { data } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, ...order },
-    });
+    const { data } = await user.buy(order);
     const proxy = data?.proxies[0];
     if (!proxy) throw new Error('nothing was bought');
     return proxy;

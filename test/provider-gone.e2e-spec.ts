@@ -11,12 +11,11 @@ describe('a provider that refuses connections', () => {
 
   it('does not change the balance: certainly nothing was bought', async () => {
     const user = await service.createUser({ balance: '500.00' });
-    const buy = () => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
-    expect((await buy()).response.status).toBe(200);
+    expect((await user.buy()).response.status).toBe(200);
     const before = await service.balanceOf(user);
 
     await service.sandbox.close();
-    const { error, response } = await buy();
+    const { error, response } = await user.buy();
 
     expect(response.status).toBe(503);
     expect(error).toEqual({ detail: 'Service temporarily unavailable' });

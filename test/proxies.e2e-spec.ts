@@ -31,9 +31,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 async function buy(user: TestUser, order: object = {}) {
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, ...order } as never,
-  });
+  const { data } = await user.buy(order);
   if (!data) throw new Error('nothing was bought');
   return data.proxies;
 }

@@ -37,9 +37,7 @@ beforeEach(async () => {
 });
 
 async function buy(type: ProxyType = 'http') {
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: type },
-  });
+  const { data } = await user.buy({ count: 1, version: '6', proxy_type: type });
   const [proxy] = data?.proxies ?? [];
   if (!proxy) throw new Error('nothing was bought');
   return proxy;
@@ -318,9 +316,7 @@ describe('Without a judge', () => {
   it('checks are switched off, and say so', async () => {
     const plain = await sharedTestService();
     const someone = await plain.createUser();
-    const { data } = await someone.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },
-    });
+    const { data } = await someone.buy({ count: 1, version: '6', proxy_type: 'http' });
     expect(await check(data?.proxies[0]?.id ?? '', someone)).toMatchObject({
       status: 404,
       error: { detail: 'Checks of proxies are switched off' },

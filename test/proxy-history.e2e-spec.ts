@@ -33,17 +33,13 @@ const query = (text: string, parameters: unknown[] = []) =>
   service.dataSource.query<Record<string, unknown>[]>(text, parameters);
 
 async function buyOne(user: TestUser) {
-  const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const { data } = await user.buy();
   const proxy = data?.proxies[0];
   if (!data || !proxy) throw new Error('nothing was bought');
   const [row] = await query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [proxy.id]);
   return { ...proxy, orderId: data.order_id, price: data.price_charged, providerId: Number(row?.['id']) };
 }
-const prolong = (user: TestUser, id: string, key?: string) =>
-  user.api.POST('/proxies/{proxy_id}/prolong', {
-    params: { path: { proxy_id: id }, header: key === undefined ? {} : { 'Idempotency-Key': key } },
-    body: { period: 30 },
-  });
+const prolong = (user: TestUser, id: string, key?: string) => user.prolong(id, { key });
 
 describe('The history of a proxy', () => {
   it('tells by which orders it was bought and prolonged, and at what price', async () => {

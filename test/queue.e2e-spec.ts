@@ -32,7 +32,7 @@ describe('An order in the queue that no request waits for', () => {
   });
 
   const buy = async (by: TestUser): Promise<number> => {
-    const { data } = await by.api.POST('/proxies/buy', { body: { country: 'ru', period: PERIOD } });
+    const { data } = await by.buy({ period: PERIOD });
     return Number(data?.proxies[0]?.id);
   };
 

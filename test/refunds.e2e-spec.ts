@@ -28,7 +28,7 @@ describe('An order whose outcome is unknown', () => {
   it('is refunded after the quiet time and a second empty check a minute after the first', async () => {
     const user = await service.createUser({ balance: '100.00' });
     await service.control.addFault({ method: 'buy', kind: 'reset' });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await user.buy();
     const held = async () => (await service.balanceOf(user)).held;
     await check({ deadline: 590, firstEmpty: 120 });
     expect(await held()).toBe('25.08');
@@ -44,7 +44,7 @@ describe('An order whose outcome is unknown', () => {
     beforeEach(async () => {
       const user = await service.createUser();
       await service.control.addFault({ method: 'buy', kind: 'reset' });
-      await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+      await user.buy();
     });
     afterEach(() => check({ deadline: 3600, firstEmpty: 61 }));
 

@@ -433,15 +433,12 @@ describe('The forecast', () => {
   });
 
   it('takes a prolongation that is open for carried out', async () => {
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const { data } = await user.buy();
     const id = data?.proxies[0]?.id ?? '';
     await switchOn({ target: 'all', period: 30 });
     const [first] = (await read<ForecastOut>('/forecast')).items;
     const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
-    const prolonged = user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: id } },
-      body: { period: 30 },
-    });
+    const prolonged = user.prolong(id);
     await service.control.untilGateReached(gate);
     const [next] = (await read<ForecastOut>('/forecast')).items;
     expect(next).toMatchObject({ proxy_id: id, date_end: first?.new_date_end });

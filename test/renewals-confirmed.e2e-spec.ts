@@ -28,7 +28,7 @@ afterAll(async () => {
 /** A customer with a rental that a rule for its tag renews now. */
 async function customer(): Promise<Customer> {
   const user = await service.createUser();
-  const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 7 } });
+  const { data } = await user.buy({ period: 7 });
   const proxyId = Number(data?.proxies[0]?.id);
   await service.owner.query(`UPDATE proxies SET tags = '{team-a}', descr = 'one' WHERE id = $1`, [proxyId]);
   const [rule] = await service.dataSource.query<{ id: number }[]>(

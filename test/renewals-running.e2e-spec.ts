@@ -54,9 +54,7 @@ describe('Renewals', () => {
   }
 
   async function buy(user: TestUser, count: number): Promise<number[]> {
-    const { data } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: PERIOD, count },
-    });
+    const { data } = await user.buy({ period: PERIOD, count });
     const ids = (data?.proxies ?? []).map(({ id }) => Number(id));
     expect(ids).toHaveLength(count);
     return ids;
@@ -370,10 +368,7 @@ describe('Renewals', () => {
     );
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'paused' }]);
-    const { response } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: String(ids[0]) } },
-      body: { period: 30 },
-    });
+    const { response } = await user.prolong(String(ids[0]));
     expect(response.status).toBe(200);
     await run();
     expect(await renewalsOf(user)).toEqual([]);
@@ -569,10 +564,7 @@ describe('Renewals', () => {
 
   it('are not taken for an order whose key a restore of the database has forgotten', async () => {
     const { user, ids } = await customerWith(1);
-    const { response } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: String(ids[0]) } },
-      body: { period: PERIOD },
-    });
+    const { response } = await user.prolong(String(ids[0]), { period: PERIOD });
     expect(response.status).toBe(200);
     await service.owner.query(
       `UPDATE orders SET key_forgotten = true WHERE user_id = $1 AND kind = 'prolongation'`,

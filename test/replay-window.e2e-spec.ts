@@ -13,16 +13,8 @@ describe('After the replay window', () => {
   });
   afterAll(() => service.close());
 
-  const buy = (key: string) =>
-    user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, count: 2 },
-      params: { header: { 'Idempotency-Key': key } },
-    });
-  const prolong = (proxyId: string, key: string) =>
-    user.api.POST('/proxies/{proxy_id}/prolong', {
-      body: { period: 30 },
-      params: { path: { proxy_id: proxyId }, header: { 'Idempotency-Key': key } },
-    });
+  const buy = (key: string) => user.buy({ count: 2 }, key);
+  const prolong = (proxyId: string, key: string) => user.prolong(proxyId, { key });
   /** Moves the ends of rentals into the past, in the customer's list and in the kept answers. */
   const end = async (daysAgo: number, what: { list: boolean } = { list: true }) => {
     const ended = new Date(Date.now() - daysAgo * 24 * 3_600_000);

@@ -38,11 +38,7 @@ describe('What has been kept for long enough', () => {
   });
   afterEach(() => service.close());
 
-  const buy = (key?: string) =>
-    user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30 },
-      ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
-    });
+  const buy = (key?: string) => user.buy({}, key);
   const retain = () => service.runJob('retention');
   const count = async (table: string, condition = 'true'): Promise<number> => {
     const [row] = await service.owner.query<{ n: number }[]>(

@@ -44,9 +44,7 @@ const daysOver = async (count: number): Promise<number> => {
 };
 
 async function buy(country: string, count: number) {
-  const { data, error } = await user.api.POST('/proxies/buy', {
-    body: { country, period: 30, count, version: '6', proxy_type: 'http' },
-  });
+  const { data, error } = await user.buy({ country, count, version: '6', proxy_type: 'http' });
   if (!data) throw new Error(JSON.stringify(error));
   return data;
 }
@@ -88,10 +86,7 @@ async function trade(): Promise<void> {
   await moveBack(old.order_id, 40, '00:00');
   const lastWeek = await buy('us', 3);
   await moveBack(lastWeek.order_id, 7, '23:59:59.999');
-  const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-    params: { path: { proxy_id: old.proxies[0]?.id ?? '' } },
-    body: { period: 30 },
-  });
+  const { data } = await user.prolong(old.proxies[0]?.id ?? '');
   await moveBack(data?.order_id, 7, '00:00');
   await refund(lastWeek.order_id, '25.08', 2);
   await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
@@ -107,10 +102,7 @@ describe('Sales', () => {
   it('are what orders captured, less refunds and the charges of the provider, to the kopeck', async () => {
     const first = await buy('ru', 2);
     await buy('ru', 1);
-    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: first.proxies[0]?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const { data } = await user.prolong(first.proxies[0]?.id ?? '');
     expect(data?.price_charged).toBe('25.08');
     await refund(first.order_id, '10.00');
     // The provider charges in ten-thousandths: rounded one by one, these would add up to 41.94.

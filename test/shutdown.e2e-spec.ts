@@ -24,10 +24,10 @@ describe('A service that is closed', () => {
     await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     // One order is with the provider, and another one has no price yet: its stock is being read.
     const buying = await service.control.addGate({ method: 'buy', stage: 'received' });
-    const first = user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const first = user.buy();
     await service.control.untilGateReached(buying);
     const reading = await service.control.addGate({ method: 'getcount', stage: 'received' });
-    const second = user.api.POST('/proxies/buy', { body: { country: 'de', period: 30 } });
+    const second = user.buy({ country: 'de' });
     await service.control.untilGateReached(reading);
 
     const rules = service.app.get(PriceRulesService);

@@ -244,7 +244,7 @@ describe('A customer who opens the Mini App', () => {
     const person = await createPerson();
     const { id } = await tokenOf(signIn(validFor(person)));
     const buyer = await service.createUser();
-    await buyer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await buyer.buy();
     await service.owner.query('UPDATE orders SET token_id = $1 WHERE user_id = $2', [id, buyer.id]);
     service.clock.advanceSeconds(TOKEN_MINUTES * 60 + 1);
     await tokenOf(signIn(validFor(person)));

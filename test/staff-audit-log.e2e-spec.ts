@@ -34,7 +34,7 @@ const RULE = { markup_percent: '20' };
 const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
 
 async function purchase(): Promise<number> {
-  const { data } = await customer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const { data } = await customer.buy();
   return data?.order_id ?? 0;
 }
 
@@ -200,7 +200,7 @@ const REQUESTS: Readonly<
   'POST /staff/price-rules/{rule_id}/end': async () => ({ path: { rule_id: await addRule() }, body: REASON }),
   'GET /staff/orders': async () => ({}),
   'GET /staff/orders/{order_id}': async () => {
-    const { data } = await customer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const { data } = await customer.buy();
     return { path: { order_id: data?.order_id ?? 0 } };
   },
   'GET /staff/scopes': async () => ({}),

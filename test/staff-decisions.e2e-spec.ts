@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 const buy = async (buyer = user, count = 1): Promise<number> => {
-  const { data } = await buyer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+  const { data } = await buyer.buy({ count });
   return data?.order_id ?? 0;
 };
 
@@ -225,11 +225,7 @@ describe('An order in review', () => {
       await buy();
       [proxy] = await proxiesOf();
     });
-    const prolong = () =>
-      user.api.POST('/proxies/{proxy_id}/prolong', {
-        params: { path: { proxy_id: proxy?.id ?? '' } },
-        body: { period: 30 },
-      });
+    const prolong = () => user.prolong(proxy?.id ?? '');
 
     it('is delivered with the end date that the provider shows', async () => {
       const [order] = await untilInReview(prolong, { method: 'prolong', kind: 'answer-lost' });
@@ -356,7 +352,7 @@ describe('A refund', () => {
 
   it('is refused for an order for which nothing was paid', async () => {
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await user.buy();
     const [order] = await service.dataSource.query<Order[]>('SELECT * FROM orders WHERE user_id = $1', [
       user.id,
     ]);
@@ -410,10 +406,7 @@ describe('An orphan', () => {
     const assigned = proxies.find(
       ({ id }) => Number(id) === Math.max(...proxies.map((one) => Number(one.id))),
     );
-    const { response } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: assigned?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const { response } = await user.prolong(assigned?.id ?? '');
     expect(response.status).toBe(200);
     expect((await assign(orphan, other)).body.detail).toBe('The orphan is assigned to an order already');
   });
@@ -441,10 +434,7 @@ describe('An orphan', () => {
     const id = await buy();
     const orphan = await orphanOf(id);
     const [proxy] = await proxiesOf();
-    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxy?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const { data } = await user.prolong(proxy?.id ?? '');
     expect((await assign(orphan, data?.order_id ?? 0)).body.detail).toBe(
       'Orphans are assigned to purchases that are closed',
     );

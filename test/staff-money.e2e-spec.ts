@@ -223,7 +223,7 @@ describe('With an Idempotency-Key a credit', () => {
 describe('The ledger of a user', () => {
   it('shows what caused every change, and the balance after it', async () => {
     await post('credit', { amount: '100.00', reason: 'Bank transfer', reference: 'invoice 8' });
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+    const { data } = await user.buy();
     const entries = await entriesOf();
     expect(entries.map(({ kind, seq }) => [seq, kind])).toEqual([
       [3, 'capture'],

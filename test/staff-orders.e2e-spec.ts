@@ -51,18 +51,12 @@ async function searchAll(query: Record<string, string>, limit = 200): Promise<Or
 }
 
 async function buy(user: TestUser, count = 1, key?: string) {
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count },
-    ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
-  });
+  const { data } = await user.buy({ count }, key);
   return { orderId: data?.order_id ?? 0, proxies: data?.proxies ?? [] };
 }
 
 async function prolong(user: TestUser, proxyId: string): Promise<number> {
-  const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-    params: { path: { proxy_id: proxyId } },
-    body: { period: 30 },
-  });
+  const { data } = await user.prolong(proxyId);
   return data?.order_id ?? 0;
 }
 

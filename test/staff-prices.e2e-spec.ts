@@ -47,9 +47,7 @@ async function quoted(): Promise<string | undefined> {
 }
 
 async function charged(): Promise<string | undefined> {
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },
-  });
+  const { data } = await user.buy({ count: 1, version: '6', proxy_type: 'http' });
   return data?.price_charged;
 }
 

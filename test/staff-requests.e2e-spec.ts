@@ -10,7 +10,7 @@ beforeAll(async () => {
   service = await sharedTestService();
   staff = await createStaff(service);
   user = await service.createUser();
-  await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+  await user.buy();
 });
 
 const extra = (loc: readonly string[], input: unknown) => ({

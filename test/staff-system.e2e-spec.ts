@@ -45,9 +45,7 @@ beforeAll(async () => {
   service = await startTestService({ jobIntervalsMs: { 'replica-report': 100 } });
   staff = await createStaff(service, ['staff:system']);
   user = await service.createUser();
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count: 2, version: '6', proxy_type: 'http' },
-  });
+  const { data } = await user.buy({ count: 2, version: '6', proxy_type: 'http' });
   expect(data?.proxies).toHaveLength(2);
 });
 afterAll(() => service.close());

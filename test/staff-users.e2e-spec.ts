@@ -151,7 +151,7 @@ describe('Users', () => {
 
   it('are shown with their balance, held money and spending', async () => {
     const user = await service.createUser({ balance: '1000.00' });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+    await user.buy();
     const { available } = await service.balanceOf(user);
     const { body } = await staff.get(`/staff/users/${user.id}`);
     const spent = (1000 - Number(available)).toFixed(2);

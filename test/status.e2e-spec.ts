@@ -9,7 +9,7 @@ import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { captureLog } from './support/log-capture';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestService } from './support/test-service';
 
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 const ISO = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -46,7 +46,6 @@ describe('the status of the service', () => {
     orders_confirming: 0,
     orders_in_review: 0,
   };
-  const buy = (user: TestUser) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
 
   it('lists each replica with what it reports of itself', async () => {
     const replica = await startReplica(service);
@@ -112,7 +111,7 @@ describe('the status of the service', () => {
   it('shows the balance at the provider and whether it is low', async () => {
     const user = await service.createUser();
     await service.control.setBalance('6000.00');
-    await buy(user);
+    await user.buy();
     const { provider_balance: balance } = await eventually(async () => {
       const status = await read();
       return status.provider_balance?.amount.startsWith('59') && status;
@@ -123,7 +122,7 @@ describe('the status of the service', () => {
       is_low: false,
     });
     await service.control.setBalance('4999.99');
-    await buy(user);
+    await user.buy();
     await eventually(async () => (await read()).provider_balance?.is_low);
     await service.control.setBalance('1000000.00');
   });
@@ -132,8 +131,8 @@ describe('the status of the service', () => {
     await service.dataSource.query(`UPDATE orders SET closed_at = closed_at - interval '2 days'`);
     expect(await read()).toMatchObject({ spent_24_hours: '0.00', runway_hours: null });
     const user = await service.createUser();
-    await buy(user);
-    await buy(user);
+    await user.buy();
+    await user.buy();
     const {
       provider_balance: balance,
       runway_hours: hours,
@@ -238,7 +237,7 @@ describe('the status of the service', () => {
     const sweepStatus = async () => (await read()).jobs.find(({ name }) => name === 'sweep');
 
     it('shows what the last run did, and when', async () => {
-      await buy(await service.createUser());
+      await (await service.createUser()).buy();
       await service.runJob('sweep');
       expect(await sweepStatus()).toEqual({
         name: 'sweep',
@@ -270,7 +269,7 @@ describe('the status of the service', () => {
     it('shows the progress of a run that has not ended', async () => {
       const user = await service.createUser({ balance: '1000000.00' });
       await service.control.setStock('6', 'us', 5000);
-      await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count: 1000 } });
+      await user.buy({ country: 'us', period: 3, count: 1000 });
       const gate = await service.control.addGate({
         method: 'getproxy',
         stage: 'received',

@@ -30,7 +30,7 @@ describe('The full sweep', () => {
   afterAll(() => service.close());
 
   const buy = async (user: TestUser, count = 1) => {
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+    const { data } = await user.buy({ count });
     return data?.proxies ?? [];
   };
 
@@ -129,11 +129,7 @@ describe('The full sweep', () => {
     let user: TestUser;
     let bought: { id: string }[];
 
-    const order = () =>
-      user.api.POST('/proxies/buy', {
-        params: { header: { 'Idempotency-Key': 'withdrawn' } },
-        body: { country: 'ru', period: 30, count: 2 },
-      });
+    const order = () => user.buy({ count: 2 }, 'withdrawn');
     const exported = async (query: string) => {
       const response = await fetch(`${service.baseUrl}/proxies/export?${query}`, {
         headers: { Authorization: `Bearer ${user.token}` },
@@ -302,10 +298,7 @@ describe('The full sweep', () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
     await service.control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 600_000 });
-    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxy?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const { data } = await user.prolong(proxy?.id ?? '');
     expect(await run()).toMatchObject({ changed: 0 });
     expect((await user.api.GET('/proxies')).data).toEqual([data?.proxy]);
   });
@@ -342,10 +335,7 @@ describe('The full sweep', () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
     const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
-    const prolonged = user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxy?.id ?? '' } },
-      body: { period: 30 },
-    });
+    const prolonged = user.prolong(proxy?.id ?? '');
     await service.control.untilGateReached(gate);
     expect(await run()).toMatchObject({ changed: 0 });
     await service.control.openGate(gate);

@@ -22,9 +22,7 @@ beforeEach(async () => {
 afterEach(() => service.control.resetFaults());
 
 async function buy(count = 1, proxyType: ProxyType = 'http') {
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count, proxy_type: proxyType, version: '6' },
-  });
+  const { data } = await user.buy({ count, proxy_type: proxyType, version: '6' });
   const [proxy] = data?.proxies ?? [];
   if (!proxy) throw new Error('nothing was bought');
   return proxy;

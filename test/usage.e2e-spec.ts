@@ -29,9 +29,7 @@ async function readUsage(token = user.token): Promise<Usage> {
 }
 
 async function buy(period = 30, order: object = {}): Promise<{ id: number; price: Money; proxy: string }> {
-  const { data, error } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period, ...order } as never,
-  });
+  const { data, error } = await user.buy({ period, ...order });
   expect(error).toBeUndefined();
   return {
     id: data?.order_id ?? 0,
@@ -116,12 +114,9 @@ describe('GET /usage', () => {
   it('agrees with the ledger: what was captured there is what was spent', async () => {
     await buy();
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+    await user.buy();
     const { id, proxy } = await buy(7);
-    await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxy } },
-      body: { period: 14 },
-    });
+    await user.prolong(proxy, { period: 14 });
     await refund(id, '0.50');
     const answer = await fetch(`${service.baseUrl}/ledger`, {
       headers: { Authorization: `Bearer ${user.token}` },
@@ -179,10 +174,7 @@ describe('GET /usage', () => {
     await buy(30);
     const { proxy } = await buy(3);
     await buy(7);
-    const { error } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxy } },
-      body: { period: 14 },
-    });
+    const { error } = await user.prolong(proxy, { period: 14 });
     expect(error).toBeUndefined();
     const [month, week, fortnight] = [await quote(30), await quote(7), await quote(14)];
     const { rentals } = await readUsage();

@@ -96,9 +96,7 @@ async function rentStrange(type: ProxyType, [login, password]: Credentials): Pro
 }
 
 async function buy(type: ProxyType): Promise<void> {
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count: 1, proxy_type: type } as never,
-  });
+  const { data } = await user.buy({ count: 1, proxy_type: type });
   expect(data?.proxies).toHaveLength(1);
 }
 

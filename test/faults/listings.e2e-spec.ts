@@ -31,14 +31,9 @@ describe('The provider may list as it likes:', () => {
   });
   afterAll(() => service.close());
 
-  const buy = (count: number) =>
-    user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+  const buy = (count: number) => user.buy({ count });
 
-  const prolong = (proxyId: string) =>
-    user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxyId } },
-      body: { period: 30 },
-    });
+  const prolong = (proxyId: string) => user.prolong(proxyId);
 
   async function latestOrder(): Promise<{ state: string; checks: number; proxy: string }> {
     const [order] = await service.dataSource.query(

@@ -7,13 +7,12 @@ import { RecoveryService } from '../../src/inventory';
 import { SalesService } from '../../src/ledger';
 import { ProxyProvider } from '../../src/provider';
 import { StatusService } from '../../src/status';
-import { createApiClient } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { seedEvents } from '../support/seeded-events';
 import { createStaff } from '../support/staff';
 import { findWholeReads, recordStatements, type SentStatement } from '../support/statement-plans';
 import { connectAsOwner } from '../support/test-database';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { startTestService, type TestService, testUser, type TestUser } from '../support/test-service';
 
 /** Tables that grow with the business: no statement may read one of them from end to end. */
 const GROWING = [
@@ -134,23 +133,9 @@ describe('with many users, orders and proxies', () => {
     await owner.destroy();
   }
 
-  const prolong = (user: TestUser, proxyId: string) =>
-    user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxyId } },
-      body: { period: 30 },
-    });
-
   async function useEverything(): Promise<void> {
-    const user: TestUser = {
-      id: seeded.sample.userId,
-      token: seeded.sample.token,
-      api: createApiClient(service.baseUrl, seeded.sample.token),
-    };
-    const buy = (key: string) =>
-      user.api.POST('/proxies/buy', {
-        body: { country: 'ru', period: 30, count: 3 },
-        params: { header: { 'Idempotency-Key': key } },
-      });
+    const user = testUser(service.baseUrl, seeded.sample.userId, seeded.sample.token);
+    const buy = (key: string) => user.buy({ count: 3 }, key);
     await user.api.GET('/me');
     await user.api.GET('/proxies');
     for (const query of [{}, { proxy_type: 'socks', active_only: true }] as const) {
@@ -162,13 +147,13 @@ describe('with many users, orders and proxies', () => {
     await user.api.GET('/proxies', { params: { query: { limit: 10, tag: 'nothing' } } });
     await buy('once');
     await buy('once');
-    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
-    await prolong(user, data?.proxies[0]?.id ?? '');
+    const { data } = await user.buy();
+    await user.prolong(data?.proxies[0]?.id ?? '');
     const one = { params: { path: { proxy_id: data?.proxies[0]?.id ?? '' } } };
     await user.api.PATCH('/proxies/{proxy_id}', { ...one, body: { descr: 'mine', tags: ['team'] } });
     await user.api.GET('/proxies/{proxy_id}/history', one);
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await user.buy();
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy('refused');
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });

@@ -21,14 +21,7 @@ describe('a failing provider', () => {
     await service.audit();
   });
 
-  const buy = (user: TestUser, period = 30) =>
-    user.api.POST('/proxies/buy', { body: { country: 'ru', period } });
-
-  const prolong = (user: TestUser, proxyId: string) =>
-    user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxyId } },
-      body: { period: 30 },
-    });
+  const buy = (user: TestUser, period = 30) => user.buy({ period });
 
   const proxiesOf = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
 
@@ -195,7 +188,7 @@ describe('a failing provider', () => {
       await buy(user);
       const [before] = await proxiesOf(user);
       await service.control.addFault(fault);
-      const { data, response } = await prolong(user, before?.id ?? '');
+      const { data, response } = await user.prolong(before?.id ?? '');
       expect(response.status).toBe(200);
       expect(data?.proxy.date_end).not.toBe(before?.date_end);
     });
@@ -206,7 +199,7 @@ describe('a failing provider', () => {
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);
       await service.control.addFault({ method: 'prolong', kind: 'http-status', status: 502 });
-      const { error } = await prolong(user, proxy?.id ?? '');
+      const { error } = await user.prolong(proxy?.id ?? '');
       expect(error).toEqual(CONFIRMING);
       await settled(user);
       expect(await service.balanceOf(user)).toEqual(before);
@@ -220,7 +213,7 @@ describe('a failing provider', () => {
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);
       const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-      const answer = prolong(user, proxy?.id ?? '');
+      const answer = user.prolong(proxy?.id ?? '');
       await service.control.untilGateReached(gate);
       // A period is taken off first, so that the provider's yes comes with the old end date.
       const [row] = await service.dataSource.query(
@@ -241,7 +234,7 @@ describe('a failing provider', () => {
       await buy(user);
       const [proxy] = await proxiesOf(user);
       const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-      const answer = prolong(user, proxy?.id ?? '');
+      const answer = user.prolong(proxy?.id ?? '');
       await service.control.untilGateReached(gate);
       const [row] = await service.dataSource.query(
         'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',

@@ -19,7 +19,7 @@ describe('Renewals', () => {
   async function customerWhoRenewsFor(period: number): Promise<TestUser> {
     const user = await service.createUser();
     const body = { country: 'ru', period: PERIOD } as const;
-    expect((await user.api.POST('/proxies/buy', { body })).response.status).toBe(200);
+    expect((await user.buy(body)).response.status).toBe(200);
     await service.dataSource.query(
       'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, $2, $3)',
       [user.id, period, AHEAD_HOURS],

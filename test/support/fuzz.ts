@@ -95,9 +95,7 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
 async function prepareWorld(service: TestService, customer: TestUser): Promise<World> {
   const victim = await service.createUser();
   for (const user of [customer, victim]) {
-    const { data } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, count: 2 } as never,
-    });
+    const { data } = await user.buy({ count: 2 });
     expect(data?.proxies).toHaveLength(2);
   }
   const [ownOrder, order] = await service.dataSource.query<{ id: number }[]>(

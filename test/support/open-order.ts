@@ -13,5 +13,5 @@ export async function leaveOrderOpen({ control }: TestService, user: TestUser): 
     match: { descr: 'prs*' },
     times: null,
   });
-  await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  await user.buy();
 }

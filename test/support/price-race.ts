@@ -50,9 +50,7 @@ export async function racePrices(
   async function order(): Promise<void> {
     const { data: quote } = await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     const guard = quote?.price_final ?? '';
-    const { data, error, response } = await user.api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, max_price: guard },
-    });
+    const { data, error, response } = await user.buy({ max_price: guard });
     if (data) {
       placed += 1;
       if (Number(data.price_charged) > Number(guard)) {

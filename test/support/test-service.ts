@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
+import type { components } from '../../clients/typescript/src/api-types';
 import { createApplication } from '../../src/application';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
@@ -21,7 +22,28 @@ export interface TestUser {
   readonly id: number;
   readonly token: string;
   readonly api: ApiClient;
+  /** Buys a proxy for 30 days, or what the order says in place of that. */
+  buy(
+    order?: Partial<components['schemas']['PurchaseRequest']>,
+    key?: string,
+  ): ReturnType<typeof postPurchase>;
+  /** Prolongs a proxy, usually by 30 days. */
+  prolong(
+    proxyId: string,
+    order?: { period?: number; key?: string | undefined },
+  ): ReturnType<typeof postProlongation>;
 }
+
+const withKey = (key: string | undefined) => (key === undefined ? {} : { 'Idempotency-Key': key });
+
+const postPurchase = (api: ApiClient, body: components['schemas']['PurchaseRequest'], key?: string) =>
+  api.POST('/proxies/buy', { body, params: { header: withKey(key) } });
+
+const postProlongation = (api: ApiClient, proxyId: string, period: number, key?: string) =>
+  api.POST('/proxies/{proxy_id}/prolong', {
+    body: { period },
+    params: { path: { proxy_id: proxyId }, header: withKey(key) },
+  });
 
 export type JobIntervalsMs = Readonly<Record<string, number>>;
 
@@ -45,6 +67,18 @@ export interface TestService {
   /** Fails the test when an invariant of the books is broken, or one of the books and the provider. */
   audit(scope?: { withProvider: boolean }): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A user who exists, with a token of theirs. */
+export function testUser(baseUrl: string, id: number, token: string): TestUser {
+  const api = createApiClient(baseUrl, token);
+  return {
+    id,
+    token,
+    api,
+    buy: (order, key) => postPurchase(api, { country: 'ru', period: 30, ...order }, key),
+    prolong: (proxyId, { period = 30, key } = {}) => postProlongation(api, proxyId, period, key),
+  };
 }
 
 /** Makes the tests quick: no limits of rates, short quiet times. No logic is left out. */
@@ -150,7 +184,7 @@ function serve(started: Started, close: () => Promise<void>): TestService {
       const amount = Money.parse(balance);
       if (amount.isPositive()) await app.get(LedgerService).credit(id, amount, 'test');
       const { text } = await app.get(TokensService).issue({ userId: id, scopes });
-      return { id, token: text, api: createApiClient(baseUrl, text) };
+      return testUser(baseUrl, id, text);
     },
     async balanceOf({ id }) {
       const [account] = await dataSource.query<{ available: string; held: string }[]>(
