@@ -301,15 +301,6 @@ describe('The catalog cache', () => {
     expect(await both()).toEqual([50, '24.00']);
   });
 
-  it('charges a purchase a price that is at most a minute old', async () => {
-    await service.control.setPrice('6', 180, '10.00');
-    await price(1, 180);
-    await service.control.setPrice('6', 180, '15.00');
-    service.clock.advanceSeconds(60);
-    const { data } = await user.buy({ period: 180 });
-    expect(data?.price_charged).toBe('18.00');
-  });
-
   it.each<[string, FaultSpec]>([
     ['fails', { method: 'any', kind: 'http-status', status: 500 }],
     ['answers 429', { method: 'any', kind: 'http-status', status: 429 }],

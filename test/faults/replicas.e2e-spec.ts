@@ -29,6 +29,9 @@ describe('Two replicas on one database', () => {
       descr.includes(`.u${id}.`) ? proxyIds : [],
     ).length;
 
+  const catchClaim = (moment: 'before' | 'after', action: 'hold' | 'cut'): Caught =>
+    replicas.relay.catchNext({ statement: `SET state = 'submitting'`, moment, action });
+
   const stateOf = async ({ id }: Customer): Promise<string | undefined> => {
     const [order] = await replicas.query<{ state: string }>('SELECT state FROM orders WHERE user_id = $1', [
       id,
@@ -118,11 +121,7 @@ describe('Two replicas on one database', () => {
 
   it('SIGSTOP before the claim: the other sends the order, and it is delivered once', async () => {
     const customer = await replicas.createCustomer();
-    const claim = replicas.relay.catchNext({
-      statement: `SET state = 'submitting'`,
-      moment: 'before',
-      action: 'hold',
-    });
+    const claim = catchClaim('before', 'hold');
     const answer = send(one.baseUrl, purchase(customer));
     await claim.reached;
     one.kill('SIGSTOP');
@@ -136,11 +135,7 @@ describe('Two replicas on one database', () => {
   it('kill -9 of the one that placed an order: the other sends it without anybody’s request', async () => {
     const customer = await replicas.createCustomer();
     const victim = await replicas.start({ throughRelay: true });
-    const claim = replicas.relay.catchNext({
-      statement: `SET state = 'submitting'`,
-      moment: 'before',
-      action: 'hold',
-    });
+    const claim = catchClaim('before', 'hold');
     const answer = send(victim.baseUrl, purchase(customer)).catch(() => 'lost');
     await claim.reached;
     victim.kill('SIGKILL');
@@ -153,11 +148,7 @@ describe('Two replicas on one database', () => {
 
   it('SIGSTOP between claim and call until the other has refunded: nothing is bought', async () => {
     const customer = await replicas.createCustomer();
-    const claim = replicas.relay.catchNext({
-      statement: `SET state = 'submitting'`,
-      moment: 'after',
-      action: 'hold',
-    });
+    const claim = catchClaim('after', 'hold');
     const answer = send(one.baseUrl, purchase(customer));
     await claim.reached;
     one.kill('SIGSTOP');
@@ -212,11 +203,7 @@ describe('Two replicas on one database', () => {
 
   it('a connection cut at the COMMIT of a claim: the order is refunded before the answer', async () => {
     const customer = await replicas.createCustomer();
-    const cut = replicas.relay.catchNext({
-      statement: `SET state = 'submitting'`,
-      moment: 'after',
-      action: 'cut',
-    });
+    const cut = catchClaim('after', 'cut');
     const answer = send(one.baseUrl, purchase(customer));
     await cut.reached;
     expect(await answer).toMatchObject({ status: 503, body: { detail: 'Service temporarily unavailable' } });
