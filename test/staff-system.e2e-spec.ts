@@ -52,32 +52,6 @@ afterAll(() => service.close());
 
 const readStatus = async (): Promise<StatusAnswer> => (await staff.get<StatusAnswer>('/staff/status')).body;
 
-it('shows staff the balance, its runway, the catalog, and breakers and queues of each replica', async () => {
-  await user.api.GET('/countries', { params: { query: {} } });
-  // The report of a replica may be from the time when the order waited.
-  const status = await eventually(async () => {
-    const one = await readStatus();
-    return one.provider_balance && one.replicas[0]?.waiting_orders === 0 && one;
-  });
-  expect(status).toMatchObject({
-    spent_24_hours: '41.80',
-    runway_hours: expect.any(Number),
-    orders_in_review: 0,
-    catalog: expect.arrayContaining([expect.objectContaining({ kind: 'countries' })]),
-    replicas: [
-      {
-        breakers: ['money', 'reads', 'funds'].map((name) => ({
-          name,
-          state: 'closed',
-          since: expect.any(String),
-        })),
-        waiting_calls: { order: 0, confirmation: 0, price: 0, rest: 0, exact: 0 },
-        waiting_orders: 0,
-      },
-    ],
-  });
-});
-
 it('answers with exactly the fields that the description names', async () => {
   const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as Description;
   const named = [...JSON.stringify(description).matchAll(/"#\/components\/schemas\/([^"]*)"/g)].map(
@@ -140,34 +114,5 @@ it('answers with exactly the fields that the description names', async () => {
     '/staff/price-rules/preview.offers[].before',
   ]) {
     expect([...compared]).toContain(path);
-  }
-});
-
-it('shows an open breaker, and since when it is open', async () => {
-  const failing = await startTestService({
-    tuning: { breakerFailures: 2, breakerProbeMs: 600_000 },
-    jobIntervalsMs: { 'replica-report': 100 },
-  });
-  const before = new Date().toISOString();
-  await failing.control.addFault({ method: 'buy', kind: 'http-status', status: 500, times: null });
-  const { api } = await failing.createUser();
-  for (let times = 0; times < 3; times += 1) {
-    await api.POST('/proxies/buy', {
-      body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },
-    });
-  }
-  const its = await createStaff(failing, ['staff:system']);
-  const breaker = await eventually(async () => {
-    const [replica] = (await its.get<StatusAnswer>('/staff/status')).body.replicas;
-    return replica?.breakers.find(({ name, state }) => name === 'money' && state === 'open');
-  });
-  expect(breaker.since >= before).toBe(true);
-  await failing.close();
-});
-
-it('requires the scope for the system', async () => {
-  const other = await createStaff(service, ['staff:users', 'staff:orders', 'staff:balance']);
-  for (const path of ['/staff/status', '/staff/sales?from=2026-01-01&to=2026-01-02', '/staff/price-rules']) {
-    expect((await other.get(path)).status).toBe(403);
   }
 });
