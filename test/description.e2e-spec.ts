@@ -42,17 +42,17 @@ const nameOf = (item: Json): string | undefined =>
   isObject(item) && typeof item['name'] === 'string' ? item['name'] : undefined;
 
 /** Everything in the reference that the actual description lacks or has differently. */
-function findDifferences(reference: Json, actual: Json | undefined, place = ''): string[] {
+function findDifferences(expected: Json, actual: Json | undefined, place = ''): string[] {
   if (actual === undefined) return [`${place} is missing`];
-  if (isObject(reference) && isObject(actual)) {
-    return Object.entries(reference).flatMap(([name, value]) =>
+  if (isObject(expected) && isObject(actual)) {
+    return Object.entries(expected).flatMap(([name, value]) =>
       findDifferences(value, actual[name], `${place}/${name.replaceAll('/', '~1')}`),
     );
   }
-  if (Array.isArray(reference) && Array.isArray(actual)) {
-    const isNamed = reference.every((item) => nameOf(item) !== undefined);
+  if (Array.isArray(expected) && Array.isArray(actual)) {
+    const isNamed = expected.every((item) => nameOf(item) !== undefined);
     if (isNamed) {
-      return reference.flatMap((item) =>
+      return expected.flatMap((item) =>
         findDifferences(
           item,
           actual.find((other) => nameOf(other) === nameOf(item)),
@@ -60,12 +60,10 @@ function findDifferences(reference: Json, actual: Json | undefined, place = ''):
         ),
       );
     }
-    const lengths = reference.length === actual.length ? [] : [`${place} has ${actual.length} items`];
-    return [...lengths, ...reference.flatMap((item, n) => findDifferences(item, actual[n], `${place}/${n}`))];
+    const lengths = expected.length === actual.length ? [] : [`${place} has ${actual.length} items`];
+    return [...lengths, ...expected.flatMap((item, n) => findDifferences(item, actual[n], `${place}/${n}`))];
   }
-  return JSON.stringify(reference) === JSON.stringify(actual)
-    ? []
-    : [`${place} is ${JSON.stringify(actual)}`];
+  return JSON.stringify(expected) === JSON.stringify(actual) ? [] : [`${place} is ${JSON.stringify(actual)}`];
 }
 
 let service: TestService;
