@@ -4,7 +4,7 @@ import { CatalogModule } from './catalog';
 import type { AppConfig } from './config';
 import { GlobalsModule } from './globals.module';
 import { IntegrityModule } from './integrity';
-import { LedgerModule, SalesModule } from './ledger';
+import { LedgerModule } from './ledger';
 import { PricingModule } from './pricing';
 import { StaffModule } from './staff';
 import { StatusModule } from './status';
@@ -25,7 +25,6 @@ export class AdministrationModule {
         StatusModule,
         PricingModule,
         CatalogModule,
-        SalesModule,
         StaffModule,
       ],
     };

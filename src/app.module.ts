@@ -9,8 +9,8 @@ import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
 import { IntegrityModule } from './integrity';
 import { InventoryModule } from './inventory';
-import { LedgerModule, SalesModule } from './ledger';
-import { MetricsModule } from './metrics';
+import { LedgerModule } from './ledger';
+import { MetricsServer } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
 import { ProviderModule, ProxyProvider } from './provider';
 import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
@@ -24,7 +24,7 @@ import { WebhooksModule } from './webhooks';
 import { Work } from './work';
 
 /** The service as a whole. */
-@Module({})
+@Module({ providers: [MetricsServer] })
 export class AppModule implements OnModuleDestroy {
   constructor(
     private readonly http: HttpAdapterHost,
@@ -59,9 +59,7 @@ export class AppModule implements OnModuleDestroy {
         SignInModule,
         ProviderModule,
         IntegrityModule,
-        SalesModule,
         StatusModule,
-        MetricsModule,
         TrialsModule,
         // The router tries routes in the order of their modules: those that are asked most come first.
         HealthModule,

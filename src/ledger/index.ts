@@ -6,7 +6,6 @@ export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { postEntriesSql } from './post-entries';
 export { PostedEntryOut } from './posted-entry.dto';
 export { SHOWN_KIND } from './shown-kind';
-export { SalesModule } from './sales/sales.module';
 export { SalesRollupService } from './sales/sales-rollup.service';
 export { InvalidSalesCursor, InvalidSalesPeriod } from './sales/sales.errors';
 export { SalesFiguresOut, SalesRowOut } from './sales/sales.dto';

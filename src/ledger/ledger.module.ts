@@ -1,11 +1,20 @@
 import { Module } from '@nestjs/common';
+import { Work } from '../work';
 import { BalanceHistoryService } from './balance-history.service';
 import { LedgerController } from './ledger.controller';
 import { LedgerService } from './ledger.service';
+import { SalesRollupService } from './sales/sales-rollup.service';
+import { SalesService } from './sales/sales.service';
+
+const ROLL_UP_SECONDS = 600;
 
 @Module({
   controllers: [LedgerController],
-  providers: [LedgerService, BalanceHistoryService],
-  exports: [LedgerService],
+  providers: [LedgerService, BalanceHistoryService, SalesService, SalesRollupService],
+  exports: [LedgerService, SalesService],
 })
-export class LedgerModule {}
+export class LedgerModule {
+  constructor(work: Work, rollup: SalesRollupService) {
+    work.run({ name: 'sales-days', everySeconds: ROLL_UP_SECONDS, carryOut: (run) => rollup.rollUp(run) });
+  }
+}

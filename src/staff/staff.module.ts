@@ -3,7 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
 import { InventoryModule } from '../inventory';
-import { LedgerModule, SalesModule } from '../ledger';
+import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
 import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
@@ -61,7 +61,6 @@ const SERVICES = [
     PricingModule,
     CatalogModule,
     StatusModule,
-    SalesModule,
     ProviderModule,
   ],
   // In the order in which Swagger UI shows them.
