@@ -52,7 +52,6 @@ export class DeliveryService implements OnModuleDestroy {
     const { webhookAttemptsAtOnce: attemptsAtOnce = ATTEMPTS_AT_ONCE, webhookTimeoutMs = ATTEMPT_TAKES_MS } =
       tuning;
     this.sender = new WebhookSender(new AddressRules(webhooks.allowedNetworks), webhookTimeoutMs);
-    if (attemptsAtOnce === 0) return;
     work.due<Attempt>({
       name: 'send-webhooks',
       lookEveryMs: LOOK_EVERY_MS,
