@@ -1,7 +1,8 @@
-// Searches Markdown for the words of scripts/banned-words.txt.
+// Searches Markdown, descriptions and error texts for the words of scripts/banned-words.txt.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import ts from 'typescript';
 
 process.chdir(join(import.meta.dirname, '..'));
 
@@ -20,10 +21,15 @@ const list = (...patterns) =>
     .split('\n')
     .filter((path) => path !== '' && existsSync(path));
 
-// The changelog keeps the words of its time; the two references are generated from the texts of the code.
-const texts = list('*.md')
-  .filter((path) => !['CHANGELOG.md', 'docs/configuration.md', 'docs/metrics.md'].includes(path))
-  .flatMap(proseOfMarkdown);
+const texts = [
+  // The changelog keeps the words of its time.
+  ...list('*.md')
+    .filter((path) => path !== 'CHANGELOG.md')
+    .flatMap(proseOfMarkdown),
+  ...list('src/*.ts')
+    .filter((path) => !path.endsWith('.spec.ts'))
+    .flatMap(proseOfCode),
+];
 const found = texts.flatMap(({ path, line, text }) =>
   banned.flatMap(({ pattern, instead }) =>
     [...text.matchAll(pattern)].map((match) => {
@@ -42,4 +48,34 @@ function proseOfMarkdown(path) {
     .replaceAll(/^```[^]*?^```/gm, blank)
     .replaceAll(/`[^`\n]*`/g, blank);
   return [{ path, line: 1, text }];
+}
+
+/** Texts that read like sentences, joined where they are written as a sum. SQL, names and patterns do not. */
+function proseOfCode(path) {
+  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+  const prose = [];
+  const visit = (node) => {
+    const text = textOf(node);
+    if (text === undefined) ts.forEachChild(node, visit);
+    else if (isProse(text)) {
+      prose.push({ path, line: source.getLineAndCharacterOfPosition(node.getStart()).line + 1, text });
+    }
+  };
+  visit(source);
+  return prose;
+}
+
+function textOf(node) {
+  if (ts.isStringLiteralLike(node)) return node.text;
+  if (ts.isTemplateExpression(node)) {
+    return [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join('…');
+  }
+  if (!ts.isBinaryExpression(node) || node.operatorToken.kind !== ts.SyntaxKind.PlusToken) return undefined;
+  const [left, right] = [textOf(node.left), textOf(node.right)];
+  return left === undefined && right === undefined ? undefined : `${left ?? '…'}${right ?? '…'}`;
+}
+
+function isProse(text) {
+  const isSql = /\b(?:SELECT|INSERT|UPDATE|DELETE|FROM|WHERE)\b/.test(text);
+  return text.split(' ').length > 3 && !text.includes('\n') && !isSql;
 }

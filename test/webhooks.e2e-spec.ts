@@ -402,7 +402,7 @@ describe('Replaying', () => {
     });
     expect(await replaying[0]).toEqual({
       status: 410,
-      body: { detail: expect.stringMatching(/^Some of these events are no longer kept/) },
+      body: { detail: expect.stringMatching(/^Some of these events were removed/) },
     });
     await happen('order.completed');
     await close(id, 'failed');

@@ -26,5 +26,5 @@ export class ServiceUnavailable extends DomainError {
 
 export class NothingToPreview extends domainError(
   'unavailable',
-  'The provider has not named its prices yet: ask for a price first',
+  'The prices of the provider are not known yet: request a price first',
 ) {}

@@ -70,7 +70,7 @@ const withReference = {
   reason: required('<text>', 'kept with the ledger entry', parseText),
   reference: optional('<text>', 'the document behind it: an invoice or a ticket', parseText),
 };
-const KEY = 'an idempotency key: repeated with it, the command is carried out once';
+const KEY = 'an idempotency key: the command is executed once per key';
 const withSignature = {
   by: required('<name>', 'who makes the change', parseText),
   reason: required('<text>', 'kept with the rule', parseText),
@@ -78,7 +78,7 @@ const withSignature = {
 
 const withTerms = {
   price: required('<roubles>', 'what the user pays for each, e.g. 12.54', parseAmountAboveZero),
-  cost: optional('<roubles>', 'what the provider took for each; the price if left out', parseAmountAboveZero),
+  cost: optional('<roubles>', "the provider's charge for each; the price by default", parseAmountAboveZero),
 };
 
 const asPaused = {
@@ -106,7 +106,7 @@ const ruleOptions = {
   minPeriod: optional('<days>', 'the shortest period that it is for', parseId),
   maxPeriod: optional('<days>', 'the longest period that it is for', parseId),
   from: optional('<moment>', 'when it begins, e.g. 2027-01-31T09:00:00Z; else in two seconds', parseMoment),
-  to: optional('<moment>', 'when it ends; not decided yet if left out', parseMoment),
+  to: optional('<moment>', 'the end; open by default', parseMoment),
 };
 const toRule = (
   { user, from, to, ...rule }: OptionsOf<typeof ruleOptions>,
@@ -289,7 +289,7 @@ export const COMMANDS: readonly AddCommand[] = [
   change(StaffOrdersService, 'orders refund', 'Refunds an order; the proxies stay with the user.', {
     options: {
       ...withId('order'),
-      amount: optional('<roubles>', 'e.g. 12.54; all that is left if left out', parseAmountAboveZero),
+      amount: optional('<roubles>', 'e.g. 12.54; the whole rest by default', parseAmountAboveZero),
       ...withReference,
       key: required('<text>', KEY, String),
     },
@@ -325,12 +325,8 @@ export const COMMANDS: readonly AddCommand[] = [
       options: {
         ...withId('orphan'),
         user: required('<id>', 'the user to whom they are delivered', parseId),
-        count: optional('<count>', 'how many of the tag, this one first; all if left out', parseId),
-        period: optional(
-          '<days>',
-          'for how long they were bought; as long as they last if left out',
-          parseId,
-        ),
+        count: optional('<count>', 'how many of the tag, this one first; all by default', parseId),
+        period: optional('<days>', 'the period in days; until their end by default', parseId),
         ...withTerms,
         ...withReason,
       },
@@ -398,7 +394,7 @@ export const COMMANDS: readonly AddCommand[] = [
     action: 'found-prolongations.charge',
     options: {
       ...withId('found-prolongation'),
-      period: optional('<days>', 'for how long it was; the days that were found if left out', parseId),
+      period: optional('<days>', 'the period in days; the days that were found by default', parseId),
       ...withTerms,
       ...withReason,
     },
@@ -412,7 +408,7 @@ export const COMMANDS: readonly AddCommand[] = [
   change(StaffRecoveryService, 'recovery begin', 'Shuts orders after a restore, before the service starts.', {
     options: {
       skipIds: withDefault(
-        optional('<count>', 'ids left out in each table: more than were given out since', parseId),
+        optional('<count>', 'ids to skip in each table: more than were issued since', parseId),
         DEFAULT_SKIPPED_IDS,
       ),
       ...withReason,
@@ -444,7 +440,7 @@ export const COMMANDS: readonly AddCommand[] = [
       country: optional('<code>', 'the country of an order; a quote names none', parseText),
       version: withDefault(optional('<version>', 'the IP version', IP_VERSIONS), '6'),
       period: required('<days>', 'the period', parseId),
-      at: optional('<moment>', 'e.g. 2027-01-31T09:00:00Z; now if left out', parseMoment),
+      at: optional('<moment>', 'e.g. 2027-01-31T09:00:00Z; now by default', parseMoment),
     },
     run: (prices, { user = null, country = null, version, period, at }) =>
       prices.findMarkup({ userId: user, country, version, period }, at),
@@ -467,7 +463,7 @@ export const COMMANDS: readonly AddCommand[] = [
   change(StaffPricesService, 'prices end', 'Ends a price rule.', {
     options: {
       ...withId('price-rule'),
-      at: optional('<moment>', 'when it ends; in two seconds if left out', parseMoment),
+      at: optional('<moment>', 'the end; in two seconds by default', parseMoment),
       ...withSignature,
     },
     run: (prices, { id, at, by, reason }, audit) => prices.end(audit, id, { at, by, reason }),

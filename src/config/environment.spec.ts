@@ -190,7 +190,7 @@ describe('The environment', () => {
     ['MAX_LINKS_PER_USER', 'must be a whole number from 0 to 10000', '-1', '10001'],
     [
       'TELEGRAM_BOT_TOKEN',
-      'must be the token of a bot, as BotFather tells it: digits, a colon, and letters',
+      'must be the token of a bot, as BotFather prints it: digits, a colon, and letters',
       '123456789',
       'bot123456789:AAExampleExampleExampleExampleExample',
       '123456789:AAExample Example',

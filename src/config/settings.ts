@@ -102,7 +102,7 @@ const network = z
 const botToken = z
   .string()
   .regex(/^\d{3,20}:[A-Za-z0-9_-]{20,100}$/)
-  .describe('the token of a bot, as BotFather tells it: digits, a colon, and letters');
+  .describe('the token of a bot, as BotFather prints it: digits, a colon, and letters');
 
 const scopes = z
   .string()
@@ -167,10 +167,10 @@ export const SETTINGS = {
     publicUrl: {
       variable: 'PUBLIC_URL',
       rule: publicUrl,
-      defaultText: 'none (secret links are told without it)',
+      defaultText: 'none (secret links begin with `/l/`)',
       description:
-        'Where customers reach the service, e.g. `https://proxies.example.com`. Never told from a request, ' +
-        'whose `Host` anybody can choose.',
+        'The address at which customers reach the service, e.g. `https://proxies.example.com`. It is ' +
+        'never taken from a request, whose sender chooses `Host`.',
     },
     trustedProxies: {
       variable: 'TRUSTED_PROXIES',
@@ -192,8 +192,8 @@ export const SETTINGS = {
       rule: integer(0, 3600),
       default: '0',
       description:
-        'How long a replica that is told to stop still serves everything while `GET /health/ready` answers ' +
-        '503: the time in which load balancers notice. `0`: it stops at once.',
+        'Seconds for which a stopping replica still serves everything while `GET /health/ready` ' +
+        'returns 503, so that load balancers notice. `0`: it stops at once.',
     },
   },
   database: {
@@ -257,7 +257,8 @@ export const SETTINGS = {
       default: (given) => (given('PX6_API_KEY') === undefined ? 'sandbox' : 'px6'),
       defaultText: '`px6` with a key, otherwise `sandbox`',
       description:
-        'Who sells the proxies. With `DATABASE_URL` and no key, the sandbox must be asked for explicitly.',
+        'The provider of the proxies. With `DATABASE_URL` and no key, the sandbox must be chosen ' +
+        'explicitly.',
     },
     apiKey: {
       variable: 'PX6_API_KEY',
@@ -380,8 +381,8 @@ export const SETTINGS = {
       rule: flag,
       default: 'false',
       description:
-        'Whether the URL of a webhook may begin with `http://`. What is sent can be read and changed on its ' +
-        'way then.',
+        'Whether the URL of a webhook may begin with `http://`. Its deliveries can then be read and ' +
+        'changed on the way.',
     },
     allowedNetworks: {
       variable: 'WEBHOOK_ALLOWED_NETWORKS',
@@ -389,8 +390,8 @@ export const SETTINGS = {
       default: '',
       defaultText: 'none (public addresses only)',
       description:
-        'Addresses and networks beside the public ones that webhooks may be sent to, e.g. receivers on a ' +
-        'private network.',
+        'Further addresses and networks, not public ones, to which webhooks may be sent, e.g. ' +
+        'receivers on a private network.',
     },
   },
   telegram: {
@@ -398,7 +399,7 @@ export const SETTINGS = {
       variable: 'TELEGRAM_BOT_TOKEN',
       rule: botToken,
       isSecret: true,
-      defaultText: 'none (nobody signs in with Telegram)',
+      defaultText: 'none (sign-in with Telegram is disabled)',
       description:
         'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is switched ' +
         'off.',
@@ -407,7 +408,7 @@ export const SETTINGS = {
       variable: 'TELEGRAM_SCOPES',
       rule: scopes,
       default: 'profile:read,countries:read,price:read,proxies:read',
-      description: 'What the token of a sign-in may do: scopes of customers, separated by commas.',
+      description: 'The scopes of a token of a sign-in: scopes of customers, separated by commas.',
     },
   },
   audit: {
@@ -434,18 +435,18 @@ export const SETTINGS = {
       default: historyDays,
       defaultText: `\`${LONG_ENOUGH_DAYS}\``,
       description:
-        'For how many days it is kept what only tells of the past: each state of an order, after its end; ' +
-        'the response to an `Idempotency-Key` as it was given, after the end of the rental (then it shows ' +
-        'the proxies as they are); renewals that failed, and rules that were switched off and renewed ' +
-        'nothing; what a token with a daily limit spent in a day. `0`: for good.',
+        'Days for which history is stored: each state of an order, after its end; the stored response ' +
+        'to an `Idempotency-Key`, after the end of the rental (then it shows the proxies as they ' +
+        'are); failed renewals, and disabled rules without renewals; the daily spending of a token ' +
+        'with a limit. `0`: for ever.',
     },
     auditLogReadDays: {
       variable: 'AUDIT_LOG_READ_DAYS',
       rule: days(365),
       default: '0',
       description:
-        'For how many days the audit log keeps what staff looked at, and what they were refused. What they ' +
-        'changed is kept for good. `0`: all of it.',
+        'Days for which the audit log stores reads and refusals of staff. Changes are stored for ' +
+        'ever. `0`: all of it.',
     },
     eventDays: {
       variable: 'EVENT_DAYS',
@@ -468,14 +469,15 @@ export const SETTINGS = {
       rule: integer(0, 65_535),
       defaultText: 'none (nothing is measured)',
       description:
-        'The port of `GET /metrics`, for Prometheus. `0`: any free port, which the log tells. Each replica ' +
-        'on a machine needs its own.',
+        'The port of `GET /metrics`, for Prometheus. `0`: any free port, which the log shows. Each ' +
+        'replica on a machine needs its own.',
     },
     host: {
       variable: 'METRICS_HOST',
       rule: text,
       default: '127.0.0.1',
-      description: 'The address that `GET /metrics` is served on. It asks for no token: keep it inside.',
+      description:
+        'The address on which `GET /metrics` is served. It needs no token: keep it inside your network.',
     },
   },
   traces: {

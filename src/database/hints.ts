@@ -81,7 +81,7 @@ export class Hints {
     if (client !== this.client) return;
     this.client = undefined;
     this.reconnectAtMs = performance.now() + RECONNECT_AFTER_MS;
-    if (!this.isClosed) this.logger.debug(`nobody listens for hints: ${messageOf(why)}`);
+    if (!this.isClosed) this.logger.debug(`no connection for hints: ${messageOf(why)}`);
     // Nobody waits for it: pg never says that a lost connection has ended.
     client.end().catch(() => undefined);
   }

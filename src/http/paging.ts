@@ -11,7 +11,7 @@ import { StrictRequest } from './validation/strict-request';
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
 
-export const CURSOR = '`next_cursor` of the previous page. Leave it out for the first page';
+export const CURSOR = '`next_cursor` of the previous page. Omit it for the first page';
 export const NEXT_CURSOR = 'The `cursor` of the next page. Null on the last page';
 
 /** Describes and reads how many items a page has. */

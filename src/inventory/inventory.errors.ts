@@ -19,7 +19,7 @@ export class RecoveryNotOver extends DomainError {
 
 export class TooFewOrphans extends domainError(
   'conflict',
-  'Fewer orphans of this tag are undecided than were asked for',
+  'Fewer orphans of this tag are undecided than requested',
 ) {}
 
 /** A listing may lack them. */

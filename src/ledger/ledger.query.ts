@@ -41,7 +41,7 @@ export class LedgerQuery extends LedgerFilterQuery implements PageRequest {
   limit!: number;
 
   @ChoiceField(FORMATS, {
-    description: '`csv` is `GET /ledger/csv`, whatever page is named',
+    description: '`csv` is `GET /ledger/csv`, for any page',
     deprecated: true,
     absent: 'null',
   })

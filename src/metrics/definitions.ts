@@ -41,7 +41,7 @@ const RENEWAL_REASON = 'why it was skipped or failed, as in `cli renewals list`;
 export const METRICS = {
   http_requests_total: {
     type: 'counter',
-    help: 'Requests by the template of their route and the status of the answer.',
+    help: 'Requests by the template of their route and the status of the response.',
     labels: {
       method: METHOD,
       route: ROUTE,
@@ -51,8 +51,8 @@ export const METRICS = {
   http_request_duration_seconds: {
     type: 'histogram',
     help:
-      'Time from a request to the end of its answer, waits for an order included. Requests that wait for ' +
-      'events are counted and not measured here.',
+      'Time from a request to the end of its response, waits for an order included. Requests that ' +
+      'wait for events are counted and not measured here.',
     labels: { method: METHOD, route: ROUTE },
     buckets: REQUEST_BUCKETS,
   },
@@ -80,7 +80,7 @@ export const METRICS = {
     help: 'Calls to the provider by method and outcome.',
     labels: {
       method: PROVIDER_METHOD,
-      outcome: '`done`, `refused`; `unavailable`: it was not sent; `unknown`: it may have been carried out',
+      outcome: '`done`, `refused`; `unavailable`: it was not sent; `unknown`: it may have been executed',
     },
   },
   provider_call_duration_seconds: {
@@ -227,7 +227,9 @@ export const METRICS = {
   },
   catalog_age_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest copy that this replica was asked for in 15 minutes. Absent when there is none.',
+    help:
+      'Age of the oldest copy that customers requested from this replica in 15 minutes. Absent when ' +
+      'there is none.',
     labels: { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   },
   database_pool_connections: {
@@ -237,7 +239,9 @@ export const METRICS = {
   },
   database_up: {
     type: 'gauge',
-    help: 'Whether the database answered this scrape in time. What is read from it is absent otherwise.',
+    help:
+      'Whether the database responded to this scrape in time. Otherwise the gauges that are read from ' +
+      'it are absent.',
     labels: {},
   },
   database_size_bytes: {
@@ -271,7 +275,7 @@ export const METRICS = {
   },
   build_info: {
     type: 'gauge',
-    help: 'Always 1; the label tells the version of this replica.',
+    help: 'Always 1; the label has the version of this replica.',
     labels: { version: 'as in package.json' },
   },
 } as const satisfies Readonly<Record<string, MetricDefinition>>;

@@ -41,7 +41,7 @@ export class ForecastItem {
   @ApiProperty({ type: 'string', example: '17' })
   proxy_id!: string;
 
-  @ApiInteger('The rule that holds for it', 3)
+  @ApiInteger('The rule that applies', 3)
   rule_id!: number;
 
   @ApiMoment('When it is decided: from then on it is renewed, at the latest minutes later')
@@ -59,7 +59,7 @@ export class ForecastItem {
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiNullable('string', { description: 'Roubles. Null: no price is known', example: '25.08' })
+  @ApiNullable('string', { description: 'Roubles. `null` if no price is known', example: '25.08' })
   price!: string | null;
 
   @ApiNullableMoment('The end after this renewal', '2026-12-22T12:00:00.000Z')
@@ -81,7 +81,7 @@ export class ForecastDay extends ForecastSums {
   @ApiProperty({ type: 'string', format: 'date', description: 'The day (UTC)', example: '2026-11-21' })
   day!: string;
 
-  @ApiRoubles('What is left of the available balance at its end', '674.04')
+  @ApiRoubles('The available balance at its end', '674.04')
   available!: string;
 }
 
@@ -109,10 +109,10 @@ export class ForecastOut extends PageOf(ForecastItem) {
   @ApiRoubles('Roubles that can be spent now', '974.92')
   available!: string;
 
-  @ApiInteger('Proxies on rent now that a rule holds for', 12)
+  @ApiInteger('Rented proxies with a rule', 12)
   covered!: number;
 
-  @ApiInteger('Proxies on rent now that no rule holds for, or that are excluded: their rentals just end', 0)
+  @ApiInteger('Rented proxies without a rule, or excluded: their rentals end', 0)
   not_covered!: number;
 
   @ApiProperty({ type: () => ForecastSums, description: 'All of it together' })
@@ -130,8 +130,8 @@ export class ForecastOut extends PageOf(ForecastItem) {
   @ApiNullable('string', {
     format: 'date',
     description:
-      'The first day (UTC) on which a rental ends that is not renewed because the balance is short. Null: ' +
-      'the balance suffices for all that is looked ahead',
+      'The first day (UTC) on which a rental ends because the balance is too low for its renewal. ' +
+      '`null` if the balance covers the whole forecast',
     example: null,
   })
   balance_lasts_until!: string | null;

@@ -20,9 +20,9 @@ export class RenewalOut {
     type: 'string',
     enum: RENEWAL_STATES,
     description:
-      '`planned`: due later. `placed`: its order is under way. `done`: charged, and carried out. ' +
-      '`skipped`: not renewed so far, for the `reason`; it is tried again at `next_try_at`, if there is ' +
-      'one. `failed`: not renewed, and not tried again',
+      '`planned`: due later. `placed`: its order is under way. `done`: charged and prolonged. ' +
+      '`skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: ' +
+      'not renewed, and not retried',
     example: 'done',
   })
   state!: RenewalState;
@@ -34,7 +34,7 @@ export class RenewalOut {
   period!: number;
 
   @ApiNullable('string', {
-    description: 'Roubles: what was charged, or what its order holds. Null: there was no order yet',
+    description: 'Roubles: the amount charged, or held for its order. `null` before there is an order',
     example: '25.08',
   })
   price!: string | null;
@@ -45,7 +45,7 @@ export class RenewalOut {
   @ApiMoment('When it is due', '2026-11-21T12:00:00.000Z')
   due_at!: Date;
 
-  @ApiNullableMoment('When it is tried next. Null: it is under way, or over', null)
+  @ApiNullableMoment('The next attempt. `null` while it is under way, or over', null)
   next_try_at!: Date | null;
 
   @ApiNullableMoment('When it was charged: its month (UTC) is the one whose budget it uses')

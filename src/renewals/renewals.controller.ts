@@ -42,8 +42,8 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'List renewals',
     description:
-      'What is planned, done, skipped and failed, newest first: one for each rental that a rule holds ' +
-      'for, from a week before its end. What comes later is told by the forecast.',
+      'Renewals that are planned, done, skipped and failed, newest first: one per rental with a rule, ' +
+      'from a week before its end. The forecast has later ones.',
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
     invalid: LIMIT_TOO_LARGE,
   })
@@ -56,11 +56,11 @@ export class RenewalsController {
     scope: 'profile:read',
     summary: 'Forecast of renewals',
     description:
-      'What will be renewed when and at what price, what will not and why, and how long the balance ' +
-      'lasts. It lives through the days to come with the very code that decides, at the prices of ' +
-      'today, with the rules, labels and tags of today, and as if nothing were bought or credited ' +
-      'meanwhile. `items` has every decision, paged and in the order of time; all the rest is about the ' +
-      'whole time, on each page. Each page is a forecast of its own moment.',
+      'Future renewals with their time and price, failures with their reason, and how long the ' +
+      "balance lasts. It simulates the coming days with the code that decides, with today's prices, " +
+      'rules, labels and tags, and without other orders or credits. `items` has every decision, ' +
+      'paged, in time order; all other fields are about the whole time, on each page. Each page is a ' +
+      'forecast of its own moment.',
     response: { description: 'The forecast', type: ForecastOut },
     invalid: LIMIT_TOO_LARGE,
   })
@@ -73,9 +73,9 @@ export class RenewalsController {
     scope: 'proxies:write',
     summary: 'Switch renewals on',
     description:
-      'From now on, rentals that the rule holds for are renewed before they end, from the balance. Of ' +
-      'several rules the narrowest holds: that of a proxy, then the newest filter, then the one for all. ' +
-      'A rule replaces the one with the same target, so a repeated request changes nothing.',
+      'From now on, rentals to which the rule applies are renewed before they end, from the balance. ' +
+      'The narrowest rule applies: that of a proxy, then the newest filter, then the one for all. A ' +
+      'rule replaces the one with the same target, so a retry changes nothing.',
     status: 201,
     response: { description: 'The rule, which is on', type: RenewalRuleOut },
     body: {
@@ -130,8 +130,7 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'Switch all renewals off',
     description:
-      'Switches every rule off at once, except for exclusions. An order that was placed already is ' +
-      'carried out.',
+      'Disables every rule at once, except exclusions. An order that was placed before is executed.',
     response: { description: 'How many rules were on', type: SwitchedOffOut },
   })
   async deleteRenewalRules(@CurrentUserId() userId: number): Promise<SwitchedOffOut> {
@@ -143,9 +142,9 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'Switch a rule off',
     description:
-      'From now on the rule holds for nothing. What it held for is renewed by the next wider rule, if ' +
-      'there is one; because that can cost more, the token then needs `proxies:write`. An order that was ' +
-      'placed already is carried out.',
+      'From now on the rule does not apply. The next wider rule applies instead, if there is one; ' +
+      'because that can cost more, the token then needs `proxies:write`. An order that was placed ' +
+      'before is executed.',
     status: 204,
     response: { description: 'The rule is off' },
     errors: {
@@ -170,8 +169,8 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'Exclude a proxy from renewals',
     description:
-      'The proxy is not renewed whatever wider rules there are, and its own rule is off. A new rule for ' +
-      'the proxy replaces the exclusion; switching the exclusion off lets wider rules hold again.',
+      'Disables the rule of the proxy, and prevents wider rules from applying to it. A new rule for ' +
+      'the proxy replaces the exclusion; disabling the exclusion lets wider rules apply again.',
     status: 201,
     response: {
       description: 'The exclusion, which is a rule that does not renew',
@@ -204,8 +203,8 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'Budget of renewals',
     description:
-      'What the renewals of this month (UTC) may cost together, and what is used of it. A renewal ' +
-      'counts in the month in which it is charged.',
+      'The budget of all renewals of this month (UTC), and its use. A renewal counts in the month in ' +
+      'which it is charged.',
     response: { description: 'The budget', type: BudgetOut },
   })
   getRenewalBudget(@CurrentUserId() userId: number): Promise<BudgetOut> {

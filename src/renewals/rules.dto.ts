@@ -60,7 +60,8 @@ export class RenewalFilterBody {
 @StrictRequest()
 export class NewRenewalRuleRequest {
   @ChoiceField(RULE_TARGETS, {
-    description: 'What the rule is for: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither',
+    description:
+      'The target of the rule: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither',
     example: 'filter',
   })
   readonly target!: RuleTarget;
@@ -85,7 +86,8 @@ export class NewRenewalRuleRequest {
   readonly period!: number;
 
   @AmountField({
-    description: 'Roubles that one renewal of one proxy may cost at most. Left out: any price',
+    description:
+      'The highest price of one renewal of one proxy, in roubles. If omitted, any price is accepted',
     example: '30.00',
     absent: 'null',
   })
@@ -110,7 +112,12 @@ export class RenewalRuleOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;
 
-  @ApiProperty({ type: 'string', enum: RULE_TARGETS, description: 'What the rule is for', example: 'filter' })
+  @ApiProperty({
+    type: 'string',
+    enum: RULE_TARGETS,
+    description: 'The target of the rule',
+    example: 'filter',
+  })
   target!: RuleTarget;
 
   @ApiNullable('string', { description: 'The proxy, of a rule for one', example: null })
@@ -122,17 +129,14 @@ export class RenewalRuleOut {
   })
   filter!: object | null;
 
-  @ApiBoolean(
-    'False: the rule is an exclusion, and the proxy is not renewed whatever wider rules there are',
-    true,
-  )
+  @ApiBoolean('`false` for an exclusion: wider rules do not apply to the proxy', true)
   renews!: boolean;
 
-  @ApiNullable('integer', { description: 'Days. Null: an exclusion', example: 30 })
+  @ApiNullable('integer', { description: 'Days. `null` for an exclusion', example: 30 })
   period!: number | null;
 
   @ApiNullable('string', {
-    description: 'Roubles that one renewal of one proxy may cost at most. Null: any price',
+    description: 'The highest price of one renewal of one proxy, in roubles. `null` for any',
     example: '30.00',
   })
   max_price!: string | null;
@@ -149,7 +153,7 @@ export class RenewalRulesPage extends PageOf(RenewalRuleOut) {}
 @StrictRequest()
 export class BudgetRequest {
   @AmountField({
-    description: 'Roubles that all renewals of a month (UTC) may cost together. Null: no budget',
+    description: 'The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget',
     example: '5000.00',
     nullable: true,
   })
@@ -158,7 +162,7 @@ export class BudgetRequest {
 
 export class BudgetOut {
   @ApiNullable('string', {
-    description: 'Roubles that all renewals of a month (UTC) may cost together. Null: no budget',
+    description: 'The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget',
     example: '5000.00',
   })
   monthly!: string | null;
@@ -170,12 +174,12 @@ export class BudgetOut {
   spent!: string;
 
   @ApiNullable('string', {
-    description: 'What is left of the budget. Null: there is none',
+    description: 'The rest of the budget. `null` without a budget',
     example: '3746.00',
   })
   left!: string | null;
 
-  @ApiBoolean('The operator has paused renewals: none is carried out until they go on', false)
+  @ApiBoolean('The operator has paused renewals: none is ordered until they continue', false)
   paused!: boolean;
 }
 

@@ -57,9 +57,9 @@ export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsO
 export const POSTING_KEY = {
   required: true,
   description:
-    'Makes it safe to repeat the request. Keys are your own, and a new one for each posting: a request ' +
-    'with the same key is carried out once. Every repetition is answered with the same entry, ' +
-    '`"replayed": true` and `Idempotency-Replayed: true`. Repeat on 5xx and lost connections.',
+    'Makes the request safe to retry. Keys are per member of staff; use a new one for each posting: a ' +
+    'request is executed once per key. Each retry returns the same entry, `"replayed": true` and ' +
+    '`Idempotency-Replayed: true`. Retry on 5xx and lost connections.',
 };
 
 /** The audit context of the request, for the service that carries out a change. */

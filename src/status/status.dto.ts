@@ -19,7 +19,7 @@ export class ProviderBalanceOut {
   @ApiRoubles('Roubles', '48210.55')
   amount!: string;
 
-  @ApiMoment('When the provider last told it')
+  @ApiMoment('When the provider last reported it')
   seen_at!: Date;
 
   @ApiBoolean('Whether the balance is below PROVIDER_LOW_BALANCE', false)
@@ -237,13 +237,10 @@ export class StatusOut {
   @ApiNullableMoment('When the oldest of them became due')
   oldest_renewal_due_at!: Date | null;
 
-  @ApiCount(
-    'Renewals that became due in the last 24 hours and failed, whatever the reason: `GET /staff/renewals` ' +
-      'tells it',
-  )
+  @ApiCount('Renewals that became due in the last 24 hours and failed: `GET /staff/renewals` has the reasons')
   renewals_failed!: number;
 
-  @ApiNullableMoment('Since when all renewals are paused. Null: they are not', null)
+  @ApiNullableMoment('Since when all renewals are paused. `null` if they are not', null)
   renewals_paused_at!: Date | null;
 
   @ApiCount('Users whose renewals are paused by staff')
@@ -274,8 +271,8 @@ export class StatusOut {
     type: 'string',
     isArray: true,
     description:
-      "What the service's role in the database may do and never needs to, such as changing balances. Empty " +
-      'when the service runs with two roles, as it should',
+      "Rights of the service's role in the database that it never needs, such as changing balances. " +
+      'Empty when the service runs with two roles, as it should',
     example: [],
   })
   excessive_database_rights!: readonly string[];

@@ -31,7 +31,7 @@ export class StatusModule {
     if (rights.length === 0) return;
     this.logger.warn(
       `The database's role of the service may do more than it needs: it ${rights.join(', ')}. ` +
-        'docs/operations.md (Two roles) tells how to run it as another.',
+        'docs/operations.md (Two roles) describes how to use another.',
     );
   }
 }

@@ -88,8 +88,8 @@ export class RentalsOut {
   @ApiNullable('string', {
     format: 'date',
     description:
-      'The first day (UTC) with rentals that the available balance no longer renews, when every rental is ' +
-      'renewed again and again, in the order of their ends. Null: the balance suffices for the next ' +
+      'The first day (UTC) with rentals that the available balance no longer covers, if every rental ' +
+      'is renewed repeatedly, in the order of their ends. `null` if the balance covers the next ' +
       `${BALANCE_DAYS} days`,
     example: '2027-01-14',
   })
@@ -110,7 +110,7 @@ export class UsageOut {
   spent!: SpentOut;
 
   @ApiNullable(TokenUsageOut, {
-    description: 'The daily limit of the token of this request. Null: it has none',
+    description: 'The daily limit of the token of this request. `null` without one',
   })
   token!: TokenUsageOut | null;
 

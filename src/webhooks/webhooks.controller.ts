@@ -63,11 +63,11 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Make a webhook',
     description:
-      'From now on, events are sent to the URL soon after they happen, as POST requests in the form of ' +
-      'Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify ' +
-      'with the secret. It is shown this once: whoever has lost it has a new one made. A repeated ' +
-      'request makes another webhook. Where the operator switched off the receiver of the URL, which is ' +
-      'its host and port, the webhook is made and is off.',
+      'From now on, events are sent to the URL soon after they happen, as POST requests in the form ' +
+      'of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you ' +
+      'verify with the secret. The secret is shown once; a lost one can be replaced. A retried ' +
+      'request creates another webhook. If the operator has disabled the receiver of the URL, which ' +
+      'is its host and port, the new webhook is disabled.',
     status: 201,
     response: { description: 'The webhook, with its secret', type: CreatedWebhook },
     body: {
@@ -129,10 +129,10 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Change a webhook',
     description:
-      'Sets another URL, other types or another description, or switches the webhook off or on. What is ' +
-      'left out stays as it is. What was still to be sent when it was switched off is sent when it is on ' +
-      'again; what failed or happened meanwhile can be replayed. A URL whose receiver the operator ' +
-      'switched off switches the webhook off.',
+      'Changes the URL, types or description, or disables or enables the webhook. Omitted fields stay ' +
+      'as they are. Unsent events are sent when it is enabled again; events that failed or happened ' +
+      'meanwhile can be replayed. A URL whose receiver the operator has disabled disables the ' +
+      'webhook.',
     response: { description: 'The webhook', type: WebhookOut },
     body: {
       type: ChangedWebhookRequest,
@@ -178,9 +178,8 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Give a webhook a new secret',
     description:
-      'The secret before stays valid for `overlap_hours`: until then events are signed with both, so ' +
-      'that your receiver may have either. At most two are valid: one that was valid beside it ends at ' +
-      'once.',
+      'The previous secret stays valid for `overlap_hours`: until then events are signed with both. ' +
+      'At most two are valid: a third one ends at once.',
     response: { description: 'The new secret', type: NewSecret },
     body: {
       type: NewSecretRequest,
@@ -231,7 +230,7 @@ export class WebhooksController {
     body: {
       type: ReplayRequest,
       examples: {
-        'What failed since a moment': { value: { since: '2026-11-21T12:00:00Z' } },
+        'Failures since a time': { value: { since: '2026-11-21T12:00:00Z' } },
         'One event': { value: { event_id: 'evt_4711' } },
       },
     },
@@ -264,8 +263,8 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Send a test event',
     description:
-      'Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way ' +
-      'as any other. What came of it stands in the attempts. A user may have ten sent in a minute.',
+      'Sends an event of type `test` to this webhook alone, for any of its types, and like any other. ' +
+      'The attempts have the result. A user may send ten per minute.',
     status: 204,
     response: { description: 'It is on its way' },
     errors: {

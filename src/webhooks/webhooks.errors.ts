@@ -8,8 +8,7 @@ export class EventNotFound extends domainError('not-found', 'Event not found') {
 /** They were removed while they were being replayed. */
 export class ReplayedEventsGone extends domainError(
   'gone',
-  'Some of these events are no longer kept; nothing was replayed. Repeat the request with `since` to ' +
-    'replay what is kept',
+  'Some of these events were removed; nothing was replayed. Use `since` to replay the others',
 ) {}
 
 export class TooManyWebhooks extends DomainError {

@@ -96,7 +96,7 @@ describe('After the database was restored to an earlier moment', () => {
     restored = await restorePoint(service);
     expect(await restored.refused(['recovery', 'end', ...REASON])).toBe('There is no recovery');
 
-    const left = ['no sweep has told everything yet'];
+    const left = ['no sweep has been complete yet'];
     expect(await begin()).toMatchObject({ recovering: true, swept_at: null, to_be_done: left });
     expect(await restored.refused(['recovery', 'end', ...REASON])).toBe(`Orders stay shut: ${left[0]}`);
     const { baseUrl } = await restored.start();
@@ -202,7 +202,7 @@ describe('After the database was restored to an earlier moment', () => {
       detail: 'Deliver first to the user whom the tag names what is theirs',
     });
     expect(await deliver(mine?.order_id, user, 3)).toEqual({
-      detail: 'Fewer orphans of this tag are undecided than were asked for',
+      detail: 'Fewer orphans of this tag are undecided than requested',
     });
     expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
     expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });

@@ -204,7 +204,7 @@ export interface paths {
     put?: never;
     /**
      * Ping many
-     * @description Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within 10 seconds, whatever has been reached by then, and stops when the caller disconnects. It counts as one request.
+     * @description Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds with the results until then, and stops when the caller disconnects. It counts as one request.
      */
     post: operations['pingProxies'];
     delete?: never;
@@ -232,7 +232,7 @@ export interface paths {
     head?: never;
     /**
      * Label a proxy
-     * @description Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never told of them. What is left out stays as it is. Lists and exports show `descr`, and can be filtered by both, and rules of renewals go by them.
+     * @description Sets your label, `descr`, and tags, which the provider never sees. Omitted fields stay as they are. Lists and exports show `descr` and can be filtered by both, and renewal rules use them.
      */
     patch: operations['labelProxy'];
     trace?: never;
@@ -510,7 +510,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong many
-     * @description Prolongs up to 1000 proxies, each by an order of its own, and tells for each what came of it. If the balance is not enough for all, the first ones get it. Repeat it until nothing is `being_confirmed` or `unavailable`: what was prolonged is told again and never charged twice, and the rest is tried anew. It counts as one request.
+     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance is too low for all, the first ones get it. Retry until nothing is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is tried again. It counts as one request.
      */
     post: operations['prolongProxies'];
     delete?: never;
@@ -548,7 +548,7 @@ export interface paths {
     };
     /**
      * Order
-     * @description An order of the user. This is where `Location` of an answer `order 42 is being confirmed` leads. With `wait` of up to 30 seconds the answer waits for the end of the order; ask again while it is still `open` or `being_confirmed`. The proxies themselves are in `GET /proxies`.
+     * @description An order of the user: the target of `Location` in a response such as `order 42 is being confirmed`. With `wait` of up to 30 seconds the response waits for the end of the order; request it again while it is `open` or `being_confirmed`. `GET /proxies` has the proxies.
      */
     get: operations['getOrder'];
     put?: never;
@@ -569,7 +569,7 @@ export interface paths {
     get?: never;
     /**
      * Change the type
-     * @description Changes a running proxy between HTTP and SOCKS5, free of charge. The answer is the proxy as it is then: its port, and even its host, may be others. Repeating the request is safe; after 409 with `Retry-After`, 503 and lost connections, repeat it until the answer is 200 or another 4xx.
+     * @description Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with another port or host. A retry is safe: after 409 with `Retry-After`, 503 and lost connections, retry until the response is 200 or another 4xx.
      */
     put: operations['changeProxyType'];
     post?: never;
@@ -588,7 +588,7 @@ export interface paths {
     };
     /**
      * Usage
-     * @description What was spent today and this month (UTC), what is held, what is left of the daily limit of the token, when rentals end, and what it costs to renew them. What was spent is what was captured for delivered orders, less what was refunded, each at the time of its entry in `GET /ledger`; it is negative when more was refunded than captured. A renewal is a prolongation for as many days as the last order of the proxy, at the price of today, as the catalog was last read: the price that is charged then may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` tells what your rules will renew.
+     * @description Spending of today and this month (UTC), money held, the rest of the token's daily limit, ends of rentals, and the cost of their renewal. Spending is captures of delivered orders less refunds, each at the time of its entry in `GET /ledger`; it is negative if more was refunded than captured. A renewal is a prolongation for the period of the proxy's last order, at today's price, as the catalog was last read: the charged price may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` follows your rules.
      */
     get: operations['getUsage'];
     put?: never;
@@ -614,7 +614,7 @@ export interface paths {
     put?: never;
     /**
      * Make a secret link
-     * @description For tools that can fetch an address, but send no token: a URL with a secret of its own, which gives an export as it is at that moment. Whoever has it can fetch these proxies with their passwords, and can do nothing else. It is shown this once. It works until it is deleted, until `expires_at`, or until the token that made it is revoked, and never from more networks than that token. A repeated request makes another link.
+     * @description For tools that can fetch an address but send no token: creates a URL with its own secret, which returns an export of that moment. Anybody with it can fetch these proxies with their passwords, and do nothing else. It is shown once. It works until it is deleted or expires, or until its token is revoked, and never from more networks than that token. A retried request creates another link.
      */
     post: operations['createLink'];
     delete?: never;
@@ -639,7 +639,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a secret link
-     * @description From now on nobody can fetch it, on any replica.
+     * @description From now on it cannot be fetched, on any replica.
      */
     delete: operations['deleteLink'];
     options?: never;
@@ -656,7 +656,7 @@ export interface paths {
     };
     /**
      * Fetch a secret link
-     * @description The export of a link, by its secret alone: a token is neither needed nor looked at, and a query is ignored. A secret that opens nothing, whatever the reason, is answered 404. No log has it.
+     * @description The export of a link, by its secret alone: a token is neither needed nor read, and a query is ignored. A secret that opens nothing returns 404 for any reason. No log has it.
      */
     get: operations['fetchLink'];
     put?: never;
@@ -682,7 +682,7 @@ export interface paths {
     put?: never;
     /**
      * Make a webhook
-     * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. It is shown this once: whoever has lost it has a new one made. A repeated request makes another webhook. Where the operator switched off the receiver of the URL, which is its host and port, the webhook is made and is off.
+     * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. The secret is shown once; a lost one can be replaced. A retried request creates another webhook. If the operator has disabled the receiver of the URL, which is its host and port, the new webhook is disabled.
      */
     post: operations['createWebhook'];
     delete?: never;
@@ -714,7 +714,7 @@ export interface paths {
     head?: never;
     /**
      * Change a webhook
-     * @description Sets another URL, other types or another description, or switches the webhook off or on. What is left out stays as it is. What was still to be sent when it was switched off is sent when it is on again; what failed or happened meanwhile can be replayed. A URL whose receiver the operator switched off switches the webhook off.
+     * @description Changes the URL, types or description, or disables or enables the webhook. Omitted fields stay as they are. Unsent events are sent when it is enabled again; events that failed or happened meanwhile can be replayed. A URL whose receiver the operator has disabled disables the webhook.
      */
     patch: operations['updateWebhook'];
     trace?: never;
@@ -730,7 +730,7 @@ export interface paths {
     put?: never;
     /**
      * Give a webhook a new secret
-     * @description The secret before stays valid for `overlap_hours`: until then events are signed with both, so that your receiver may have either. At most two are valid: one that was valid beside it ends at once.
+     * @description The previous secret stays valid for `overlap_hours`: until then events are signed with both. At most two are valid: a third one ends at once.
      */
     post: operations['rotateWebhookSecret'];
     delete?: never;
@@ -790,7 +790,7 @@ export interface paths {
     put?: never;
     /**
      * Send a test event
-     * @description Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way as any other. What came of it stands in the attempts. A user may have ten sent in a minute.
+     * @description Sends an event of type `test` to this webhook alone, for any of its types, and like any other. The attempts have the result. A user may send ten per minute.
      */
     post: operations['testWebhook'];
     delete?: never;
@@ -808,7 +808,7 @@ export interface paths {
     };
     /**
      * List renewals
-     * @description What is planned, done, skipped and failed, newest first: one for each rental that a rule holds for, from a week before its end. What comes later is told by the forecast.
+     * @description Renewals that are planned, done, skipped and failed, newest first: one per rental with a rule, from a week before its end. The forecast has later ones.
      */
     get: operations['listRenewals'];
     put?: never;
@@ -828,7 +828,7 @@ export interface paths {
     };
     /**
      * Forecast of renewals
-     * @description What will be renewed when and at what price, what will not and why, and how long the balance lasts. It lives through the days to come with the very code that decides, at the prices of today, with the rules, labels and tags of today, and as if nothing were bought or credited meanwhile. `items` has every decision, paged and in the order of time; all the rest is about the whole time, on each page. Each page is a forecast of its own moment.
+     * @description Future renewals with their time and price, failures with their reason, and how long the balance lasts. It simulates the coming days with the code that decides, with today's prices, rules, labels and tags, and without other orders or credits. `items` has every decision, paged, in time order; all other fields are about the whole time, on each page. Each page is a forecast of its own moment.
      */
     get: operations['forecastRenewals'];
     put?: never;
@@ -854,12 +854,12 @@ export interface paths {
     put?: never;
     /**
      * Switch renewals on
-     * @description From now on, rentals that the rule holds for are renewed before they end, from the balance. Of several rules the narrowest holds: that of a proxy, then the newest filter, then the one for all. A rule replaces the one with the same target, so a repeated request changes nothing.
+     * @description From now on, rentals to which the rule applies are renewed before they end, from the balance. The narrowest rule applies: that of a proxy, then the newest filter, then the one for all. A rule replaces the one with the same target, so a retry changes nothing.
      */
     post: operations['createRenewalRule'];
     /**
      * Switch all renewals off
-     * @description Switches every rule off at once, except for exclusions. An order that was placed already is carried out.
+     * @description Disables every rule at once, except exclusions. An order that was placed before is executed.
      */
     delete: operations['deleteRenewalRules'];
     options?: never;
@@ -879,7 +879,7 @@ export interface paths {
     post?: never;
     /**
      * Switch a rule off
-     * @description From now on the rule holds for nothing. What it held for is renewed by the next wider rule, if there is one; because that can cost more, the token then needs `proxies:write`. An order that was placed already is carried out.
+     * @description From now on the rule does not apply. The next wider rule applies instead, if there is one; because that can cost more, the token then needs `proxies:write`. An order that was placed before is executed.
      */
     delete: operations['deleteRenewalRule'];
     options?: never;
@@ -898,7 +898,7 @@ export interface paths {
     put?: never;
     /**
      * Exclude a proxy from renewals
-     * @description The proxy is not renewed whatever wider rules there are, and its own rule is off. A new rule for the proxy replaces the exclusion; switching the exclusion off lets wider rules hold again.
+     * @description Disables the rule of the proxy, and prevents wider rules from applying to it. A new rule for the proxy replaces the exclusion; disabling the exclusion lets wider rules apply again.
      */
     post: operations['excludeFromRenewals'];
     delete?: never;
@@ -916,7 +916,7 @@ export interface paths {
     };
     /**
      * Budget of renewals
-     * @description What the renewals of this month (UTC) may cost together, and what is used of it. A renewal counts in the month in which it is charged.
+     * @description The budget of all renewals of this month (UTC), and its use. A renewal counts in the month in which it is charged.
      */
     get: operations['getRenewalBudget'];
     /**
@@ -940,12 +940,12 @@ export interface paths {
     };
     /**
      * Settings of events
-     * @description What the user wants to be told of: the threshold of a low balance.
+     * @description The threshold of `balance.low`.
      */
     get: operations['getEventSettings'];
     /**
      * Set the settings of events
-     * @description Replaces all of them. `balance.low` tells when what can be spent falls below the threshold. When it is lower already, nothing is told until it was credited and falls again.
+     * @description Replaces all settings. `balance.low` is sent when the available balance falls below the threshold, and not again until it has been above it.
      */
     put: operations['setEventSettings'];
     post?: never;
@@ -1002,7 +1002,7 @@ export interface paths {
     put?: never;
     /**
      * Issue a token
-     * @description A token of your own for one purpose, never wider than the token of the request: it has none but its scopes, and what you leave out of `expires_at`, `allowed_ips` and `daily_limit` is as there. What it spends counts against the daily limit of the token of the request, too. It cannot issue tokens itself. Its text is shown this once. A repeated request issues another token: when an answer was lost, find that token by its name, and revoke it.
+     * @description Issues a token for one purpose. It is never wider than the token of the request: omitted `expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders count against the daily limit of that token, and it cannot issue tokens. The text is shown once. A retried request issues another token: if a response was lost, find that token by its name and revoke it.
      */
     post: operations['createToken'];
     delete?: never;
@@ -1023,7 +1023,7 @@ export interface paths {
     post?: never;
     /**
      * Revoke a token
-     * @description From the next request on it is answered 401, on every replica, and the secret links that it made end. The token of the request may revoke itself. Tokens that it issued go on, unless `descendants` is true. Repeating the request changes nothing.
+     * @description From the next request on the token returns 401 on every replica, and its secret links end. A token may revoke itself. Tokens that it issued stay valid unless `descendants` is true. A retry changes nothing.
      */
     delete: operations['revokeToken'];
     options?: never;
@@ -1060,7 +1060,7 @@ export interface paths {
     };
     /**
      * Check
-     * @description Makes a request through the proxy to the judge, a route of this service, and tells whether it came through, by which address, and how fast; at most 10 seconds later. `GET /proxies/{proxy_id}/ping` tells only whether the port of the proxy can be reached.
+     * @description Sends a request through the proxy to the judge, a route of this service, and returns whether it arrived, from which address, and how fast, within 10 seconds. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
      */
     get: operations['checkProxy'];
     put?: never;
@@ -1080,7 +1080,7 @@ export interface paths {
     };
     /**
      * Checks of a proxy
-     * @description What the checks of a proxy showed, the latest first, as long as they are kept.
+     * @description The stored results of checks of a proxy, the latest first.
      */
     get: operations['listProxyChecks'];
     put?: never;
@@ -1379,7 +1379,7 @@ export interface components {
       date_end?: string | null;
       /**
        * Active
-       * @description True while `date_end` lies in the future at the moment of the answer, unless the provider has withdrawn the proxy
+       * @description True while `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
        * @default true
        */
       active?: boolean;
@@ -1415,7 +1415,7 @@ export interface components {
       version?: ('6' | '4' | '4s') | null;
       /**
        * Active
-       * @description Only the proxies whose `active` is this at the moment of the answer
+       * @description Only proxies with this `active` at the time of the response
        * @example true
        */
       active?: boolean | null;
@@ -1481,7 +1481,7 @@ export interface components {
        */
       latency_ms: number | null;
       /**
-       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds of the answer were over before this proxy had its turn. Otherwise null
+       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended before this proxy had its turn. Otherwise null
        * @example null
        */
       detail: string | null;
@@ -1513,13 +1513,13 @@ export interface components {
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Descr
-       * @description Your own label: up to 100 characters. Null clears it. Left out: it stays
+       * @description Your label: up to 100 characters. `null` clears it; if omitted, it stays
        * @example scraper 1
        */
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
+       * @description Your tags, which replace the present ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
        * @example [
        *       "team-a",
        *       "scraping"
@@ -1559,7 +1559,7 @@ export interface components {
        */
       unchanged: string[];
       /**
-       * @description What was named in `proxy_ids` and is no proxy of the user
+       * @description Ids in `proxy_ids` that are no proxy of the user
        * @example []
        */
       not_found: string[];
@@ -1622,7 +1622,7 @@ export interface components {
       date_end?: string | null;
       /**
        * Active
-       * @description True while `date_end` lies in the future at the moment of the answer, unless the provider has withdrawn the proxy
+       * @description True while `date_end` is in the future at the time of the response, unless the provider has withdrawn the proxy
        * @default true
        */
       active?: boolean;
@@ -1650,13 +1650,13 @@ export interface components {
     LabelProxyRequest: {
       /**
        * Descr
-       * @description Your own label: up to 100 characters. Null clears it. Left out: it stays
+       * @description Your label: up to 100 characters. `null` clears it; if omitted, it stays
        * @example scraper 1
        */
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
+       * @description Your tags, which replace the present ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
        * @example [
        *       "team-a",
        *       "scraping"
@@ -1693,17 +1693,17 @@ export interface components {
        */
       order_id: number | null;
       /**
-       * @description What was charged for this proxy, in roubles
+       * @description The amount charged for this proxy, in roubles
        * @example 3.54
        */
       price: string | null;
       /**
-       * @description What there was before: the end of the rental when it was `prolonged` or `end_changed`, `host:port` when it `moved`, the type. Null where there is nothing to tell, and where it is not known any more
+       * @description The value before: the end of the rental for `prolonged` or `end_changed`, `host:port` for `moved`, the type. `null` without a value, or if it is no longer known
        * @example 2026-12-01T12:00:00Z
        */
       from: string | null;
       /**
-       * @description What there was afterwards
+       * @description The value afterwards
        * @example 2026-12-31T12:00:00Z
        */
       to: string | null;
@@ -1741,12 +1741,12 @@ export interface components {
     /** OrderRefusal */
     OrderRefusal: {
       /**
-       * @description The status of the answer
+       * @description The status of the response
        * @example 400
        */
       status: number;
       /**
-       * @description The `detail` of the answer
+       * @description The `detail` of the response
        * @example Insufficient balance
        */
       detail: string;
@@ -1759,7 +1759,7 @@ export interface components {
        */
       dry_run: true;
       /**
-       * @description The earlier order that has the Idempotency-Key: nothing would be placed, and the request would be answered for that order. Null: the key is free, or there is none
+       * @description The earlier order that has the Idempotency-Key: nothing would be placed, and the response would be that order's. `null` if the key is free, or absent
        * @example null
        */
       order_id: number | null;
@@ -1786,7 +1786,7 @@ export interface components {
        */
       balance_after: string;
       /**
-       * @description What would be refused, in the order of the checks: the request would get the first of them for an answer. Empty: the order would be placed, or the stored answer repeated
+       * @description The refusals in the order of the checks: the request would return the first. Empty if the order would be placed, or its stored response returned
        * @example []
        */
       refusals: components['schemas']['OrderRefusal'][];
@@ -1834,7 +1834,7 @@ export interface components {
       max_price?: string | number | null;
       /**
        * Allow Partial
-       * @description With `false`, the provider is asked for its stock first, and the order is refused with 400 if the stock does not cover it and the orders queued before it. If the provider still delivers fewer, it takes none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the money back
+       * @description With `false`, the provider's stock is read first, and the order is refused with 400 if the stock does not cover it and the orders queued before it. If the provider still delivers fewer, it takes none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the money back
        * @default true
        * @example true
        */
@@ -1967,7 +1967,7 @@ export interface components {
       /** @example 0 */
       not_found: number;
       /**
-       * @description What was charged for those that were prolonged
+       * @description The amount charged for the prolonged proxies
        * @example 50.16
        */
       price_charged: string;
@@ -1990,7 +1990,7 @@ export interface components {
        */
       kind: 'purchase' | 'prolongation';
       /**
-       * @description `open`: it waits, or is being carried out. `being_confirmed`: its outcome is not known yet; the money stays held until it is. `completed`, `partial`: all or a part was delivered. `refunded`: nothing was delivered, and nothing is charged.
+       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `refunded`: nothing was delivered or charged.
        * @example completed
        * @enum {string}
        */
@@ -2008,7 +2008,7 @@ export interface components {
        */
       period: number;
       /**
-       * @description The number of proxies that were asked for
+       * @description The number of proxies ordered
        * @example 2
        */
       count: number;
@@ -2065,7 +2065,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description Why the order was refunded: what the request was told, or would have been. Else null
+       * @description The reason of the refund, as in the response to the order. Otherwise null
        * @example null
        */
       reason: string | null;
@@ -2110,7 +2110,7 @@ export interface components {
        */
       kind: 'purchase' | 'prolongation';
       /**
-       * @description `open`: it waits, or is being carried out. `being_confirmed`: its outcome is not known yet; the money stays held until it is. `completed`, `partial`: all or a part was delivered. `refunded`: nothing was delivered, and nothing is charged.
+       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `refunded`: nothing was delivered or charged.
        * @example completed
        * @enum {string}
        */
@@ -2128,7 +2128,7 @@ export interface components {
        */
       period: number;
       /**
-       * @description The number of proxies that were asked for
+       * @description The number of proxies ordered
        * @example 2
        */
       count: number;
@@ -2185,7 +2185,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description Why the order was refunded: what the request was told, or would have been. Else null
+       * @description The reason of the refund, as in the response to the order. Otherwise null
        * @example null
        */
       reason: string | null;
@@ -2322,7 +2322,7 @@ export interface components {
       unpriced: number;
       ending: components['schemas']['EndingsOut'];
       /**
-       * @description The first day (UTC) with rentals that the available balance no longer renews, when every rental is renewed again and again, in the order of their ends. Null: the balance suffices for the next 365 days
+       * @description The first day (UTC) with rentals that the available balance no longer covers, if every rental is renewed repeatedly, in the order of their ends. `null` if the balance covers the next 365 days
        * @example 2027-01-14
        */
       balance_lasts_until: string | null;
@@ -2346,7 +2346,7 @@ export interface components {
        */
       held: string;
       spent: components['schemas']['SpentOut'];
-      /** @description The daily limit of the token of this request. Null: it has none */
+      /** @description The daily limit of the token of this request. `null` without one */
       token: components['schemas']['TokenUsageOut'] | null;
       rentals: components['schemas']['RentalsOut'];
     };
@@ -2386,7 +2386,7 @@ export interface components {
       networks?: string[] | null;
       /**
        * Descr
-       * @description What the link is for; only you see it
+       * @description The purpose of the link; only you see it
        * @example Clash on the laptop
        */
       descr?: string | null;
@@ -2396,19 +2396,19 @@ export interface components {
       /** @example 5 */
       id: number;
       /**
-       * @description What the link is for
+       * @description The purpose of the link
        * @example Clash on the laptop
        */
       descr: string | null;
       /**
-       * @description Null: there is a template
+       * @description `null` if there is a template
        * @example clash
        */
       format:
         | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
         | null;
       /**
-       * @description Null: there is a format
+       * @description `null` if there is a format
        * @example null
        */
       template: string | null;
@@ -2421,7 +2421,7 @@ export interface components {
        */
       filter: components['schemas']['ProxyFilterBody'];
       /**
-       * @description The only networks from which the link works. Null: it works from anywhere
+       * @description The networks from which the link works. `null` for all
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -2444,7 +2444,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description When the link stops working. Null: not by itself
+       * @description When the link expires. `null` for never
        * @example 2027-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -2454,13 +2454,13 @@ export interface components {
        */
       last_used_at: string | null;
       /**
-       * @description How often it was fetched, answers 304 included, as known some seconds ago
+       * @description The number of fetches, with 304 responses, up to some seconds ago
        * @example 0
        */
       uses: number;
       /**
        * Format: uri-reference
-       * @description What the tool fetches. It has the secret of the link and is shown this once
+       * @description The URL for the tool. It contains the secret of the link and is shown once
        * @example /l/prl_...
        */
       url: string;
@@ -2470,19 +2470,19 @@ export interface components {
       /** @example 5 */
       id: number;
       /**
-       * @description What the link is for
+       * @description The purpose of the link
        * @example Clash on the laptop
        */
       descr: string | null;
       /**
-       * @description Null: there is a template
+       * @description `null` if there is a template
        * @example clash
        */
       format:
         | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
         | null;
       /**
-       * @description Null: there is a format
+       * @description `null` if there is a format
        * @example null
        */
       template: string | null;
@@ -2495,7 +2495,7 @@ export interface components {
        */
       filter: components['schemas']['ProxyFilterBody'];
       /**
-       * @description The only networks from which the link works. Null: it works from anywhere
+       * @description The networks from which the link works. `null` for all
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -2518,7 +2518,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description When the link stops working. Null: not by itself
+       * @description When the link expires. `null` for never
        * @example 2027-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -2528,7 +2528,7 @@ export interface components {
        */
       last_used_at: string | null;
       /**
-       * @description How often it was fetched, answers 304 included, as known some seconds ago
+       * @description The number of fetches, with 304 responses, up to some seconds ago
        * @example 0
        */
       uses: number;
@@ -2583,7 +2583,7 @@ export interface components {
         | null;
       /**
        * Description
-       * @description What the webhook is for; only you see it
+       * @description The purpose of the webhook; only you see it
        * @example The billing script
        */
       description?: string | null;
@@ -2595,7 +2595,7 @@ export interface components {
       /** @example https://example.com/hooks/proxies */
       url: string;
       /**
-       * @description The types of events that are sent. Null: all
+       * @description The types of events that are sent. `null` for all
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2632,22 +2632,22 @@ export interface components {
        */
       enabled: boolean;
       /**
-       * @description When it was switched off. Null: it is on
+       * @description When it was disabled. `null` if it is enabled
        * @example null
        */
       disabled_at: string | null;
       /**
-       * @description Who or what switched it off: you, days of failure, its answer 410 Gone, or the operator. Null: on
+       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled
        * @example null
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
-       * @description Since when every attempt has failed. Null: the last one succeeded
+       * @description Since when every attempt has failed. `null` if the last one succeeded
        * @example null
        */
       failing_since: string | null;
       /**
-       * @description Until when events are signed with the secret before as well. Null: no longer
+       * @description Until when events are also signed with the previous secret. `null` if they are not
        * @example null
        */
       previous_secret_until: string | null;
@@ -2669,7 +2669,7 @@ export interface components {
       /** @example https://example.com/hooks/proxies */
       url: string;
       /**
-       * @description The types of events that are sent. Null: all
+       * @description The types of events that are sent. `null` for all
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2706,22 +2706,22 @@ export interface components {
        */
       enabled: boolean;
       /**
-       * @description When it was switched off. Null: it is on
+       * @description When it was disabled. `null` if it is enabled
        * @example null
        */
       disabled_at: string | null;
       /**
-       * @description Who or what switched it off: you, days of failure, its answer 410 Gone, or the operator. Null: on
+       * @description The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled
        * @example null
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
-       * @description Since when every attempt has failed. Null: the last one succeeded
+       * @description Since when every attempt has failed. `null` if the last one succeeded
        * @example null
        */
       failing_since: string | null;
       /**
-       * @description Until when events are signed with the secret before as well. Null: no longer
+       * @description Until when events are also signed with the previous secret. `null` if they are not
        * @example null
        */
       previous_secret_until: string | null;
@@ -2750,7 +2750,7 @@ export interface components {
       url?: string;
       /**
        * Types
-       * @description The types of events that are sent. Null: all. Left out: they stay
+       * @description The types of events that are sent. `null` for all; if omitted, they stay
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2781,7 +2781,7 @@ export interface components {
         | null;
       /**
        * Description
-       * @description Null clears it. Left out: it stays
+       * @description `null` clears it; if omitted, it stays
        * @example The billing script
        */
       description?: string | null;
@@ -2809,7 +2809,7 @@ export interface components {
        */
       secret: string;
       /**
-       * @description Until when the secret before stays valid. Null: it has ended
+       * @description Until when the previous secret stays valid. `null` if it has ended
        * @example 2026-11-22T12:00:00.000Z
        */
       previous_secret_until: string | null;
@@ -2832,7 +2832,7 @@ export interface components {
       /** @example order.completed */
       event_type: string;
       /**
-       * @description The status of the answer. Null: there was none
+       * @description The status of the response. `null` without one
        * @example 200
        */
       status: number | null;
@@ -2842,23 +2842,23 @@ export interface components {
        */
       duration_ms: number;
       /**
-       * @description The first kilobyte of the answer
+       * @description The first kilobyte of the response
        * @example ok
        */
       answer: string | null;
       /**
-       * @description Why it failed. Null: the event was delivered
+       * @description The reason of the failure. `null` if the event was delivered
        * @example null
        */
       error: string | null;
       /**
-       * @description What has become of the event since: `failed` is tried no more, unless it is replayed
+       * @description The present state of the event: `failed` is not retried unless it is replayed
        * @example delivered
        * @enum {string}
        */
       state: 'pending' | 'delivered' | 'failed';
       /**
-       * @description When it is tried again. Null: it is not
+       * @description The next attempt. `null` for none
        * @example null
        */
       next_attempt_at: string | null;
@@ -2876,19 +2876,19 @@ export interface components {
     ReplayRequest: {
       /**
        * Event Id
-       * @description One event, of whatever type
+       * @description One event, of any type
        * @example evt_4711
        */
       event_id?: string | null;
       /**
        * Since
-       * @description All events of the types of the webhook from this moment on, as far as they are kept
+       * @description All events of the subscribed types since this time, within the retention period
        * @example 2026-11-21T12:00:00Z
        */
       since?: string | null;
       /**
        * After
-       * @description With `since`: the `next_after` of the answer before; only events behind that one
+       * @description With `since`: the last `next_after`; only later events
        * @example evt_4711
        */
       after?: string | null;
@@ -2907,7 +2907,7 @@ export interface components {
        */
       replayed: number;
       /**
-       * @description There are more than one request replays: send this as `after`, with the same `since`. Null: these were all
+       * @description There are more than one request replays: send this as `after`, with the same `since`. `null` at the end
        * @example null
        */
       next_after: string | null;
@@ -2930,7 +2930,7 @@ export interface components {
        */
       date_end: string;
       /**
-       * @description `planned`: due later. `placed`: its order is under way. `done`: charged, and carried out. `skipped`: not renewed so far, for the `reason`; it is tried again at `next_try_at`, if there is one. `failed`: not renewed, and not tried again
+       * @description `planned`: due later. `placed`: its order is under way. `done`: charged and prolonged. `skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: not renewed, and not retried
        * @example done
        * @enum {string}
        */
@@ -2961,7 +2961,7 @@ export interface components {
        */
       period: number;
       /**
-       * @description Roubles: what was charged, or what its order holds. Null: there was no order yet
+       * @description Roubles: the amount charged, or held for its order. `null` before there is an order
        * @example 25.08
        */
       price: string | null;
@@ -2977,7 +2977,7 @@ export interface components {
        */
       due_at: string;
       /**
-       * @description When it is tried next. Null: it is under way, or over
+       * @description The next attempt. `null` while it is under way, or over
        * @example null
        */
       next_try_at: string | null;
@@ -3020,7 +3020,7 @@ export interface components {
        */
       day: string;
       /**
-       * @description What is left of the available balance at its end
+       * @description The available balance at its end
        * @example 674.04
        */
       available: string;
@@ -3078,7 +3078,7 @@ export interface components {
       /** @example 17 */
       proxy_id: string;
       /**
-       * @description The rule that holds for it
+       * @description The rule that applies
        * @example 3
        */
       rule_id: number;
@@ -3125,7 +3125,7 @@ export interface components {
        */
       period: number;
       /**
-       * @description Roubles. Null: no price is known
+       * @description Roubles. `null` if no price is known
        * @example 25.08
        */
       price: string | null;
@@ -3179,12 +3179,12 @@ export interface components {
        */
       available: string;
       /**
-       * @description Proxies on rent now that a rule holds for
+       * @description Rented proxies with a rule
        * @example 12
        */
       covered: number;
       /**
-       * @description Proxies on rent now that no rule holds for, or that are excluded: their rentals just end
+       * @description Rented proxies without a rule, or excluded: their rentals end
        * @example 0
        */
       not_covered: number;
@@ -3197,7 +3197,7 @@ export interface components {
       /** @description The days on which anything is due */
       by_day: components['schemas']['ForecastDay'][];
       /**
-       * @description The first day (UTC) on which a rental ends that is not renewed because the balance is short. Null: the balance suffices for all that is looked ahead
+       * @description The first day (UTC) on which a rental ends because the balance is too low for its renewal. `null` if the balance covers the whole forecast
        * @example null
        */
       balance_lasts_until: string | null;
@@ -3227,7 +3227,7 @@ export interface components {
     NewRenewalRuleRequest: {
       /**
        * Target
-       * @description What the rule is for: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither
+       * @description The target of the rule: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither
        * @example filter
        * @enum {string}
        */
@@ -3254,7 +3254,7 @@ export interface components {
       period: number;
       /**
        * Max Price
-       * @description Roubles that one renewal of one proxy may cost at most. Left out: any price
+       * @description The highest price of one renewal of one proxy, in roubles. If omitted, any price is accepted
        * @example 30.00
        */
       max_price?: string | number | null;
@@ -3270,7 +3270,7 @@ export interface components {
       /** @example 3 */
       id: number;
       /**
-       * @description What the rule is for
+       * @description The target of the rule
        * @example filter
        * @enum {string}
        */
@@ -3288,17 +3288,17 @@ export interface components {
        */
       filter: components['schemas']['RenewalFilterBody'] | null;
       /**
-       * @description False: the rule is an exclusion, and the proxy is not renewed whatever wider rules there are
+       * @description `false` for an exclusion: wider rules do not apply to the proxy
        * @example true
        */
       renews: boolean;
       /**
-       * @description Days. Null: an exclusion
+       * @description Days. `null` for an exclusion
        * @example 30
        */
       period: number | null;
       /**
-       * @description Roubles that one renewal of one proxy may cost at most. Null: any price
+       * @description The highest price of one renewal of one proxy, in roubles. `null` for any
        * @example 30.00
        */
       max_price: string | null;
@@ -3343,7 +3343,7 @@ export interface components {
     /** BudgetOut */
     BudgetOut: {
       /**
-       * @description Roubles that all renewals of a month (UTC) may cost together. Null: no budget
+       * @description The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget
        * @example 5000.00
        */
       monthly: string | null;
@@ -3358,12 +3358,12 @@ export interface components {
        */
       spent: string;
       /**
-       * @description What is left of the budget. Null: there is none
+       * @description The rest of the budget. `null` without a budget
        * @example 3746.00
        */
       left: string | null;
       /**
-       * @description The operator has paused renewals: none is carried out until they go on
+       * @description The operator has paused renewals: none is ordered until they continue
        * @example false
        */
       paused: boolean;
@@ -3372,7 +3372,7 @@ export interface components {
     BudgetRequest: {
       /**
        * Monthly
-       * @description Roubles that all renewals of a month (UTC) may cost together. Null: no budget
+       * @description The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget
        * @example 5000.00
        */
       monthly: string | number | null;
@@ -3380,7 +3380,7 @@ export interface components {
     /** EventSettingsOut */
     EventSettingsOut: {
       /**
-       * @description Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it. Null: never
+       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. Null: never
        * @example 500.00
        */
       balance_low: string | null;
@@ -3389,7 +3389,7 @@ export interface components {
     EventSettingsRequest: {
       /**
        * Balance Low
-       * @description Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it. Null: never
+       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. Null: never
        * @example 500.00
        */
       balance_low: string | number | null;
@@ -3434,7 +3434,7 @@ export interface components {
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
-      /** @description What it tells, by its type: ids, states, times and amounts, never a login or a password */
+      /** @description Its data, by type: ids, states, times and amounts, never a login or a password */
       data: {
         [key: string]: unknown;
       };
@@ -3452,7 +3452,7 @@ export interface components {
     NewCustomerTokenRequest: {
       /**
        * Scopes
-       * @description What the new token may do: scopes that the token of the request has, too
+       * @description The scopes of the new token, all of which the token of the request must have
        * @example [
        *       "profile:read",
        *       "proxies:read"
@@ -3470,7 +3470,7 @@ export interface components {
       )[];
       /**
        * Name
-       * @description What the token is for
+       * @description The purpose of the token
        * @example reports
        */
       name?: string | null;
@@ -3499,7 +3499,7 @@ export interface components {
       /** @example 17 */
       id: number;
       /**
-       * @description What the token is for
+       * @description The purpose of the token
        * @example reports
        */
       name: string | null;
@@ -3526,7 +3526,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description Null: the token does not expire
+       * @description `null` if the token does not expire
        * @example 2100-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -3541,19 +3541,19 @@ export interface components {
        */
       last_used_at: string | null;
       /**
-       * @description The only networks that the token works from. Null: it works from anywhere
+       * @description The networks from which the token works. `null` for all
        * @example [
        *       "203.0.113.0/24"
        *     ]
        */
       allowed_ips: string[] | null;
       /**
-       * @description The most roubles that its orders may take in one day (UTC). Null: no limit
+       * @description The highest amount of its orders per day (UTC), in roubles. `null` for no limit
        * @example 500.00
        */
       daily_limit: string | null;
       /**
-       * @description The token that issued it. Null: no token of the user did
+       * @description The token that issued it. `null` if none of the user's tokens did
        * @example 3
        */
       issued_by: number | null;
@@ -3568,7 +3568,7 @@ export interface components {
       /** @example 17 */
       id: number;
       /**
-       * @description What the token is for
+       * @description The purpose of the token
        * @example reports
        */
       name: string | null;
@@ -3595,7 +3595,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description Null: the token does not expire
+       * @description `null` if the token does not expire
        * @example 2100-01-01T00:00:00.000Z
        */
       expires_at: string | null;
@@ -3610,19 +3610,19 @@ export interface components {
        */
       last_used_at: string | null;
       /**
-       * @description The only networks that the token works from. Null: it works from anywhere
+       * @description The networks from which the token works. `null` for all
        * @example [
        *       "203.0.113.0/24"
        *     ]
        */
       allowed_ips: string[] | null;
       /**
-       * @description The most roubles that its orders may take in one day (UTC). Null: no limit
+       * @description The highest amount of its orders per day (UTC), in roubles. `null` for no limit
        * @example 500.00
        */
       daily_limit: string | null;
       /**
-       * @description The token that issued it. Null: no token of the user did
+       * @description The token that issued it. `null` if none of the user's tokens did
        * @example 3
        */
       issued_by: number | null;
@@ -3640,19 +3640,19 @@ export interface components {
     TelegramSignInRequest: {
       /**
        * InitData
-       * @description What Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`
+       * @description The data that Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`
        */
       initData: string;
     };
     /** TrialOut */
     TrialOut: {
       /**
-       * @description Whether the proxy carried a request to the judge and its answer back, without telling for whom. Null when nobody can say, because the judge does not answer by itself
+       * @description Whether the proxy carried a request to the judge and its response back, without revealing the client. `null` if unknown, because the judge does not respond without the proxy either
        * @example true
        */
       works: boolean | null;
       /**
-       * @description Why it does not work: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the proxy closed the connection), `judge-unreachable` (the proxy says that it does not reach the judge), `wrong-answer` (something else answered), `leaks-forwarded-for` (it tells targets for whom it asks). With `works: true`: null, or `exit-differs`, when it left by another address than at the check before. With `works: null`: `judge-down`
+       * @description The reason: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down`
        * @example null
        */
       reason:
@@ -3679,7 +3679,7 @@ export interface components {
        */
       connect_ms: number | null;
       /**
-       * @description Milliseconds until the first byte of an answer came, from the begin of the check
+       * @description Milliseconds from the start of the check to the first byte of the response
        * @example 182
        */
       first_byte_ms: number | null;
@@ -3829,7 +3829,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -3852,13 +3852,13 @@ export interface operations {
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
         /** @description Only what belongs to this order */
         order_id?: number;
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
         /**
          * @deprecated
-         * @description `csv` is `GET /ledger/csv`, whatever page is named
+         * @description `csv` is `GET /ledger/csv`, for any page
          */
         format?: 'json' | 'csv';
       };
@@ -3983,7 +3983,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4091,7 +4091,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4179,7 +4179,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4281,7 +4281,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4395,7 +4395,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4422,7 +4422,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -4434,13 +4434,13 @@ export interface operations {
         order_id?: number;
         /** @description Only the proxies of this type, `http` or `socks` (SOCKS5) */
         proxy_type?: 'http' | 'socks';
-        /** @description Answers a page of at most so many proxies, and its `Link` header leads to the next page. Without `limit` and `cursor` the answer has all proxies */
+        /** @description Returns a page of at most this many proxies, whose `Link` header has the next page. Without `limit` and `cursor` the response has all proxies */
         limit?: number;
         /** @description The page after the proxy with this id: the `Link` of the previous page has it */
         cursor?: number;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -4461,7 +4461,7 @@ export interface operations {
           'application/json': components['schemas']['ProxyOut'][];
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -4523,7 +4523,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4620,7 +4620,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4639,7 +4639,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -4657,7 +4657,7 @@ export interface operations {
         format?: string;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -4683,7 +4683,7 @@ export interface operations {
           'text/plain': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -4745,7 +4745,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4763,7 +4763,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -4842,7 +4842,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4937,7 +4937,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -4955,7 +4955,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5009,7 +5009,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5027,7 +5027,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5113,7 +5113,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5128,7 +5128,7 @@ export interface operations {
   getProxyHistory: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: string;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -5136,7 +5136,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -5217,7 +5217,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5236,7 +5236,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -5252,7 +5252,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -5273,7 +5273,7 @@ export interface operations {
           'application/json': components['schemas']['ProxyOut'][];
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -5335,7 +5335,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5354,7 +5354,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -5370,7 +5370,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -5395,7 +5395,7 @@ export interface operations {
           'text/plain': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -5457,7 +5457,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5476,7 +5476,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -5492,7 +5492,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -5517,7 +5517,7 @@ export interface operations {
           'text/plain': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -5579,7 +5579,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5598,7 +5598,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -5614,7 +5614,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -5639,7 +5639,7 @@ export interface operations {
           'text/csv': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -5701,7 +5701,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5720,7 +5720,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -5736,7 +5736,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -5763,7 +5763,7 @@ export interface operations {
           'text/plain': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -5825,7 +5825,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5844,7 +5844,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -5860,7 +5860,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -5893,7 +5893,7 @@ export interface operations {
           'text/plain': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -5955,7 +5955,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -5974,7 +5974,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -5990,7 +5990,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -6029,7 +6029,7 @@ export interface operations {
           }[];
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -6091,7 +6091,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6110,7 +6110,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -6126,7 +6126,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -6151,7 +6151,7 @@ export interface operations {
           'application/yaml': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -6213,7 +6213,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6232,7 +6232,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -6248,7 +6248,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -6286,7 +6286,7 @@ export interface operations {
           };
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -6348,7 +6348,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6367,7 +6367,7 @@ export interface operations {
         country?: string;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
         /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
@@ -6388,7 +6388,7 @@ export interface operations {
         template: string;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -6413,7 +6413,7 @@ export interface operations {
           'text/plain': string;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -6475,7 +6475,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6517,7 +6517,7 @@ export interface operations {
             components['schemas']['PurchaseResponse'] | components['schemas']['DryRunResponse'];
         };
       };
-      /** @description The order cannot be carried out; nothing was charged */
+      /** @description The order cannot be executed; nothing was charged */
       400: {
         headers: {
           [name: string]: unknown;
@@ -6593,7 +6593,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6626,7 +6626,7 @@ export interface operations {
       };
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -6653,7 +6653,7 @@ export interface operations {
             components['schemas']['ProlongResponse'] | components['schemas']['DryRunResponse'];
         };
       };
-      /** @description The order cannot be carried out; nothing was charged */
+      /** @description The order cannot be executed; nothing was charged */
       400: {
         headers: {
           [name: string]: unknown;
@@ -6739,7 +6739,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6768,7 +6768,7 @@ export interface operations {
       query?: never;
       header: {
         /**
-         * @description Makes it safe to repeat the request. The first request with a key fixes which proxies a filter means and what each may cost; each proxy is charged once at most under the key. A key of a purchase or of a single prolongation is refused, and so is the key of a bulk for those. `Idempotency-Replayed: true` says that nothing was left to try.
+         * @description Makes the request safe to retry. The first request with a key fixes which proxies a filter means and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and the reverse. `Idempotency-Replayed: true` means that nothing was left to try.
          * @example renew-2026-12
          */
         'Idempotency-Key': string;
@@ -6863,7 +6863,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6886,7 +6886,7 @@ export interface operations {
   listOrders: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -6981,7 +6981,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -6996,13 +6996,13 @@ export interface operations {
   getOrder: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The answer comes as soon as it is neither, or when the time is over, with the state of that moment */
+        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon as it is neither, or after that time, with its current state */
         wait?: number;
       };
       header?: never;
       path: {
         /**
-         * @description The `id` of an order of the user; any other text is answered with 404
+         * @description The `id` of an order of the user; any other text returns 404
          * @example 1
          */
         order_id: number | string;
@@ -7084,7 +7084,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7102,7 +7102,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -7198,7 +7198,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7264,7 +7264,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7279,7 +7279,7 @@ export interface operations {
   listLinks: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -7354,7 +7354,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7459,7 +7459,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7556,7 +7556,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7651,7 +7651,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7667,7 +7667,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
       };
       path: {
@@ -7694,7 +7694,7 @@ export interface operations {
           '*/*': unknown;
         };
       };
-      /** @description The list has not changed since the answer with this `ETag` */
+      /** @description The list has not changed since the response with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -7713,14 +7713,14 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The link was fetched too often in this minute, or the address asked for too many that are not there */
+      /** @description The link was fetched too often in this minute, or the address requested too many that do not exist */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7743,7 +7743,7 @@ export interface operations {
   listWebhooks: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -7818,7 +7818,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -7922,7 +7922,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8019,7 +8019,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8114,7 +8114,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8233,7 +8233,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8335,7 +8335,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8350,7 +8350,7 @@ export interface operations {
   listWebhookAttempts: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -8437,7 +8437,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8565,7 +8565,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8669,7 +8669,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8684,7 +8684,7 @@ export interface operations {
   listRenewals: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -8759,7 +8759,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8776,7 +8776,7 @@ export interface operations {
       query?: {
         /** @description How many days to look ahead */
         days?: number;
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -8851,7 +8851,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -8866,7 +8866,7 @@ export interface operations {
   listRenewalRules: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -8941,7 +8941,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9054,7 +9054,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9112,7 +9112,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9207,7 +9207,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9316,7 +9316,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9374,7 +9374,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9464,7 +9464,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9522,7 +9522,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9609,7 +9609,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9624,9 +9624,9 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the answer before, or the `id` of an event. `now` gives only what comes. Left out, it begins with the oldest event that is kept */
+        /** @description The last `next_cursor`, or the `id` of an event. `now` returns only later events. If omitted, reading starts with the oldest stored event */
         after?: string;
-        /** @description Seconds to wait when there are no events yet. The answer comes with the first ones, or without any when the time is over */
+        /** @description Seconds to wait for events. The response is sent with the first ones, or without any after that time */
         wait?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -9634,7 +9634,7 @@ export interface operations {
         type?: string;
       };
       header?: {
-        /** @description What clients of streams send when they connect again. Goes before `after` */
+        /** @description Sent by clients of streams when they reconnect. Takes precedence over `after` */
         'Last-Event-ID'?: string;
       };
       path?: never;
@@ -9736,7 +9736,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9751,7 +9751,7 @@ export interface operations {
   listTokens: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -9826,7 +9826,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -9931,7 +9931,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10029,7 +10029,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10073,7 +10073,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description Nobody has opened an account for this Telegram user, or it is blocked */
+      /** @description This Telegram user has no account, or it is blocked */
       403: {
         headers: {
           [name: string]: unknown;
@@ -10133,7 +10133,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10159,7 +10159,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -10168,7 +10168,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description What the check showed */
+      /** @description The result of the check */
       200: {
         headers: {
           [name: string]: unknown;
@@ -10214,7 +10214,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };
@@ -10229,7 +10229,7 @@ export interface operations {
   listProxyChecks: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
@@ -10237,7 +10237,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @description The `id` of a proxy of the user; any other text returns 404
          * @example 1
          */
         proxy_id: string;
@@ -10319,7 +10319,7 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The limits: `q` requests in `w` seconds */
           'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
           RateLimit?: string;
           [name: string]: unknown;
         };

@@ -21,11 +21,11 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'Issue a token',
     description:
-      'A token of your own for one purpose, never wider than the token of the request: it has none but ' +
-      'its scopes, and what you leave out of `expires_at`, `allowed_ips` and `daily_limit` is as there. ' +
-      'What it spends counts against the daily limit of the token of the request, too. It cannot issue ' +
-      'tokens itself. Its text is shown this once. A repeated request issues another token: when an ' +
-      'answer was lost, find that token by its name, and revoke it.',
+      'Issues a token for one purpose. It is never wider than the token of the request: omitted ' +
+      '`expires_at`, `allowed_ips` and `daily_limit` are inherited, its orders count against the ' +
+      'daily limit of that token, and it cannot issue tokens. The text is shown once. A retried ' +
+      'request issues another token: if a response was lost, find that token by its name and revoke ' +
+      'it.',
     status: 201,
     response: { description: 'The token, with its text', type: CreatedToken },
     body: {
@@ -85,9 +85,9 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'Revoke a token',
     description:
-      'From the next request on it is answered 401, on every replica, and the secret links that it made ' +
-      'end. The token of the request may revoke itself. Tokens that it issued go on, unless ' +
-      '`descendants` is true. Repeating the request changes nothing.',
+      'From the next request on the token returns 401 on every replica, and its secret links end. A ' +
+      'token may revoke itself. Tokens that it issued stay valid unless `descendants` is true. A ' +
+      'retry changes nothing.',
     status: 204,
     response: { description: 'The token is revoked' },
     errors: { 404: ['The user has no such token', TokenNotFound] },

@@ -8,7 +8,7 @@ const isUsual = (text: string): boolean => USUAL_SCOPES.some((scope) => scope ==
 @StrictRequest()
 export class NewCustomerTokenRequest {
   @StringListField({
-    description: 'What the new token may do: scopes that the token of the request has, too',
+    description: 'The scopes of the new token, all of which the token of the request must have',
     example: ['profile:read', 'proxies:read'],
     atLeast: 1,
     atMost: USUAL_SCOPES.length,
@@ -21,7 +21,7 @@ export class NewCustomerTokenRequest {
   })
   scopes!: readonly CustomerScope[];
 
-  @TextField({ description: 'What the token is for', example: 'reports', absent: 'null' })
+  @TextField({ description: 'The purpose of the token', example: 'reports', absent: 'null' })
   name!: string | null;
 
   @DateTimeField({

@@ -6,7 +6,7 @@ export class Token {
   @ApiProperty({ type: 'integer', example: 17 })
   id!: number;
 
-  @ApiNullable('string', { description: 'What the token is for', example: 'reports' })
+  @ApiNullable('string', { description: 'The purpose of the token', example: 'reports' })
   name!: string | null;
 
   @ApiProperty({ type: 'array', items: { type: 'string' }, example: ['profile:read', 'proxies:read'] })
@@ -21,7 +21,7 @@ export class Token {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('Null: the token does not expire', '2100-01-01T00:00:00.000Z')
+  @ApiNullableMoment('`null` if the token does not expire', '2100-01-01T00:00:00.000Z')
   expires_at!: Date | null;
 
   @ApiNullableMoment('When the token was revoked', null)
@@ -32,19 +32,19 @@ export class Token {
 
   @ApiProperty({
     anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
-    description: 'The only networks that the token works from. Null: it works from anywhere',
+    description: 'The networks from which the token works. `null` for all',
     example: ['203.0.113.0/24'],
   })
   allowed_ips!: readonly string[] | null;
 
   @ApiNullable('string', {
-    description: 'The most roubles that its orders may take in one day (UTC). Null: no limit',
+    description: 'The highest amount of its orders per day (UTC), in roubles. `null` for no limit',
     example: '500.00',
   })
   daily_limit!: string | null;
 
   @ApiNullable('integer', {
-    description: 'The token that issued it. Null: no token of the user did',
+    description: "The token that issued it. `null` if none of the user's tokens did",
     example: 3,
   })
   issued_by!: number | null;

@@ -22,7 +22,7 @@ export class PreviewedPriceOut {
 }
 
 export class PreviewedOfferOut {
-  @ApiNullable('integer', { description: 'Null: every user without rules of their own', example: 42 })
+  @ApiNullable('integer', { description: '`null` for every user without own rules', example: 42 })
   user_id!: number | null;
 
   @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
@@ -32,7 +32,7 @@ export class PreviewedOfferOut {
   period!: number;
 
   @ApiNullable('string', {
-    description: 'Null: the quote, and every country without rules of its own',
+    description: '`null` for the quote and every country without own rules',
     example: null,
   })
   country!: string | null;
@@ -48,7 +48,7 @@ export class PricePreviewOut {
   @ApiMoment('When the change first takes effect. The prices are those of this moment')
   at!: Date;
 
-  @ApiMoment('When the provider told its prices')
+  @ApiMoment("When the provider's prices were read")
   provider_prices_of!: Date;
 
   @ApiInteger('The number of offers whose price changes', 12)

@@ -59,7 +59,7 @@ export class EventsController {
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,
-    description: 'What clients of streams send when they connect again. Goes before `after`',
+    description: 'Sent by clients of streams when they reconnect. Takes precedence over `after`',
     schema: { type: 'string', pattern: CURSOR_PATTERN },
   })
   async listEvents(

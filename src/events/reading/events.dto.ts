@@ -21,7 +21,7 @@ export class EventDto implements EventOut {
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
-    description: 'What it tells, by its type: ids, states, times and amounts, never a login or a password',
+    description: 'Its data, by type: ids, states, times and amounts, never a login or a password',
   })
   data!: Readonly<Record<string, unknown>>;
 }

@@ -15,8 +15,8 @@ const WORDS = ALL_EVENT_TYPES.map((type) => `\`${type}\``).join(', ');
 export class EventsQuery {
   @StringField({
     description:
-      '`next_cursor` of the answer before, or the `id` of an event. `now` gives only what comes. Left out, ' +
-      'it begins with the oldest event that is kept',
+      'The last `next_cursor`, or the `id` of an event. `now` returns only later events. If omitted, ' +
+      'reading starts with the oldest stored event',
     example: 'evt_1742',
     absent: 'null',
     pattern: CURSOR_PATTERN,
@@ -25,8 +25,8 @@ export class EventsQuery {
 
   @IntegerField({
     description:
-      'Seconds to wait when there are no events yet. The answer comes with the first ones, or without any ' +
-      'when the time is over',
+      'Seconds to wait for events. The response is sent with the first ones, or without any after ' +
+      'that time',
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
     default: 0,

@@ -13,7 +13,7 @@ export class EventSettingsController {
   @Route({
     scope: 'events:read',
     summary: 'Settings of events',
-    description: 'What the user wants to be told of: the threshold of a low balance.',
+    description: 'The threshold of `balance.low`.',
     response: { description: 'The settings', type: EventSettingsOut },
   })
   getEventSettings(@CurrentUserId() userId: number): Promise<EventSettingsOut> {
@@ -25,8 +25,8 @@ export class EventSettingsController {
     scope: 'events:write',
     summary: 'Set the settings of events',
     description:
-      'Replaces all of them. `balance.low` tells when what can be spent falls below the threshold. When ' +
-      'it is lower already, nothing is told until it was credited and falls again.',
+      'Replaces all settings. `balance.low` is sent when the available balance falls below the ' +
+      'threshold, and not again until it has been above it.',
     response: { description: 'The settings as they are now', type: EventSettingsOut },
     body: {
       type: EventSettingsRequest,

@@ -1,8 +1,7 @@
 import type { Money } from '../../common';
 import { AmountField, ApiNullable, StrictRequest } from '../../http';
 
-const BALANCE_LOW =
-  'Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it';
+const BALANCE_LOW = 'Roubles. `balance.low` is sent each time the available balance falls below this amount';
 
 export class EventSettingsOut {
   @ApiNullable('string', { description: `${BALANCE_LOW}. Null: never`, example: '500.00' })

@@ -127,7 +127,7 @@ export const rateLimitHeaders = (policies: string, states: string) => ({
     schema: { type: 'string' as const, example: policies },
   },
   RateLimit: {
-    description: 'What is left of each: `r` requests in the next `t` seconds',
+    description: 'The rest of each limit: `r` requests in the next `t` seconds',
     schema: { type: 'string' as const, example: states },
   },
 });

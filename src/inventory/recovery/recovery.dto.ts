@@ -6,13 +6,13 @@ export class RecoveryOut {
   @ApiBoolean('Whether orders are shut because the database was restored to an earlier moment', false)
   recovering!: boolean;
 
-  @ApiNullableMoment('When the recovery began. Null: there is none', null)
+  @ApiNullableMoment('The start of the recovery. `null` without one', null)
   begun_at!: Date | null;
 
-  @ApiNullableMoment('When the last complete sweep since then began. Null: none was complete yet', null)
+  @ApiNullableMoment('The start of the last complete sweep since then. `null` if there was none', null)
   swept_at!: Date | null;
 
-  @ApiNullableMoment('The earliest time at which a sweep may begin that tells everything', null)
+  @ApiNullableMoment('The earliest start of a sweep that counts as complete evidence', null)
   sweep_counts_from!: Date | null;
 
   @ApiInteger('Orders that the restored database left open and that are not settled yet', 0)
@@ -21,13 +21,13 @@ export class RecoveryOut {
   @ApiInteger('Proxies that were bought after the restored moment, for staff to decide', 0)
   undecided_orphans!: number;
 
-  @ApiInteger('Prolongations that were carried out after the restored moment, for staff to decide', 0)
+  @ApiInteger('Prolongations executed after the restored moment, for staff to decide', 0)
   undecided_prolongations!: number;
 
   @ApiProperty({
     type: 'string',
     isArray: true,
-    description: 'What keeps orders shut. Empty while there is no recovery, or when it can be ended',
+    description: 'The remaining work. Empty without a recovery, or when it can be ended',
     example: [],
   })
   to_be_done!: string[];

@@ -124,7 +124,7 @@ function toBeDone(found: Found, isSwept: boolean): string[] {
   const { open_orders: orders, undecided_orphans: orphans, undecided_prolongations: prolongations } = found;
   return [
     ...(orders > 0 ? [`${orders} orders of before are not settled`] : []),
-    ...(isSwept ? [] : ['no sweep has told everything yet']),
+    ...(isSwept ? [] : ['no sweep has been complete yet']),
     ...(orphans > 0 ? [`${orphans} orphans are undecided`] : []),
     ...(prolongations > 0 ? [`${prolongations} found prolongations are undecided`] : []),
   ];

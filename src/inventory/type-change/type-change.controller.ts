@@ -27,9 +27,9 @@ export class TypeChangeController {
     scope: 'proxies:write',
     summary: 'Change the type',
     description:
-      'Changes a running proxy between HTTP and SOCKS5, free of charge. The answer is the proxy as it is ' +
-      'then: its port, and even its host, may be others. Repeating the request is safe; after 409 with ' +
-      '`Retry-After`, 503 and lost connections, repeat it until the answer is 200 or another 4xx.',
+      'Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with ' +
+      'another port or host. A retry is safe: after 409 with `Retry-After`, 503 and lost connections, ' +
+      'retry until the response is 200 or another 4xx.',
     response: { description: 'The proxy has this type', type: ProxyOut },
     body: {
       type: TypeChangeRequest,

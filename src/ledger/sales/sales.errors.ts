@@ -12,5 +12,5 @@ export class InvalidSalesPeriod extends DomainError {
 
 export class InvalidSalesCursor extends domainError(
   'bad-request',
-  'This cursor is from a list with another `by`: leave it out to begin anew',
+  'This cursor is from a list with another `by`: omit it to start again',
 ) {}

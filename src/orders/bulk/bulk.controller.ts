@@ -21,10 +21,10 @@ export class BulkController {
     scope: 'proxies:write',
     summary: 'Prolong many',
     description:
-      'Prolongs up to 1000 proxies, each by an order of its own, and tells for each what came of it. If ' +
-      'the balance is not enough for all, the first ones get it. Repeat it until nothing is ' +
-      '`being_confirmed` or `unavailable`: what was prolonged is told again and never charged twice, and ' +
-      'the rest is tried anew. It counts as one request.',
+      'Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the ' +
+      'balance is too low for all, the first ones get it. Retry until nothing is `being_confirmed` or ' +
+      '`unavailable`: prolonged proxies are returned again and never charged twice, and the rest is ' +
+      'tried again. It counts as one request.',
     response: BulkProlongResponse,
     body: {
       type: BulkProlongRequest,
@@ -43,10 +43,10 @@ export class BulkController {
     idempotencyKey: {
       required: true,
       description:
-        'Makes it safe to repeat the request. The first request with a key fixes which proxies a filter ' +
-        'means and what each may cost; each proxy is charged once at most under the key. A key of a ' +
-        'purchase or of a single prolongation is refused, and so is the key of a bulk for those. ' +
-        '`Idempotency-Replayed: true` says that nothing was left to try.',
+        'Makes the request safe to retry. The first request with a key fixes which proxies a filter ' +
+        'means and the highest price of each; each proxy is charged at most once per key. A key of a ' +
+        'purchase or of a single prolongation is refused, and the reverse. `Idempotency-Replayed: ' +
+        'true` means that nothing was left to try.',
       example: 'renew-2026-12',
     },
     errors: {

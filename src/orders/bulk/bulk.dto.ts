@@ -75,7 +75,7 @@ export class BulkTotals implements Record<BulkStatus, number> {
   @ApiProperty({ type: 'integer', example: 0 })
   not_found!: number;
 
-  @ApiRoubles('What was charged for those that were prolonged', '50.16')
+  @ApiRoubles('The amount charged for the prolonged proxies', '50.16')
   price_charged!: string;
 
   @ApiProperty({ type: 'string', example: 'RUB' })

@@ -52,8 +52,8 @@ export const orderResponse = (type: Type<PurchaseResponse | ProlongResponse>, de
     'application/json': {
       schema: { anyOf: [{ $ref: getSchemaPath(type) }, { $ref: getSchemaPath(DryRunResponse) }] },
       examples: {
-        delivered: { summary: 'The order was carried out', value: delivered },
-        dry_run: { summary: 'A dry run: it would be carried out', value: WOULD_BE_PLACED },
+        delivered: { summary: 'The order was executed', value: delivered },
+        dry_run: { summary: 'A dry run: it would be executed', value: WOULD_BE_PLACED },
         dry_run_refused: { summary: 'A dry run: it would be refused with 409', value: WOULD_BE_REFUSED },
       },
     },

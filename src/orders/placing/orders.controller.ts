@@ -92,14 +92,14 @@ export class OrdersController {
           value: { country: 'ru', period: 30, count: 10, version: '6', allow_partial: false },
         },
         dry_run: {
-          summary: 'What it would cost, and whether it would be carried out',
+          summary: 'The price, and whether the order would be executed',
           value: { country: 'ru', period: 30, version: '6', dry_run: true },
         },
       },
     },
     errors: {
       400: [
-        'The order cannot be carried out; nothing was charged',
+        'The order cannot be executed; nothing was charged',
         InsufficientBalance,
         new PeriodTooShort('rental', 'IPv6', 3),
         UnsupportedProxyType,
@@ -151,12 +151,12 @@ export class OrdersController {
       examples: {
         month: { summary: 'A month', value: { period: 30 } },
         guarded: { summary: 'For at most 25.08 roubles', value: { period: 30, max_price: '25.08' } },
-        dry_run: { summary: 'What it would cost', value: { period: 30, dry_run: true } },
+        dry_run: { summary: 'The price', value: { period: 30, dry_run: true } },
       },
     },
     errors: {
       400: [
-        'The order cannot be carried out; nothing was charged',
+        'The order cannot be executed; nothing was charged',
         InsufficientBalance,
         new PeriodTooShort('renewal', 'IPv4', 7),
         UnsupportedPeriod,

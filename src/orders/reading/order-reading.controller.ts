@@ -37,17 +37,17 @@ export class OrderReadingController {
     scope: 'proxies:read',
     summary: 'Order',
     description:
-      'An order of the user. This is where `Location` of an answer `order 42 is being confirmed` leads. ' +
-      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the answer waits for the end of the order; ` +
-      'ask again while it is still `open` or `being_confirmed`. The proxies themselves are in ' +
-      '`GET /proxies`.',
+      'An order of the user: the target of `Location` in a response such as `order 42 is being ' +
+      `confirmed\`. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits for the ` +
+      'end of the order; request it again while it is `open` or `being_confirmed`. `GET /proxies` has ' +
+      'the proxies.',
     response: { description: 'The order', type: OrderDetails },
     errors: { 404: ['No order of the user has this id', OrderNotFound] },
     invalid: tooGreat('wait', LONGEST_WAIT_SECONDS, '600'),
   })
   @ApiParam({
     name: 'order_id',
-    description: 'The `id` of an order of the user; any other text is answered with 404',
+    description: 'The `id` of an order of the user; any other text returns 404',
     // Responses have it as an integer, and clients wrote it into the path as text.
     schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
   })

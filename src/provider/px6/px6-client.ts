@@ -164,7 +164,7 @@ export class Px6Client {
     if (data.status === 'no') {
       const reason = refusals.get(data.error_id);
       if (reason) throw new ProviderRefused(reason);
-      throw new ProviderOutcomeUnknown(`${method} was answered with error ${data.error_id}`);
+      throw new ProviderOutcomeUnknown(`${method} returned error ${data.error_id}`);
     }
     if (data.currency !== 'RUB') {
       throw new ProviderOutcomeUnknown(`${method} was answered in another currency`);
@@ -175,9 +175,7 @@ export class Px6Client {
     }
     const answer = answers[method].safeParse(json);
     if (!answer.success) {
-      throw new ProviderOutcomeUnknown(
-        `${method} was answered with fields that do not match its description`,
-      );
+      throw new ProviderOutcomeUnknown(`${method} returned fields that do not match its description`);
     }
     return answer.data as Answer<Method>;
   }

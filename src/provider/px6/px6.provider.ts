@@ -92,7 +92,7 @@ async function* pagesOf(
     if (page.length === before.size && page.every(({ id }) => before.has(id))) {
       // A full first page that comes twice shows that pages are not turned at all.
       if (lastMayRepeat && (number > 2 || page.length < PAGE_SIZE)) return;
-      throw new ProviderOutcomeUnknown('getproxy was answered with the same page again');
+      throw new ProviderOutcomeUnknown('getproxy returned the same page again');
     }
     yield page;
     before = new Set(page.map(({ id }) => id));
@@ -155,7 +155,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   async priceTable(options?: ReadOptions): Promise<PriceTable> {
     const { data } = await this.read('getprice', {}, options);
-    if (!data) throw new ProviderOutcomeUnknown('getprice was answered without its table');
+    if (!data) throw new ProviderOutcomeUnknown('getprice returned no table');
     return new Map(
       IP_VERSIONS.map((version) => [
         version,
@@ -176,7 +176,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       version: WIRE_VERSION[offer.version],
     };
     const { price } = await this.read('getprice', query, options);
-    if (price === undefined) throw new ProviderOutcomeUnknown('getprice was answered without the price');
+    if (price === undefined) throw new ProviderOutcomeUnknown('getprice returned no price');
     return price;
   }
 
@@ -207,7 +207,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       const listed = [...found.values()];
       if (isEnough(listed)) return listed;
     }
-    if (!isProof) throw new ProviderOutcomeUnknown('getproxy was answered with more than what has the tag');
+    if (!isProof) throw new ProviderOutcomeUnknown('getproxy returned proxies without the tag');
     return [...found.values()];
   }
 
@@ -379,7 +379,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         answer.list.length > purchase.count ||
         answer.list.length === 0
       ) {
-        throw new ProviderOutcomeUnknown('buy was answered with another count');
+        throw new ProviderOutcomeUnknown('buy returned another count');
       }
       return {
         providerOrderId: answer.order_id ?? null,

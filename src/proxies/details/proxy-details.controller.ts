@@ -87,9 +87,8 @@ export class ProxyDetailsController {
     scope: 'proxies:write',
     summary: 'Label a proxy',
     description:
-      'Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never ' +
-      'told of them. What is left out stays as it is. Lists and exports show `descr`, and can be ' +
-      'filtered by both, and rules of renewals go by them.',
+      'Sets your label, `descr`, and tags, which the provider never sees. Omitted fields stay as they ' +
+      'are. Lists and exports show `descr` and can be filtered by both, and renewal rules use them.',
     response: { type: ProxyDetails },
     body: {
       type: LabelProxyRequest,

@@ -16,7 +16,7 @@ export type ProxyEventKind = (typeof PROXY_EVENTS)[number];
 @StrictRequest()
 export class HistoryQuery {
   @StringField({
-    description: '`next_cursor` of the previous page. Leave it out for the first page',
+    description: '`next_cursor` of the previous page. Omit it for the first page',
     absent: 'null',
     pattern: String.raw`^\d{1,16}\.\d{1,15}$`,
   })
@@ -44,18 +44,18 @@ export class ProxyEvent {
   @ApiNullable('integer', { description: 'The order that caused it', example: 43 })
   order_id!: number | null;
 
-  @ApiNullable('string', { description: 'What was charged for this proxy, in roubles', example: '3.54' })
+  @ApiNullable('string', { description: 'The amount charged for this proxy, in roubles', example: '3.54' })
   price!: string | null;
 
   @ApiNullable('string', {
     description:
-      'What there was before: the end of the rental when it was `prolonged` or `end_changed`, `host:port` ' +
-      'when it `moved`, the type. Null where there is nothing to tell, and where it is not known any more',
+      'The value before: the end of the rental for `prolonged` or `end_changed`, `host:port` for ' +
+      '`moved`, the type. `null` without a value, or if it is no longer known',
     example: '2026-12-01T12:00:00Z',
   })
   from!: string | null;
 
-  @ApiNullable('string', { description: 'What there was afterwards', example: '2026-12-31T12:00:00Z' })
+  @ApiNullable('string', { description: 'The value afterwards', example: '2026-12-31T12:00:00Z' })
   to!: string | null;
 }
 

@@ -6,8 +6,8 @@ import { MAX_PAGE } from '../proxy-pages.service';
 export class ListProxiesQuery extends ProxyFilterQuery {
   @IntegerField({
     description:
-      'Answers a page of at most so many proxies, and its `Link` header leads to the next page. Without ' +
-      '`limit` and `cursor` the answer has all proxies',
+      'Returns a page of at most this many proxies, whose `Link` header has the next page. Without ' +
+      '`limit` and `cursor` the response has all proxies',
     example: 100,
     absent: 'null',
     greaterThan: 0,

@@ -63,8 +63,8 @@ export class ProxyOut {
     default: true,
     title: 'Active',
     description:
-      'True while `date_end` lies in the future at the moment of the answer, ' +
-      'unless the provider has withdrawn the proxy',
+      'True while `date_end` is in the future at the time of the response, unless the provider has ' +
+      'withdrawn the proxy',
   })
   active!: boolean;
 

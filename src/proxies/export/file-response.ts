@@ -17,10 +17,11 @@ export const Conditional = () =>
     ApiHeader({
       name: 'If-None-Match',
       required: false,
-      description: 'The `ETag` of an earlier answer. While it is current, the answer is 304 without a body.',
+      description:
+        'The `ETag` of an earlier response. While it is current, the response is 304 without a body.',
       schema: { type: 'string' },
     }),
-    ApiResponse({ status: 304, description: 'The list has not changed since the answer with this `ETag`' }),
+    ApiResponse({ status: 304, description: 'The list has not changed since the response with this `ETag`' }),
   );
 
 export const TXT_EXAMPLE = '185.22.134.250:7330:5svBNZ:iagn2d\n185.22.134.250:7331:Kd82hs:pQ1x9w\n';

@@ -29,7 +29,7 @@ export class ProxyFilterFields {
   readonly version!: IpVersion | null;
 
   @BooleanField({
-    description: 'Only the proxies whose `active` is this at the moment of the answer',
+    description: 'Only proxies with this `active` at the time of the response',
     example: true,
     absent: 'null',
   })

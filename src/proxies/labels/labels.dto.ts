@@ -26,10 +26,10 @@ const LabelField = (options: FieldOptions): PropertyDecorator =>
     ...options,
   });
 
-const DESCR = `Your own label: up to ${MAX_LABEL_LENGTH} characters. Null clears it. Left out: it stays`;
+const DESCR = `Your label: up to ${MAX_LABEL_LENGTH} characters. \`null\` clears it; if omitted, it stays`;
 const TAGS =
-  `Your own tags, in place of those that there are: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
-  'most. They are kept in lower case, each once. Null clears them. Left out: they stay';
+  `Your tags, which replace the present ones: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
+  'most. They are stored in lower case, each once. `null` clears them; if omitted, they stay';
 
 /** The label and the tags of one proxy. */
 @StrictRequest()
@@ -74,6 +74,6 @@ export class LabelProxiesResponse {
   @ids('The proxies that had this label and these tags already', [])
   unchanged!: string[];
 
-  @ids('What was named in `proxy_ids` and is no proxy of the user', [])
+  @ids('Ids in `proxy_ids` that are no proxy of the user', [])
   not_found!: string[];
 }

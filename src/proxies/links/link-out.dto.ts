@@ -7,13 +7,13 @@ export class LinkOut {
   @ApiProperty({ type: 'integer', example: 5 })
   id!: number;
 
-  @ApiNullable('string', { description: 'What the link is for', example: 'Clash on the laptop' })
+  @ApiNullable('string', { description: 'The purpose of the link', example: 'Clash on the laptop' })
   descr!: string | null;
 
-  @ApiNullable(FORMAT_NAMES, { description: 'Null: there is a template', example: 'clash' })
+  @ApiNullable(FORMAT_NAMES, { description: '`null` if there is a template', example: 'clash' })
   format!: FormatName | null;
 
-  @ApiNullable('string', { description: 'Null: there is a format', example: null })
+  @ApiNullable('string', { description: '`null` if there is a format', example: null })
   template!: string | null;
 
   @ApiProperty({
@@ -25,7 +25,7 @@ export class LinkOut {
 
   @ApiProperty({
     anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
-    description: 'The only networks from which the link works. Null: it works from anywhere',
+    description: 'The networks from which the link works. `null` for all',
     example: ['203.0.113.0/24'],
   })
   networks!: readonly string[] | null;
@@ -44,13 +44,13 @@ export class LinkOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('When the link stops working. Null: not by itself', '2027-01-01T00:00:00.000Z')
+  @ApiNullableMoment('When the link expires. `null` for never', '2027-01-01T00:00:00.000Z')
   expires_at!: Date | null;
 
   @ApiNullableMoment('When it was last fetched, as known some seconds ago', null)
   last_used_at!: Date | null;
 
-  @ApiInteger('How often it was fetched, answers 304 included, as known some seconds ago', 0)
+  @ApiInteger('The number of fetches, with 304 responses, up to some seconds ago', 0)
   uses!: number;
 }
 
@@ -58,7 +58,7 @@ export class CreatedLink extends LinkOut {
   @ApiProperty({
     type: 'string',
     format: 'uri-reference',
-    description: 'What the tool fetches. It has the secret of the link and is shown this once',
+    description: 'The URL for the tool. It contains the secret of the link and is shown once',
     example: '/l/prl_...',
   })
   url!: string;

@@ -35,11 +35,11 @@ export class LinksController {
     scope: 'proxies:export',
     summary: 'Make a secret link',
     description:
-      'For tools that can fetch an address, but send no token: a URL with a secret of its own, which ' +
-      'gives an export as it is at that moment. Whoever has it can fetch these proxies with their ' +
-      'passwords, and can do nothing else. It is shown this once. It works until it is deleted, until ' +
-      '`expires_at`, or until the token that made it is revoked, and never from more networks than that ' +
-      'token. A repeated request makes another link.',
+      'For tools that can fetch an address but send no token: creates a URL with its own secret, ' +
+      'which returns an export of that moment. Anybody with it can fetch these proxies with their ' +
+      'passwords, and do nothing else. It is shown once. It works until it is deleted or expires, or ' +
+      'until its token is revoked, and never from more networks than that token. A retried request ' +
+      'creates another link.',
     status: 201,
     response: { description: 'The link, with its URL', type: CreatedLink },
     body: {
@@ -107,7 +107,7 @@ export class LinksController {
   @Route({
     scope: 'proxies:export',
     summary: 'Delete a secret link',
-    description: 'From now on nobody can fetch it, on any replica.',
+    description: 'From now on it cannot be fetched, on any replica.',
     status: 204,
     response: { description: 'The link was deleted' },
     errors: { 404: NO_SUCH_LINK },

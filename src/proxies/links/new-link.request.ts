@@ -40,7 +40,7 @@ export class NewLinkRequest {
   networks!: readonly string[] | null;
 
   @TextField({
-    description: 'What the link is for; only you see it',
+    description: 'The purpose of the link; only you see it',
     example: 'Clash on the laptop',
     absent: 'null',
   })

@@ -29,14 +29,15 @@ export class SecretLinksController {
   @Route({
     summary: 'Fetch a secret link',
     description:
-      'The export of a link, by its secret alone: a token is neither needed nor looked at, and a query ' +
-      'is ignored. A secret that opens nothing, whatever the reason, is answered 404. No log has it.',
+      'The export of a link, by its secret alone: a token is neither needed nor read, and a query is ' +
+      'ignored. A secret that opens nothing returns 404 for any reason. No log has it.',
     // A format is not part of the address, so that the description cannot know the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
       404: ['There is no such link, it has ended, or it does not work from this address', NothingToFetch],
       429: [
-        'The link was fetched too often in this minute, or the address asked for too many that are not there',
+        'The link was fetched too often in this minute, or the address requested too many that do not ' +
+          'exist',
         'Too many requests',
       ],
       503: ['The service cannot reach its database', 'Service temporarily unavailable'],

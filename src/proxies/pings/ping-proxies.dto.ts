@@ -19,8 +19,8 @@ export class PingedProxy {
 
   @ApiNullable('string', {
     description:
-      '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds of the ' +
-      'answer were over before this proxy had its turn. Otherwise null',
+      '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended ' +
+      'before this proxy had its turn. Otherwise null',
     example: null,
   })
   detail!: string | null;

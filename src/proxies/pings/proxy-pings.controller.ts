@@ -18,9 +18,8 @@ export class ProxyPingsController {
     scope: 'proxies:read',
     summary: 'Ping many',
     description:
-      'Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within ' +
-      '10 seconds, whatever has been reached by then, and stops when the caller disconnects. It counts ' +
-      'as one request.',
+      'Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds ' +
+      'with the results until then, and stops when the caller disconnects. It counts as one request.',
     response: PingProxiesResponse,
     body: {
       type: PingProxiesRequest,

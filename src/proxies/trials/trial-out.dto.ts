@@ -18,19 +18,19 @@ export class TrialOut {
   @ApiProperty({
     anyOf: [{ type: 'boolean' }, { type: 'null' }],
     description:
-      'Whether the proxy carried a request to the judge and its answer back, without telling for whom. ' +
-      'Null when nobody can say, because the judge does not answer by itself',
+      'Whether the proxy carried a request to the judge and its response back, without revealing the ' +
+      'client. `null` if unknown, because the judge does not respond without the proxy either',
     example: true,
   })
   works!: boolean | null;
 
   @ApiNullable(TRIAL_REASONS, {
     description:
-      'Why it does not work: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` ' +
-      '(the proxy closed the connection), `judge-unreachable` (the proxy says that it does not reach the ' +
-      'judge), `wrong-answer` (something else answered), `leaks-forwarded-for` (it tells targets for whom ' +
-      'it asks). With `works: true`: null, or `exit-differs`, when it left by another address than at the ' +
-      'check before. With `works: null`: `judge-down`',
+      'The reason: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the ' +
+      'proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), ' +
+      '`wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With ' +
+      '`works: true`: null, or `exit-differs`, if the exit address has changed since the last check. ' +
+      'With `works: null`: `judge-down`',
     example: null,
   })
   reason!: TrialReason | null;
@@ -48,7 +48,7 @@ export class TrialOut {
   connect_ms!: number | null;
 
   @ApiNullable('integer', {
-    description: 'Milliseconds until the first byte of an answer came, from the begin of the check',
+    description: 'Milliseconds from the start of the check to the first byte of the response',
     example: 182,
   })
   first_byte_ms!: number | null;

@@ -19,10 +19,10 @@ export class TrialsController {
     scope: 'proxies:read',
     summary: 'Check',
     description:
-      'Makes a request through the proxy to the judge, a route of this service, and tells whether it ' +
-      'came through, by which address, and how fast; at most 10 seconds later. ' +
-      '`GET /proxies/{proxy_id}/ping` tells only whether the port of the proxy can be reached.',
-    response: { description: 'What the check showed', type: TrialOut },
+      'Sends a request through the proxy to the judge, a route of this service, and returns whether ' +
+      'it arrived, from which address, and how fast, within 10 seconds. `GET ' +
+      '/proxies/{proxy_id}/ping` tests only whether the port can be reached.',
+    response: { description: 'The result of the check', type: TrialOut },
     errors: {
       404: [
         'No proxy of the user has this id, or the operator has switched checks off',
@@ -40,7 +40,7 @@ export class TrialsController {
   @Route({
     scope: 'proxies:read',
     summary: 'Checks of a proxy',
-    description: 'What the checks of a proxy showed, the latest first, as long as they are kept.',
+    description: 'The stored results of checks of a proxy, the latest first.',
     response: { description: 'A page of checks', type: TrialsPage },
     errors: { 404: NO_SUCH_PROXY },
     invalid: LIMIT_TOO_LARGE,

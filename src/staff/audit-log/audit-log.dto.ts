@@ -6,10 +6,10 @@ export class ActionsQuery extends PageQuery {
   @IdField({ description: 'The member of staff', absent: 'null' })
   user_id!: number | null;
 
-  @SearchField({ description: 'What was done, e.g. `users.block`' })
+  @SearchField({ description: 'The action, e.g. `users.block`' })
   action!: string | null;
 
-  @SearchField({ description: 'What it was done to, e.g. `user:42`', pattern: TARGET_PATTERN })
+  @SearchField({ description: 'The target, e.g. `user:42`', pattern: TARGET_PATTERN })
   target!: string | null;
 
   @DateTimeField({
@@ -65,7 +65,7 @@ export class ActionOut {
   token_id!: number | null;
 
   @ApiNullable(TokenIssuer, {
-    description: 'Who issued that token, by which token. Null: the command line did',
+    description: 'The issuer of that token, and its token. `null` if the command line issued it',
   })
   issuer!: TokenIssuer | null;
 
@@ -87,19 +87,19 @@ export class ActionOut {
   request!: object;
 
   @ApiNullable('object', {
-    description: 'What was changed, as it was before. Null for reads',
+    description: 'The changed values before. `null` for reads',
     example: { id: 42, blocked_at: null },
   })
   before!: object | null;
 
   @ApiNullable('object', {
-    description: 'What was changed, as it was afterwards. Null for reads',
+    description: 'The changed values afterwards. `null` for reads',
     example: { id: 42, blocked_at: '2026-11-21T12:00:00.000Z' },
   })
   after!: object | null;
 
   @ApiNullable('string', {
-    description: 'The error that the request was refused with. Null: it was carried out',
+    description: 'The error of a refused request. `null` if the request succeeded',
     example: null,
   })
   refusal!: string | null;

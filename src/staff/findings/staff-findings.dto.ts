@@ -14,7 +14,7 @@ export const ORPHAN_MARKS = ['open', 'written-off'] as const;
 export type OrphanMark = (typeof ORPHAN_MARKS)[number];
 
 export class OrphansQuery extends PageQuery {
-  @ChoiceField(ORPHAN_STATES, { description: 'What was decided about them', absent: 'null' })
+  @ChoiceField(ORPHAN_STATES, { description: 'The decision', absent: 'null' })
   state!: OrphanState | null;
 
   @SearchField({ description: 'The whole tag under which the provider lists them' })
@@ -32,11 +32,14 @@ export class DeliveryRequest extends ReasonRequest {
   @IdField({ description: 'The user to whom they are delivered' })
   user_id!: number;
 
-  @IdField({ description: 'How many orphans of this tag, this one first. Left out: all', absent: 'null' })
+  @IdField({
+    description: 'The number of orphans of this tag, this one first. If omitted, all',
+    absent: 'null',
+  })
   count!: number | null;
 
   @IdField({
-    description: 'For how many days they were bought. Left out: from their beginning to their end',
+    description: 'The period in days. If omitted, from their start to their end',
     absent: 'null',
   })
   period!: number | null;
@@ -45,7 +48,7 @@ export class DeliveryRequest extends ReasonRequest {
   price!: Money;
 
   @AmountField({
-    description: 'Roubles that the provider took for each. Left out: the price',
+    description: "The provider's charge for each, in roubles. If omitted, the price",
     absent: 'null',
   })
   cost!: Money | null;
@@ -57,20 +60,20 @@ export class MarkRequest extends ReasonRequest {
 }
 
 export class FoundProlongationsQuery extends PageQuery {
-  @ChoiceField(FOUND_PROLONGATION_STATES, { description: 'What was decided about them', absent: 'null' })
+  @ChoiceField(FOUND_PROLONGATION_STATES, { description: 'The decision', absent: 'null' })
   state!: FoundProlongationState | null;
 }
 
 export class FoundProlongationsPage extends PageOf(FoundProlongationOut) {}
 
 export class ChargeRequest extends ReasonRequest {
-  @IdField({ description: 'Days. Left out: those that were found', absent: 'null' })
+  @IdField({ description: 'Days. If omitted, those that were found', absent: 'null' })
   period!: number | null;
 
   @AmountField({ description: 'Roubles that the user pays' })
   price!: Money;
 
-  @AmountField({ description: 'Roubles that the provider took. Left out: the price', absent: 'null' })
+  @AmountField({ description: "The provider's charge, in roubles. If omitted, the price", absent: 'null' })
   cost!: Money | null;
 }
 

@@ -18,10 +18,10 @@ export class StaffMissingController {
     action: 'missing.read',
     summary: 'Show how many proxies are missing',
     description:
-      'For whoever keeps the service running: rented proxies that were missing from two listings in a ' +
-      'row and are too many to be believed. They are shown as active until they are withdrawn here, or ' +
-      'are few enough for a sweep to do it. None is missing any more once the provider lists it again.',
-    response: { description: 'What a withdrawal would change', type: MissingProxiesOut },
+      'For operators: rented proxies that were missing from two listings in a row, but too many at ' +
+      'once to be believed. They are active until they are withdrawn here, or are few enough for a ' +
+      'sweep. A proxy that the provider lists again is no longer missing.',
+    response: { description: 'The effect of a withdrawal', type: MissingProxiesOut },
   })
   read(): Promise<MissingProxiesOut> {
     return this.findings.countMissing();
@@ -33,9 +33,9 @@ export class StaffMissingController {
     action: 'missing.withdraw',
     summary: 'Withdraw the proxies that are missing',
     description:
-      'For whoever keeps the service running, when the provider really no longer has them: they are shown ' +
-      'as inactive until it lists them again. Nothing is refunded. `proxies` is the number that was shown; ' +
-      'if another number is missing by now, nothing is changed.',
+      'For operators, when the provider really has them no more: marks them as inactive until it ' +
+      'lists them again. Nothing is refunded. `proxies` is the number that was shown; if the number ' +
+      'of missing proxies has changed, nothing is changed.',
     response: { description: 'What was withdrawn', type: MissingProxiesOut },
     errors: { 409: ['Nothing was changed', MissingProxiesChanged] },
     invalid: missing('body', 'reason'),

@@ -114,8 +114,8 @@ export class StaffOrphansController {
     on: 'orphan',
     summary: 'Mark an orphan',
     description:
-      'For accounting: `written-off` when the orphan belongs to nobody and stays our cost, `open` when ' +
-      'somebody has to look into it again.',
+      'For accounting: `written-off` if the orphan has no customer and remains our cost, `open` to ' +
+      'review it again.',
     response: { description: 'The orphan as it is now', type: OrphanOut },
     errors: { 404: notFound(OrphanNotFound), 409: ['Nothing was changed', OrphanAssigned] },
     invalid: missing('body', 'reason'),

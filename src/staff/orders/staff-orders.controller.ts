@@ -49,14 +49,14 @@ export class StaffOrdersController {
     action: 'orders.search',
     summary: 'Find orders',
     description:
-      'For support and whoever decides orders in review: the orders that match all of the given ' +
-      'parameters, newest first. `from` is included and `to` is not. `tag` is the tag of an order, or the ' +
-      'one under which it went to the provider in a batch. `provider_proxy_id` and `host` are those of a ' +
-      'proxy that the order delivered or prolonged. `request_id` is the `X-Request-Id` of the answer that ' +
-      'the customer got. Of a host with more than 2,000 proxies, the orders are sorted by the delivery of ' +
-      'the proxy, newest first: the prolongations of what an order delivered, and then that order. A page ' +
-      'shows what matches among some 2,000 of its proxies, so it may be short, or empty, and still have a ' +
-      'next one.',
+      'For support and decisions in review: the orders that match all given parameters, newest first. ' +
+      '`from` is inclusive and `to` exclusive. `tag` is the tag of an order, or the one under which ' +
+      'it went to the provider in a batch. `provider_proxy_id` and `host` are those of a proxy that ' +
+      "the order delivered or prolonged. `request_id` is the `X-Request-Id` of the customer's " +
+      'response. For a host with more than 2,000 proxies, orders are sorted by the delivery of the ' +
+      "proxy, newest first: the prolongations of an order's proxies, and then that order. A page " +
+      'contains the matches among some 2,000 of its proxies, so it may be short, or empty, and still ' +
+      'have a next one.',
     response: { description: 'A page of orders, newest first', type: OrdersPage },
     errors: { 400: INVALID_PERIOD },
     invalid: notOneOf('kind', ORDER_KINDS, 'refund'),
@@ -75,10 +75,10 @@ export class StaffOrdersController {
     on: 'order',
     summary: 'Show an order',
     description:
-      'For support and whoever decides orders in review: everything that is known of an order. Its states ' +
-      'with the times at which it entered them, what it did to the balance, the calls to the provider ' +
-      'with their answers (the latest 200; very long answers without their list), its proxies (at most ' +
-      '1000, without logins and passwords), and what staff changed of it (the latest 50).',
+      'For support and decisions in review: everything about an order. Its states with their times, ' +
+      'its effect on the balance, the calls to the provider with their responses (the latest 200; ' +
+      'very long responses without their list), its proxies (at most 1000, without logins and ' +
+      'passwords), and changes by staff (the latest 50).',
     response: { description: 'The order', type: OrderDetail },
     errors: { 404: notFound(OrderNotFound) },
     invalid: notAnInteger('order_id', 'last'),

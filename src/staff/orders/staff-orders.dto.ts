@@ -59,7 +59,7 @@ export class OrdersQuery extends PageQuery {
   @SearchField({ description: 'The address of a proxy that the order delivered or prolonged' })
   host!: string | null;
 
-  @SearchField({ description: '`X-Request-Id` of the answer that the customer got' })
+  @SearchField({ description: "`X-Request-Id` of the customer's response" })
   request_id!: string | null;
 }
 
@@ -195,7 +195,7 @@ export class ProviderCallOut {
 
   @ApiProperty({
     anyOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }, { type: 'null' }],
-    description: 'The answer without logins and passwords, or why there was none',
+    description: 'The response without logins and passwords, or why there was none',
     example: { status: 'yes', order_id: '100500', count: 3, price: '20.90' },
   })
   answer!: unknown;
@@ -240,7 +240,7 @@ export class OrderedProxyOut {
 /** Everything that is known of an order. */
 export class OrderDetail extends OrderOut {
   @ApiNullable('string', {
-    description: 'Roubles above which the customer did not want the order. Null: any price',
+    description: "The customer's highest price, in roubles. `null` for any",
     example: null,
   })
   max_price!: string | null;
@@ -253,7 +253,7 @@ export class OrderDetail extends OrderOut {
   markup_percent!: string | null;
 
   @ApiNullable('integer', {
-    description: 'The price rule that set the markup. Null: the default markup',
+    description: 'The price rule that set the markup. `null` for the default markup',
     example: null,
   })
   price_rule_id!: number | null;
@@ -318,6 +318,6 @@ export class OrderDetail extends OrderOut {
   })
   proxies!: readonly OrderedProxyOut[];
 
-  @ApiProperty({ type: [ActionOut], description: 'What staff changed of the order, newest first' })
+  @ApiProperty({ type: [ActionOut], description: 'Changes of the order by staff, newest first' })
   actions!: readonly ActionOut[];
 }

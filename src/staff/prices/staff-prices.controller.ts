@@ -55,8 +55,8 @@ export class StaffPricesController {
     action: 'prices.list',
     summary: 'List price rules',
     description:
-      'For whoever makes the prices: the price rules in force and those to come, of all users or of one, ' +
-      'newest first. With `history`, also those that have ended.',
+      'For pricing: the price rules in force and future ones, of all users or of one, newest first. ' +
+      'With `history`, also those that have ended.',
     response: { description: 'A page of rules, newest first', type: PriceRulesPage },
     invalid: LIMIT_TOO_LARGE,
   })
@@ -70,9 +70,9 @@ export class StaffPricesController {
     action: 'prices.which',
     summary: 'Show which markup applies',
     description:
-      'For support, when a customer asks why a price is what it is: the markup of an offer, now or at ' +
-      'another time, and the rule that sets it. A quote names no country. For a time to come, the ' +
-      'answer is what the present rules say of it.',
+      'For support, when a customer questions a price: the markup of an offer, now or at another ' +
+      'time, and the rule that sets it. A quote names no country. For a future time, the present ' +
+      'rules apply.',
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
     invalid: missing('query', 'period'),
@@ -88,7 +88,7 @@ export class StaffPricesController {
     on: 'price-rule',
     summary: 'Show a price rule',
     description:
-      'For whoever follows up an order or a record of the audit log: a price rule, with who added and ' +
+      'For investigations of an order or a record of the audit log: a price rule, with who added and ' +
       'ended it and why.',
     response: { description: 'The rule', type: PriceRuleOut },
     errors: { 404: notFound(PriceRuleNotFound) },
@@ -104,11 +104,11 @@ export class StaffPricesController {
     action: 'prices.add',
     summary: 'Add a price rule',
     description:
-      'For whoever makes the prices; preview the change first. A field that is left out stands for all. ' +
-      'Of the rules that match an offer, the most specific one applies: by user, then by country, version ' +
-      'and the fewest periods, then the newest. Without `valid_from` the rule begins in one or two ' +
-      'seconds. It begins at the same moment on every replica, and the rule that it `replaces` ends then. ' +
-      'A rule for a country applies where it is cheaper than the quote.',
+      'For pricing; preview the change first. An omitted field matches all. Of the rules that match ' +
+      'an offer, the most specific one applies: by user, then by country, version and the fewest ' +
+      'periods, then the newest. Without `valid_from` the rule begins in one or two seconds. It ' +
+      'begins at the same moment on every replica, and the rule that it `replaces` ends then. A rule ' +
+      'for a country applies where it is cheaper than the quote.',
     status: 201,
     response: { description: 'The rule', type: PriceRuleOut },
     errors: {
@@ -130,9 +130,8 @@ export class StaffPricesController {
     action: 'prices.preview',
     summary: 'Preview a change of the price rules',
     description:
-      'For whoever makes the prices, before they change them: what one proxy would cost before and after, ' +
-      'for every version and period on sale that is affected by a rule to `add`, a rule to `end`, or ' +
-      'both. Changes nothing.',
+      'For pricing, before a change: the price of one proxy before and after, for every version and ' +
+      'period on sale that is affected by a rule to `add`, a rule to `end`, or both. Changes nothing.',
     body: {
       type: PreviewRequest,
       examples: {
@@ -161,8 +160,8 @@ export class StaffPricesController {
     on: 'price-rule',
     summary: 'End a price rule',
     description:
-      'For whoever makes the prices: ends a rule at the given time, or else in one or two seconds. A rule ' +
-      'that has not begun by then never applies. The end of a rule is set once.',
+      'For pricing: ends a rule at the given time, or in one or two seconds. A rule that has not ' +
+      'begun by then never applies. The end of a rule is set once.',
     response: { description: 'The rule', type: PriceRuleOut },
     errors: {
       400: ['Nothing was changed', invalidTimes()],

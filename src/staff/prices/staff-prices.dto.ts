@@ -129,7 +129,10 @@ export class PriceRuleOut {
   @ApiProperty({ type: 'integer', example: 5 })
   id!: number;
 
-  @ApiNullable('integer', { description: 'The only user that the rule is for. Null: all users', example: 42 })
+  @ApiNullable('integer', {
+    description: 'The user to which the rule applies. `null` for all users',
+    example: 42,
+  })
   user_id!: number | null;
 
   @ApiNullable('string', { description: 'The username of that user', example: 'boris' })
@@ -137,18 +140,25 @@ export class PriceRuleOut {
 
   @ApiNullable('string', {
     description:
-      'The only country that the rule is for, where it is cheaper than the quote. Null: all countries',
+      'The country to which the rule applies, where it is cheaper than the quote. `null` for all ' +
+      'countries',
     example: null,
   })
   country!: string | null;
 
-  @ApiNullable('string', { description: '6, 4 or 4s (IPv4 shared). Null: all versions', example: '6' })
+  @ApiNullable('string', { description: '6, 4 or 4s (IPv4 shared). `null` for all versions', example: '6' })
   version!: string | null;
 
-  @ApiNullable('integer', { description: 'The shortest period in days, included. Null: any', example: 30 })
+  @ApiNullable('integer', {
+    description: 'The shortest period in days, inclusive. `null` for any',
+    example: 30,
+  })
   min_period!: number | null;
 
-  @ApiNullable('integer', { description: 'The longest period in days, included. Null: any', example: null })
+  @ApiNullable('integer', {
+    description: 'The longest period in days, inclusive. `null` for any',
+    example: null,
+  })
   max_period!: number | null;
 
   @ApiPercent()
@@ -157,7 +167,7 @@ export class PriceRuleOut {
   @ApiMoment()
   valid_from!: Date;
 
-  @ApiNullableMoment('The end of the rule, which is not included. Null: not decided yet', null)
+  @ApiNullableMoment('The end of the rule, exclusive. `null` if not decided yet', null)
   valid_to!: Date | null;
 
   @ApiMoment()
@@ -189,7 +199,7 @@ export class HeldMarkupOut {
   markup_percent!: string;
 
   @ApiNullable(PriceRuleOut, {
-    description: 'The rule that sets the markup. Null: the setting MARKUP_PERCENT does',
+    description: 'The rule that sets the markup. `null` for the setting MARKUP_PERCENT',
   })
   rule!: PriceRuleOut | null;
 }

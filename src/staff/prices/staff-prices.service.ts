@@ -147,7 +147,7 @@ export class StaffPricesService {
   /** Names the caller as the rule keeps them: `boris (42)`. */
   private async sign({ caller }: AuditContext, { by, reason }: Signature): Promise<Required<Signature>> {
     if (by !== undefined) return { by, reason };
-    if (!caller) throw new Error('a change of prices on the command line names nobody');
+    if (!caller) throw new Error('a change of prices on the command line lacks a name');
     const user = await this.users.find(caller.userId);
     return { by: `${user?.username ?? user?.webUsername ?? 'user'} (${caller.userId})`, reason };
   }

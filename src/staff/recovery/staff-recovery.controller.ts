@@ -18,9 +18,8 @@ export class StaffRecoveryController {
     action: 'recovery.read',
     summary: 'Show the recovery after a restore',
     description:
-      'For whoever keeps the service running, after the database was restored to an earlier moment: ' +
-      'whether orders are shut, and what is left to be done until they can be opened. It is begun on the ' +
-      'command line.',
+      'For operators, after the database was restored to an earlier moment: whether orders are shut, ' +
+      'and the remaining work until they can be opened. The command line begins it.',
     response: { description: 'The recovery, or that there is none', type: RecoveryOut },
   })
   read(): Promise<RecoveryOut> {
@@ -33,14 +32,14 @@ export class StaffRecoveryController {
     action: 'recovery.end',
     summary: 'End the recovery and open orders',
     description:
-      'For whoever keeps the service running, when everything that was sold after the restored moment has ' +
-      'been found and decided. It is refused before that.',
+      'For operators, when everything that was sold after the restored moment has been found and ' +
+      'decided. It is refused before that.',
     response: { description: 'Orders are open', type: RecoveryOut },
     errors: {
       409: [
         'Nothing was changed',
         NoRecovery,
-        new RecoveryNotOver(['no sweep has told everything yet', '2 orphans are undecided']),
+        new RecoveryNotOver(['no sweep has been complete yet', '2 orphans are undecided']),
       ],
     },
     invalid: missing('body', 'reason'),

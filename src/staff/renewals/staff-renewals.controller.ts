@@ -25,9 +25,9 @@ export class StaffRenewalsController {
     action: 'renewals.list',
     summary: 'List renewals',
     description:
-      'For support and whoever keeps the service running: what was renewed, what was not and why, newest ' +
-      'first. `due=true` leaves only those whose time has come and that wait for the service or the ' +
-      'provider. A renewal that is `skipped` is tried again until an hour before the end of its proxy.',
+      'For support and operators: renewals and failures with their reason, newest first. `due=true` ' +
+      'selects those whose time has come and that wait for the service or the provider. A `skipped` ' +
+      'renewal is retried until an hour before the end of its proxy.',
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
     invalid: notOneOf('state', RENEWAL_STATES, 'late'),
   })
@@ -42,9 +42,9 @@ export class StaffRenewalsController {
     action: 'renewals.pause-all',
     summary: 'Pause all renewals, or let them go on',
     description:
-      'For whoever keeps the service running, when renewals do harm: from now on no renewal is ordered. ' +
-      'What is due is skipped with the reason `paused`, which its customers see, and is renewed once ' +
-      'renewals go on, if its proxy has not ended by then. Orders that are placed already are carried out.',
+      'For operators, when renewals do harm: from now on no renewal is ordered. Due renewals are ' +
+      'skipped with the reason `paused`, which customers see, and are ordered once renewals continue, ' +
+      'unless their proxy has ended by then. Orders that were placed before are executed.',
     response: { description: 'Whether they are paused', type: AllRenewalsOut },
     invalid: missing('body', 'reason'),
   })
@@ -78,9 +78,9 @@ export class StaffRenewalsController {
     on: 'user',
     summary: "Pause a user's renewals, or let them go on",
     description:
-      'For support, when a customer is in doubt about what renews, or the money is in dispute. Rules stay ' +
-      'as they are. What is due is skipped with the reason `paused`, which the customer sees, and is ' +
-      'renewed once renewals go on, if the proxy has not ended by then.',
+      'For support, when a customer is in doubt about renewals, or the money is in dispute. Rules ' +
+      'stay as they are. Due renewals are skipped with the reason `paused`, which the customer sees, ' +
+      'and are ordered once renewals continue, unless the proxy has ended by then.',
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },
     invalid: missing('body', 'reason'),

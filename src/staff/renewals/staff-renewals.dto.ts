@@ -63,7 +63,7 @@ export class StaffRenewalOut extends OmitType(RenewalOut, ['proxy_id', 'charged_
 export class RenewalsPage extends PageOf(StaffRenewalOut) {}
 
 export class AllRenewalsOut {
-  @ApiNullableMoment('Since when all renewals are paused. Null: they are not', '2026-11-21T12:00:00.000Z')
+  @ApiNullableMoment('Since when all renewals are paused. `null` if they are not', '2026-11-21T12:00:00.000Z')
   paused_at!: Date | null;
 
   @ApiNullable('string', { example: 'The provider renews at wrong prices' })
@@ -96,14 +96,14 @@ export class RenewalsOfUserOut {
   @ApiNullable('string', { example: 'boris' })
   username!: string | null;
 
-  @ApiNullableMoment('Since when staff have paused the renewals of the user. Null: they have not', null)
+  @ApiNullableMoment('Since when staff have paused the renewals of the user. `null` if they have not', null)
   paused_at!: Date | null;
 
   @ApiNullable('string', { example: null })
   paused_reason!: string | null;
 
   @ApiNullable('string', {
-    description: 'Roubles that the renewals of a month (UTC) may cost together. Null: as the balance allows',
+    description: 'The highest cost of the renewals of a month (UTC), in roubles. `null` without a budget',
     example: '500.00',
   })
   monthly_budget!: string | null;
@@ -116,7 +116,7 @@ export class RenewalsOfUserOut {
 
   @ApiListOf(
     () => RenewalRuleOfUserOut,
-    'What is switched on, newest first, at most a thousand. The narrowest rule holds',
+    'The enabled rules, newest first, at most a thousand. The narrowest rule applies',
   )
   rules!: readonly RenewalRuleOfUserOut[];
 

@@ -26,9 +26,9 @@ export class StaffSystemController {
     action: 'status.read',
     summary: 'Show the state of the service',
     description:
-      'For whoever keeps the service running: our balance at the provider and how long it lasts at the ' +
-      'present rate, the open orders and those for staff to decide, the age of the catalog, the last run ' +
-      'of each job, and the circuit breakers and queues of each replica.',
+      'For operators: our balance at the provider and how long it lasts at the present rate, the open ' +
+      'orders and those for staff to decide, the age of the catalog, the last run of each job, and ' +
+      'the circuit breakers and queues of each replica.',
     response: { description: 'The present state', type: StatusOut },
   })
   readStatus(): Promise<StatusOut> {
@@ -41,11 +41,11 @@ export class StaffSystemController {
     action: 'sales.read',
     summary: 'Show sales, cost and margin',
     description:
-      'For accounting and whoever makes the prices: what was sold and refunded, what it cost and what ' +
-      'remains, by any of day, country and version. An order counts on the day (UTC) on which it was ' +
-      'closed, a refund on the day on which it was made. `from` is included and `to` is not; a period ' +
-      'has at most 366 days. The latest day comes first, then countries and versions follow in order. ' +
-      'Days without sales and refunds are left out.',
+      'For accounting and pricing: sales, refunds, cost and margin by any of day, country and ' +
+      'version. An order counts on the day (UTC) on which it was closed, a refund on the day on which ' +
+      'it was made. `from` is inclusive and `to` exclusive; a period has at most 366 days. The latest ' +
+      'day comes first, then countries and versions follow in order. Days without sales and refunds ' +
+      'are omitted.',
     response: { description: 'A page of sums, with the total of the whole period', type: SalesPage },
     errors: { 400: ['The period or the cursor is not possible', InvalidSalesPeriod, InvalidSalesCursor] },
     invalid: missing('query', 'from'),

@@ -14,7 +14,7 @@ export class StaffScopesController {
     action: 'scopes.list',
     summary: 'List the scopes',
     description:
-      'For whoever issues tokens: every scope with what it grants and the routes that require it, as the ' +
+      'For issuers of tokens: every scope with its meaning and the routes that require it, as the ' +
       'running service has them.',
     response: { description: 'All scopes', type: [ScopeOut] },
   })

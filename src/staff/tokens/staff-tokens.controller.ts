@@ -20,12 +20,12 @@ export class StaffTokensController {
     on: 'user',
     summary: 'Issue a token',
     description:
-      'For support, when a customer or a colleague needs access. The token is shown once, in this answer. ' +
-      'It can be limited to networks, to an amount of roubles a day (UTC), and to a time. It is never ' +
-      'wider than your own token: it has none but your scopes, and what you leave out of `expires_at`, ' +
-      '`allowed_ips` and `daily_limit` is as yours. What it spends counts against your daily limit, too. ' +
-      'To issue tokens for customers, yours needs the scopes of customers; to give scopes of staff to ' +
-      'somebody else, it needs `staff:grant`.',
+      'For support, when a customer or a colleague needs access. The token is shown once, in this ' +
+      'response. It can be limited to networks, to an amount of roubles a day (UTC), and to a time. ' +
+      'It is never wider than your token: it has at most its scopes, and inherits omitted ' +
+      '`expires_at`, `allowed_ips` and `daily_limit`. Its orders count against your daily limit, too. ' +
+      "To issue tokens for customers, yours needs customers' scopes; to give staff scopes to somebody " +
+      'else, it needs `staff:grant`.',
     status: 201,
     response: { description: 'The token, whose text is shown this once', type: IssuedToken },
     errors: {
@@ -73,8 +73,8 @@ export class StaffTokensController {
     on: 'token',
     summary: 'List the tokens that came from a token',
     description:
-      'For investigations, before a token is revoked with its `descendants`: the tokens that it issued, ' +
-      'those that they issued, and so on, as far as they still work. Oldest first.',
+      'For investigations, before a token is revoked with its `descendants`: the working tokens that ' +
+      'it issued, that those issued, and so on. Oldest first.',
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(TokenNotFound) },
     invalid: LIMIT_TOO_LARGE,
@@ -90,8 +90,8 @@ export class StaffTokensController {
     on: 'token',
     summary: 'Revoke a token',
     description:
-      'For support, when a token was lost or is no longer needed. The next request with it is answered ' +
-      'with 401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
+      'For support, when a token was lost or is no longer needed. The next request with it returns ' +
+      '401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
       'tokens that came from it are revoked as well; list them first.',
     response: { description: 'The token, and which others were revoked with it', type: RevokedToken },
     errors: { 404: notFound(TokenNotFound) },

@@ -56,7 +56,7 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
   user_id!: number;
 
   @ApiNullable('integer', {
-    description: 'The token by which it was issued. Null: on the command line, or by a sign-in',
+    description: 'The token that issued it. `null` for the command line or a sign-in',
     example: 3,
   })
   issued_by!: number | null;
@@ -64,7 +64,7 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
   @ApiProperty({
     type: 'string',
     enum: ['staff', 'customer', 'sign-in'],
-    description: 'Who issued it: staff or the command line, its customer, or a sign-in with Telegram',
+    description: 'The issuer: staff or the command line, its customer, or a sign-in with Telegram',
     example: 'staff',
   })
   origin!: TokenOrigin;

@@ -77,8 +77,8 @@ export class StaffUsersController {
     on: 'user',
     summary: 'Block a user',
     description:
-      'For support and investigations. From the next request on, all tokens of the user are answered with ' +
-      '403 `User is blocked`. Open orders are still completed or refunded. Blocking a blocked user keeps ' +
+      'For support and investigations. From the next request on, all tokens of the user return 403 ' +
+      '`User is blocked`. Open orders are still completed or refunded. Blocking a blocked user keeps ' +
       'the first time and replaces the reason.',
     response: { description: 'The user', type: UserOut },
     errors: { 404: notFound(UserNotFound) },

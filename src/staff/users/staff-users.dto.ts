@@ -18,7 +18,7 @@ import { UserLinks } from '../links';
 
 @StrictRequest()
 export class NewUserRequest {
-  @TextField({ description: 'What staff call the user', example: 'boris' })
+  @TextField({ description: 'The name of the user among staff', example: 'boris' })
   username!: string;
 
   @IdField({ absent: 'null' })
@@ -42,11 +42,11 @@ export class UserOut {
   @ApiProperty({ type: 'integer', example: 42 })
   id!: number;
 
-  @ApiNullable('string', { description: 'What staff call the user', example: 'boris' })
+  @ApiNullable('string', { description: 'The name of the user among staff', example: 'boris' })
   username!: string | null;
 
   @ApiNullable('string', {
-    description: 'What the user calls itself on Telegram, as of the last sign-in: anybody can take any name',
+    description: 'The name of the user on Telegram at the last sign-in: anybody can take any name',
     example: 'boris_1990',
   })
   telegram_username!: string | null;
@@ -63,7 +63,7 @@ export class UserOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('Since when the user is blocked. Null: not blocked', null)
+  @ApiNullableMoment('Since when the user is blocked. `null` if not blocked', null)
   blocked_at!: Date | null;
 
   @ApiNullable('string', { example: null })

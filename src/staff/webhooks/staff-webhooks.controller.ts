@@ -36,11 +36,11 @@ export class StaffWebhooksController {
     on: 'webhook',
     summary: 'Switch a webhook off',
     description:
-      'For operators, when an address must get nothing more. It holds for the receiver, which is the host ' +
-      'and port: other webhooks of its customer there are switched off with it, and what the customer ' +
-      'makes for it or moves to it is off, also when this webhook is deleted. The customer is told by an ' +
-      'event, and cannot switch them on again. What is still to be sent waits. A webhook that is off ' +
-      'already stays as it is, but for the reason: only staff can switch it on.',
+      'For operators, when an address must get nothing more. It applies to the receiver, which is the ' +
+      'host and port: other webhooks of its customer there are disabled too, and so are those that ' +
+      'the customer later creates there or moves to it, also after this webhook is deleted. The ' +
+      'customer gets an event, and cannot enable them. Unsent events wait. A webhook that is already ' +
+      'disabled only gets the reason: afterwards only staff can enable it.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
     invalid: missing('body', 'reason'),
@@ -60,8 +60,8 @@ export class StaffWebhooksController {
     on: 'webhook',
     summary: 'Switch a webhook on',
     description:
-      'For operators, when the matter is settled. Events from now on are sent to it, and what waited since ' +
-      'it was switched off. What else staff switched off at its receiver for this customer is on as well.',
+      'For operators, when the matter is settled. Waiting and future events are sent to it. Other ' +
+      'webhooks that staff disabled at its receiver for this customer are enabled as well.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
     invalid: missing('body', 'reason'),

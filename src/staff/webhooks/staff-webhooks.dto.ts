@@ -40,7 +40,7 @@ export class StaffWebhookOut {
 
   @ApiProperty({
     anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
-    description: 'The types of events that are sent. Null: all',
+    description: 'The types of events that are sent. `null` for all',
     example: ['order.completed', 'proxy.expiring'],
   })
   types!: readonly string[] | null;
@@ -48,18 +48,18 @@ export class StaffWebhookOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('When it was switched off. Null: it is on', null)
+  @ApiNullableMoment('When it was disabled. `null` if it is enabled', null)
   disabled_at!: Date | null;
 
   @ApiNullable('string', {
     description:
-      'What switched it off: `customer`, `failing` (days of failure), `gone` (it answered 410) or ' +
-      '`operator`. Null: it is on',
+      'The cause: `customer`, `failing` (days of failure), `gone` (it returned 410) or `operator`. ' +
+      '`null` if it is enabled',
     example: null,
   })
   disabled_reason!: string | null;
 
-  @ApiNullableMoment('Since when every attempt has failed. Null: the last one succeeded', null)
+  @ApiNullableMoment('Since when every attempt has failed. `null` if the last one succeeded', null)
   failing_since!: Date | null;
 
   @ApiProperty({ type: UserLinks })

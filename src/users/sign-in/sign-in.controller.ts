@@ -40,7 +40,7 @@ export class SignInController {
     body: { type: TelegramSignInRequest, examples: { 'A Mini App': { value: { initData: EXAMPLE } } } },
     errors: {
       401: ['`initData` is not from the Mini App of this bot, or too old', InvalidInitData, InitDataTooOld],
-      403: ['Nobody has opened an account for this Telegram user, or it is blocked', NoAccount, UserBlocked],
+      403: ['This Telegram user has no account, or it is blocked', NoAccount, UserBlocked],
       404: ['The operator has named no bot', SignInSwitchedOff],
       413: ['The body is larger than 16 kB', BodyTooLarge],
       429: [

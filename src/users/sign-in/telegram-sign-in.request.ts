@@ -6,7 +6,7 @@ const LONGEST = 8192;
 @StrictRequest()
 export class TelegramSignInRequest {
   @StringField({
-    description: 'What Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`',
+    description: 'The data that Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`',
     minLength: 1,
     maxLength: LONGEST,
   })

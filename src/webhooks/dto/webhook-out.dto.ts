@@ -24,7 +24,7 @@ export class WebhookOut {
 
   @ApiProperty({
     anyOf: [{ type: 'array', items: { type: 'string', enum: [...ALL_EVENT_TYPES] } }, { type: 'null' }],
-    description: 'The types of events that are sent. Null: all',
+    description: 'The types of events that are sent. `null` for all',
     example: ['order.completed', 'proxy.expiring'],
   })
   types!: readonly string[] | null;
@@ -35,20 +35,23 @@ export class WebhookOut {
   @ApiBoolean('Whether events are sent', true)
   enabled!: boolean;
 
-  @ApiNullableMoment('When it was switched off. Null: it is on', null)
+  @ApiNullableMoment('When it was disabled. `null` if it is enabled', null)
   disabled_at!: Date | null;
 
   @ApiNullable(REASONS, {
     description:
-      'Who or what switched it off: you, days of failure, its answer 410 Gone, or the operator. Null: on',
+      'The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled',
     example: null,
   })
   disabled_reason!: (typeof REASONS)[number] | null;
 
-  @ApiNullableMoment('Since when every attempt has failed. Null: the last one succeeded', null)
+  @ApiNullableMoment('Since when every attempt has failed. `null` if the last one succeeded', null)
   failing_since!: Date | null;
 
-  @ApiNullableMoment('Until when events are signed with the secret before as well. Null: no longer', null)
+  @ApiNullableMoment(
+    'Until when events are also signed with the previous secret. `null` if they are not',
+    null,
+  )
   previous_secret_until!: Date | null;
 
   @ApiMoment()
@@ -65,7 +68,7 @@ export class NewSecret {
   secret!: string;
 
   @ApiNullableMoment(
-    'Until when the secret before stays valid. Null: it has ended',
+    'Until when the previous secret stays valid. `null` if it has ended',
     '2026-11-22T12:00:00.000Z',
   )
   previous_secret_until!: Date | null;
@@ -86,27 +89,30 @@ export class AttemptOut {
   @ApiProperty({ type: 'string', example: 'order.completed' })
   event_type!: string;
 
-  @ApiNullable('integer', { description: 'The status of the answer. Null: there was none', example: 200 })
+  @ApiNullable('integer', { description: 'The status of the response. `null` without one', example: 200 })
   status!: number | null;
 
   @ApiInteger('How long it took, in milliseconds', 48)
   duration_ms!: number;
 
-  @ApiNullable('string', { description: 'The first kilobyte of the answer', example: 'ok' })
+  @ApiNullable('string', { description: 'The first kilobyte of the response', example: 'ok' })
   answer!: string | null;
 
-  @ApiNullable('string', { description: 'Why it failed. Null: the event was delivered', example: null })
+  @ApiNullable('string', {
+    description: 'The reason of the failure. `null` if the event was delivered',
+    example: null,
+  })
   error!: string | null;
 
   @ApiProperty({
     type: 'string',
     enum: [...DELIVERY_STATES],
-    description: 'What has become of the event since: `failed` is tried no more, unless it is replayed',
+    description: 'The present state of the event: `failed` is not retried unless it is replayed',
     example: 'delivered',
   })
   state!: DeliveryState;
 
-  @ApiNullableMoment('When it is tried again. Null: it is not', null)
+  @ApiNullableMoment('The next attempt. `null` for none', null)
   next_attempt_at!: Date | null;
 }
 
@@ -118,8 +124,8 @@ export class ReplayedOut {
 
   @ApiNullable('string', {
     description:
-      'There are more than one request replays: send this as `after`, with the same `since`. Null: these ' +
-      'were all',
+      'There are more than one request replays: send this as `after`, with the same `since`. `null` ' +
+      'at the end',
     example: null,
   })
   next_after!: string | null;

@@ -19,7 +19,7 @@ export class NewWebhookRequest {
   types!: readonly string[] | null;
 
   @TextField({
-    description: 'What the webhook is for; only you see it',
+    description: 'The purpose of the webhook; only you see it',
     example: 'The billing script',
     absent: 'null',
   })
@@ -32,7 +32,7 @@ export class ChangedWebhookRequest {
   url!: string | undefined;
 
   @TypesField({
-    description: 'The types of events that are sent. Null: all. Left out: they stay',
+    description: 'The types of events that are sent. `null` for all; if omitted, they stay',
     example: ['order.completed', 'proxy.expiring'],
     absent: 'omitted',
     nullable: true,
@@ -40,7 +40,7 @@ export class ChangedWebhookRequest {
   types!: readonly string[] | null | undefined;
 
   @TextField({
-    description: 'Null clears it. Left out: it stays',
+    description: '`null` clears it; if omitted, it stays',
     example: 'The billing script',
     absent: 'omitted',
     nullable: true,
@@ -76,7 +76,7 @@ const EVENT_ID = '^evt_[1-9][0-9]{0,14}$';
 @StrictRequest()
 export class ReplayRequest {
   @StringField({
-    description: 'One event, of whatever type',
+    description: 'One event, of any type',
     example: 'evt_4711',
     absent: 'null',
     pattern: EVENT_ID,
@@ -84,14 +84,14 @@ export class ReplayRequest {
   event_id!: string | null;
 
   @DateTimeField({
-    description: 'All events of the types of the webhook from this moment on, as far as they are kept',
+    description: 'All events of the subscribed types since this time, within the retention period',
     example: '2026-11-21T12:00:00Z',
     absent: 'null',
   })
   since!: Date | null;
 
   @StringField({
-    description: 'With `since`: the `next_after` of the answer before; only events behind that one',
+    description: 'With `since`: the last `next_after`; only later events',
     example: 'evt_4711',
     absent: 'null',
     pattern: EVENT_ID,

@@ -3,10 +3,10 @@ import { ApiInteger, ApiNullable, ApiRoubles, ApiText } from '../../../http';
 
 /** Why an order would be refused. */
 export class OrderRefusal {
-  @ApiInteger('The status of the answer', 400)
+  @ApiInteger('The status of the response', 400)
   status!: number;
 
-  @ApiText('The `detail` of the answer', 'Insufficient balance')
+  @ApiText('The `detail` of the response', 'Insufficient balance')
   detail!: string;
 }
 
@@ -17,8 +17,8 @@ export class DryRunResponse {
 
   @ApiNullable('integer', {
     description:
-      'The earlier order that has the Idempotency-Key: nothing would be placed, and the request would be ' +
-      'answered for that order. Null: the key is free, or there is none',
+      'The earlier order that has the Idempotency-Key: nothing would be placed, and the response ' +
+      "would be that order's. `null` if the key is free, or absent",
     example: null,
   })
   order_id!: number | null;
@@ -46,8 +46,8 @@ export class DryRunResponse {
   @ApiProperty({
     type: [OrderRefusal],
     description:
-      'What would be refused, in the order of the checks: the request would get the first of them for an ' +
-      'answer. Empty: the order would be placed, or the stored answer repeated',
+      'The refusals in the order of the checks: the request would return the first. Empty if the ' +
+      'order would be placed, or its stored response returned',
     example: [],
   })
   refusals!: readonly OrderRefusal[];

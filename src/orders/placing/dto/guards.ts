@@ -9,10 +9,10 @@ export const MAX_PRICE_TEXT =
 
 /** The description of `allow_partial`. */
 export const ALLOW_PARTIAL_TEXT =
-  'With `false`, the provider is asked for its stock first, and the order is refused with 400 if the stock ' +
-  'does not cover it and the orders queued before it. If the provider still delivers fewer, it takes none ' +
-  'back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the ' +
-  'money back';
+  "With `false`, the provider's stock is read first, and the order is refused with 400 if the stock " +
+  'does not cover it and the orders queued before it. If the provider still delivers fewer, it takes ' +
+  'none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the ' +
+  'rest of the money back';
 
 /** The description of `dry_run`. */
 export const DRY_RUN_TEXT =

@@ -15,9 +15,9 @@ export class OrderSummary {
     type: 'string',
     enum: ALL_PUBLIC_STATES,
     description:
-      '`open`: it waits, or is being carried out. `being_confirmed`: its outcome is not known yet; the ' +
-      'money stays held until it is. `completed`, `partial`: all or a part was delivered. `refunded`: ' +
-      'nothing was delivered, and nothing is charged.',
+      '`open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and ' +
+      'its money is held. `completed`, `partial`: delivered in full or in part. `refunded`: nothing ' +
+      'was delivered or charged.',
     example: 'completed',
   })
   state!: PublicState;
@@ -31,7 +31,7 @@ export class OrderSummary {
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiInteger('The number of proxies that were asked for', 2)
+  @ApiInteger('The number of proxies ordered', 2)
   count!: number;
 
   @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
@@ -68,7 +68,7 @@ export class OrderSummary {
   currency!: string;
 
   @ApiNullable('string', {
-    description: 'Why the order was refunded: what the request was told, or would have been. Else null',
+    description: 'The reason of the refund, as in the response to the order. Otherwise null',
     example: null,
   })
   reason!: string | null;

@@ -53,8 +53,8 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
 export class OrderQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the order is `open` or `being_confirmed`. The answer comes as soon as it is ' +
-      'neither, or when the time is over, with the state of that moment',
+      'Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon ' +
+      'as it is neither, or after that time, with its current state',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
