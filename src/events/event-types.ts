@@ -49,9 +49,9 @@ const TOKEN = {
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
 /**
- * Every type of event, with its data. Validation, the descriptions and docs/events.md are generated from this or
- * compared with it. Triggers write events of `order`, `proxy` (except `proxy.expiring`), `balance` and `token`,
- * the service writes the others.
+ * Every type of event, with its data. Validation, the descriptions and docs/events.md are generated from
+ * this or compared with it. Triggers write events of `order`, `proxy` (except `proxy.expiring`), `balance`
+ * and `token`, the service writes the others.
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
@@ -122,8 +122,8 @@ export const EVENT_TYPES = {
   },
   'renewal.planned': {
     description:
-      'A rental will be renewed. Sent a week before its end, and again three days and one day before if the ' +
-      'renewal is expected to fail',
+      'A rental will be renewed. Sent a week before its end, and again three days and one day before if ' +
+      'the renewal is expected to fail',
     data: {
       ...RENEWAL,
       planned_at: 'The planned time of the order',
