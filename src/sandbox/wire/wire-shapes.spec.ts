@@ -73,6 +73,32 @@ describe('the catalog', () => {
   });
 });
 
+describe('buy', () => {
+  test('charges the balance', async () => {
+    await control.setBalance('100.10');
+
+    await expect(client.ask('buy?count=3&period=7&country=us&version=4')).resolves.toMatchObject({
+      balance: 16.1,
+    });
+    await control.setBalance('1000000');
+  });
+
+  test('defaults to IPv6 over HTTP', async () => {
+    await client.ask('buy?count=1&period=3&country=fr&descr=defaults');
+
+    await expect(listed('descr=defaults')).resolves.toMatchObject([
+      { version: '6', type: 'http', ip: expect.stringContaining('2001:db8:') },
+    ]);
+  });
+
+  test('buys again when the call is repeated', async () => {
+    await buyOne('twice');
+    await buyOne('twice');
+
+    await expect(listed('descr=twice')).resolves.toHaveLength(2);
+  });
+});
+
 describe('getproxy', () => {
   test('adds country, comment and version, and gives dates in Moscow time', async () => {
     const id = await buyOne('moscow');
