@@ -5,8 +5,15 @@ export { FORMAT_NAMES, type FormatName } from './export/formats';
 export { ExportTemplateField } from './export/template-field';
 export { type ExportOptions, ProxyExportService } from './export/proxy-export.service';
 export { ALL_PROXIES, isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-filter';
-export { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './filter/labels';
-export { ProxyFilterBody, ProxyFilterQuery, toProxyFilter } from './filter/proxy-filter.query';
+export { normalLabel, normalTag } from './filter/labels';
+export {
+  CountryFilterField,
+  LabelFilterField,
+  ProxyFilterBody,
+  ProxyFilterQuery,
+  TagFilterField,
+  toProxyFilter,
+} from './filter/proxy-filter.query';
 export { entityTag, type ListRevision, ListRevisionService } from './list-revision.service';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';

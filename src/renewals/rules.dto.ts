@@ -13,11 +13,10 @@ import {
   IntegerField,
   ObjectField,
   PageOf,
-  PRINTABLE,
   StrictRequest,
   StringField,
 } from '../http';
-import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH } from '../proxies';
+import { CountryFilterField, LabelFilterField, TagFilterField } from '../proxies';
 
 /** The shortest period has 72 hours: what is renewed is not due again at once. */
 const MAX_HOURS_BEFORE = 72;
@@ -30,30 +29,13 @@ export type RuleTarget = (typeof RULE_TARGETS)[number];
 /** Which proxies a rule is for, by what customers themselves can tell of them. */
 @StrictRequest()
 export class RenewalFilterBody {
-  @StringField({
-    description: 'Proxies of this country only, e.g. `ru`, in any case',
-    example: 'ru',
-    absent: 'null',
-    pattern: '^[A-Za-z]{2,4}$',
-  })
+  @CountryFilterField()
   readonly country!: string | null;
 
-  @StringField({
-    description: 'Only the proxies with exactly this label, `descr`',
-    example: 'scraper 1',
-    absent: 'null',
-    maxLength: MAX_LABEL_LENGTH,
-    pattern: PRINTABLE,
-  })
+  @LabelFilterField()
   readonly label!: string | null;
 
-  @StringField({
-    description: 'Only the proxies that have this tag among theirs',
-    example: 'team-a',
-    absent: 'null',
-    maxLength: MAX_TAG_LENGTH,
-    pattern: PRINTABLE,
-  })
+  @TagFilterField()
   readonly tag!: string | null;
 }
 

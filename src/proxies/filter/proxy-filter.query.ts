@@ -11,14 +11,36 @@ import {
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './labels';
 import type { ProxyFilter } from './proxy-filter';
 
-/** The filter of a request, except for the type, which `GET /proxies/export` has always had. */
-export class ProxyFilterFields {
-  @StringField({
+/** What rules of renewals filter by as well. */
+export const CountryFilterField = (): PropertyDecorator =>
+  StringField({
     description: 'Proxies of this country only, e.g. `ru`, in any case',
     example: 'ru',
     absent: 'null',
     pattern: '^[A-Za-z]{2,4}$',
-  })
+  });
+
+export const LabelFilterField = (): PropertyDecorator =>
+  StringField({
+    description: 'Only the proxies with exactly this label, `descr`',
+    example: 'scraper 1',
+    absent: 'null',
+    maxLength: MAX_LABEL_LENGTH,
+    pattern: PRINTABLE,
+  });
+
+export const TagFilterField = (): PropertyDecorator =>
+  StringField({
+    description: 'Only the proxies that have this tag among theirs',
+    example: 'team-a',
+    absent: 'null',
+    maxLength: MAX_TAG_LENGTH,
+    pattern: PRINTABLE,
+  });
+
+/** The filter of a request, except for the type, which `GET /proxies/export` has always had. */
+export class ProxyFilterFields {
+  @CountryFilterField()
   readonly country!: string | null;
 
   @ChoiceField(IP_VERSIONS, {
@@ -35,22 +57,10 @@ export class ProxyFilterFields {
   })
   readonly active!: boolean | null;
 
-  @StringField({
-    description: 'Only the proxies with exactly this label, `descr`',
-    example: 'scraper 1',
-    absent: 'null',
-    maxLength: MAX_LABEL_LENGTH,
-    pattern: PRINTABLE,
-  })
+  @LabelFilterField()
   readonly label!: string | null;
 
-  @StringField({
-    description: 'Only the proxies that have this tag among theirs',
-    example: 'team-a',
-    absent: 'null',
-    maxLength: MAX_TAG_LENGTH,
-    pattern: PRINTABLE,
-  })
+  @TagFilterField()
   readonly tag!: string | null;
 
   @DateTimeField({
