@@ -7,7 +7,7 @@ import { startTestService, type TestService, type TestUser } from './support/tes
 
 /** When a request looks for the first time at what became of its order, without having got a hint. */
 const POLL_INTERVAL_MS = 1000;
-const CLAIM = `SET state = 'submitting'`;
+const CLAIM = 'WITH waiting AS (';
 const HAS_NEXT = 'AS "hasNext"';
 
 describe('A request whose order another replica sends', () => {

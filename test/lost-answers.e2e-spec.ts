@@ -7,7 +7,7 @@ import { type Replica, startReplica } from './support/replica';
 import { createStaff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-const CLAIM = `SET state = 'submitting'`;
+const CLAIM = 'WITH waiting AS (';
 const RU_30 = { country: 'ru', period: 30 } as const;
 
 describe('When the connection is lost while a statement waits for a lock', () => {

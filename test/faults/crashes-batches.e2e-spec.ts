@@ -3,7 +3,7 @@ import { BEGINNINGS, STAGES } from '../support/crash-matrix';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
 /** A part of the statement by which the relay recognises each step, from the last to the first. */
-const STEPS = { settle: 'INSERT INTO proxies', claim: `SET state = 'submitting'` };
+const STEPS = { settle: 'INSERT INTO proxies', claim: 'WITH waiting AS (' };
 const FROM_LAST = ['settle', 'claim'] as const;
 const BATCH_SIZE = 4;
 

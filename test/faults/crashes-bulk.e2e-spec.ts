@@ -17,7 +17,7 @@ jest.setTimeout(240_000);
 const STEPS = {
   settle: 'closed_at = now()',
   queue: 'SET date_end_before',
-  claim: `SET state = 'submitting'`,
+  claim: 'WITH waiting AS (',
   accept: 'INSERT INTO bulk_prolongations',
   reserve: 'place_orders',
 };

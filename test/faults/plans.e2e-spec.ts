@@ -44,7 +44,7 @@ const HOT: Readonly<Record<string, string>> = {
   'a page of proxies': 'bound AS MATERIALIZED',
   'the label of a proxy': 'labelled AS MATERIALIZED',
   'the history of a proxy': 'noted AS MATERIALIZED',
-  'one proxy': '(("Proxy"."id" = $1) AND ("Proxy"."user_id" = $2))',
+  'one proxy': 'FROM proxies WHERE id = $1 AND user_id = $2',
   'what orders delivered': 'FROM proxies WHERE order_id = ANY',
   'what has a key': 'FROM requests_of_key($1, $2)',
   'placing an order': 'FROM place_orders',

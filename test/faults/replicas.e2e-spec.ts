@@ -30,7 +30,7 @@ describe('Two replicas on one database', () => {
     ).length;
 
   const catchClaim = (moment: 'before' | 'after', action: 'hold' | 'cut'): Caught =>
-    replicas.relay.catchNext({ statement: `SET state = 'submitting'`, moment, action });
+    replicas.relay.catchNext({ statement: 'WITH waiting AS (', moment, action });
 
   const stateOf = async ({ id }: Customer): Promise<string | undefined> => {
     const [order] = await replicas.query<{ state: string }>('SELECT state FROM orders WHERE user_id = $1', [

@@ -12,7 +12,7 @@ import {
 /** A part of the statement by which the relay recognises each step of an order. */
 const STEPS = {
   settle: 'closed_at = now()',
-  claim: `SET state = 'submitting'`,
+  claim: 'WITH waiting AS (',
   reserve: 'place_orders',
 };
 /** A replica makes one claim at a time: what comes after a claim is stopped before it. */
