@@ -68,12 +68,18 @@ describe('An order in the queue that no request waits for', () => {
   const listings = async (): Promise<number> => (await service.control.getCalls('getproxy')).length;
 
   it('is sent all the same: a purchase, and a prolongation whose end is to be read', async () => {
+    const user = await service.createUser();
     const proxyId = await buy(user);
     const orders = [await leave(user), await leave(user, proxyId)];
     for (const order of orders) await untilCompleted(order);
     const { sales, prolongations } = await service.control.getState();
     expect(sales.filter(({ descr }) => descr.includes(`.u${user.id}.`))).toHaveLength(2);
-    expect(prolongations).toHaveLength(1);
+    const [proxy] = await service.dataSource.query(
+      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
+      [proxyId],
+    );
+    const itsOwn = prolongations.filter(({ proxies }) => proxies.some(({ id }) => String(id) === proxy.id));
+    expect(itsOwn).toHaveLength(1);
   });
 
   it('is read by one replica at a time, and by another one when that is gone', async () => {
