@@ -68,12 +68,12 @@ describe('An order in the queue that no request waits for', () => {
   const listings = async (): Promise<number> => (await service.control.getCalls('getproxy')).length;
 
   it('is sent all the same: a purchase, and a prolongation whose end is to be read', async () => {
-    const user = await service.createUser();
-    const proxyId = await buy(user);
-    const orders = [await leave(user), await leave(user, proxyId)];
+    const own = await service.createUser();
+    const proxyId = await buy(own);
+    const orders = [await leave(own), await leave(own, proxyId)];
     for (const order of orders) await untilCompleted(order);
     const { sales, prolongations } = await service.control.getState();
-    expect(sales.filter(({ descr }) => descr.includes(`.u${user.id}.`))).toHaveLength(2);
+    expect(sales.filter(({ descr }) => descr.includes(`.u${own.id}.`))).toHaveLength(2);
     const [proxy] = await service.dataSource.query(
       'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
       [proxyId],
