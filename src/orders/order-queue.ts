@@ -48,6 +48,16 @@ export const QUEUE_STEP = `CASE WHEN state <> 'reserved' THEN NULL
  */
 export const GIVES_WAY = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
+/**
+ * How many reserved orders a job has before it, and since when the oldest waits: for its metrics. Nobody
+ * waits for a renewal in the queue, which lets all other orders go first.
+ *
+ * @param which narrows them down
+ */
+export const waitingOrders = (which = 'true'): string => `
+  SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
+    FROM orders WHERE state = 'reserved' AND ${which}`;
+
 /** When a user was last served by a call, as a subquery. @param user an expression */
 export const servedAt = (user: string): string => `(SELECT submitted_at FROM orders
                            WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL

@@ -9,8 +9,8 @@ import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../p
 import { inSharedSpan, origin } from '../../tracing';
 import { type Claimed, type DueRows, Work } from '../../work';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
-import { IS_RENEWAL_SQL } from '../order-keys';
 import type { OrderOutcome } from '../order-outcome';
+import { waitingOrders } from '../order-queue';
 import type { OrderKind } from '../order-states';
 import { HoldReleases } from '../transitions/hold-releases';
 import { type ClaimedBatch, OrderClaims } from '../transitions/order-claims';
@@ -22,11 +22,6 @@ import { OrderRequests } from './order-requests';
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
-
-/** Nobody waits for a renewal in the queue, which lets all other orders go first. */
-const WAITING = `
-  SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
-    FROM orders WHERE state = 'reserved'`;
 
 /** A batch that is sent, or whatever else follows from a claim. */
 type ClaimedCall = () => Promise<void>;
@@ -62,7 +57,7 @@ export class DispatcherService {
     this.calls = work.due<ClaimedCall>({
       name: 'dispatch-orders',
       lookEveryMs: LOOK_EVERY_MS,
-      waiting: WAITING,
+      waiting: waitingOrders(),
       // The provider's rate is the bound.
       atOnce: Infinity,
       claim: () => this.claimNext(),

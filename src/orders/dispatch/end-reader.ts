@@ -11,7 +11,7 @@ import {
 import { inSharedSpan, origin } from '../../tracing';
 import { type Claimed, type DueRows, Work } from '../../work';
 import { hasAll } from '../order-batch';
-import { IS_RENEWAL_SQL } from '../order-keys';
+import { waitingOrders } from '../order-queue';
 import type { FailureReason } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
 import { EndReadings, type EndToRead, type StoredEnd } from '../transitions/end-readings';
@@ -24,10 +24,6 @@ const LOOK_EVERY_MS = 1000;
 const PAGE_SIZE = 1000;
 /** From this many purchases on, listing everything may take fewer calls. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
-
-const WAITING = `
-  SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
-    FROM orders WHERE state = 'reserved' AND kind = 'prolongation' AND date_end_before IS NULL`;
 
 /** Ends that are read by one listing. */
 interface ClaimedEnds {
@@ -64,7 +60,7 @@ export class EndReader {
     this.listings = work.due<ClaimedEnds>({
       name: 'read-ends',
       lookEveryMs: LOOK_EVERY_MS,
-      waiting: WAITING,
+      waiting: waitingOrders("kind = 'prolongation' AND date_end_before IS NULL"),
       // The provider's rate is the bound: the next permit does not wait for a listing.
       atOnce: Infinity,
       claim: () => this.claimNext(),
