@@ -1,6 +1,6 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
-import { type OrphanOut } from '../src/inventory';
+import type { FoundProlongationOut, OrphanOut } from '../src/inventory';
 import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
@@ -10,6 +10,7 @@ import { startTestService, type TestService, type TestUser } from './support/tes
 
 type Order = Json<OrderOut>;
 type Orphan = Json<OrphanOut>;
+type Finding = Json<FoundProlongationOut>;
 
 const ascending = (one: number, other: number): number => one - other;
 const PRICE = '25.08';
@@ -467,5 +468,67 @@ describe('An orphan', () => {
     expect(next.items.map(({ id }) => id)).toEqual([first.id]);
     expect(JSON.stringify(page)).not.toMatch(/login|password/);
     expect((await staff.get('/staff/orphans?state=lost')).status).toBe(422);
+  });
+});
+
+describe('What a restore of the database has forgotten', () => {
+  const DAY_MS = 86_400_000;
+  const wire = () => new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
+  const sold = async () => {
+    const { sales, prolongations } = await service.control.getState();
+    return sales.length + prolongations.length;
+  };
+
+  const openFindings = async (proxyId: string): Promise<Finding[]> => {
+    const { items } = (await staff.get<Page<Finding>>('/staff/found-prolongations?state=open')).body;
+    return items.filter(({ proxy_id: id }) => String(id) === proxyId);
+  };
+
+  /** A proxy that was prolonged by 30 days so many times, by orders that are no longer in the database. */
+  async function forgottenProlongations(times: number): Promise<{ proxyId: string; finding: Finding }> {
+    await buy();
+    const [proxy] = await proxiesOf();
+    const proxyId = proxy?.id ?? '';
+    const [{ id }] = await service.owner.query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [
+      proxyId,
+    ]);
+    for (let time = 0; time < times; time += 1) await wire().ask(`prolong/?period=30&ids=${id}`);
+    await service.owner.query('INSERT INTO recoveries DEFAULT VALUES');
+    await service.runJob('sweep');
+    await service.owner.query('UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
+    const [finding] = await openFindings(proxyId);
+    return { proxyId, finding: finding as Finding };
+  }
+
+  const charge = (finding: Finding | undefined, terms: object = {}) =>
+    staff.post<Finding>(`/staff/found-prolongations/${finding?.id}/charge`, {
+      price: PRICE,
+      ...terms,
+      ...REASON,
+    });
+
+  it('is charged prolongation by prolongation, and each is found by the key that is retried', async () => {
+    const { proxyId, finding } = await forgottenProlongations(2);
+    expect(finding.days).toBe(60);
+    const end = Date.parse(finding.date_end);
+    const { body: charged } = await charge(finding, { period: 30 });
+    expect(charged).toMatchObject({ id: finding.id, state: 'charged', days: 30 });
+    const [rest, ...others] = await openFindings(proxyId);
+    expect(others).toEqual([]);
+    expect(rest).toMatchObject({ days: 30, date_end_before: charged.date_end, date_end: finding.date_end });
+    expect(Date.parse(rest?.date_end_before ?? '')).toBe(end - 30 * DAY_MS);
+    expect((await charge(rest)).body).toMatchObject({ state: 'charged', days: 30 });
+    expect(await openFindings(proxyId)).toEqual([]);
+    expect(await service.balanceOf(user)).toEqual({ available: '924.76', held: '0.00' });
+
+    const before = await sold();
+    for (const key of ['one', 'other', 'one']) {
+      const { data, response } = await user.prolong(proxyId, { key });
+      expect(response.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(Date.parse(data?.proxy.date_end ?? '')).toBe(end);
+    }
+    expect(await sold()).toBe(before);
+    expect((await user.prolong(proxyId, { key: 'third' })).response.status).toBe(200);
+    expect(await sold()).toBe(before + 1);
   });
 });

@@ -178,7 +178,12 @@ export class ForgottenOrdersService {
     return found;
   }
 
-  /** Charges the user for a found prolongation. @throws InsufficientBalance */
+  /**
+   * Charges the user for a found prolongation. Several may have moved the end that was found: when the period
+   * is shorter, the days that are left stay open as a finding of their own.
+   *
+   * @throws InsufficientBalance
+   */
   async chargeProlongation(
     id: number,
     { period, price, cost }: ForgottenTerms,
@@ -195,6 +200,7 @@ export class ForgottenOrdersService {
     );
     if (!found) throw new FoundProlongationNotFound();
     const { dateEnd, days, ...order } = found;
+    const charged = period ?? days;
     const orderId = await this.putBack(
       {
         ...order,
@@ -202,7 +208,7 @@ export class ForgottenOrdersService {
         batchId: null,
         tag: null,
         kind: 'prolongation',
-        period: period ?? days,
+        period: charged,
         count: 1,
         unitPrice: price,
         unitCost: cost ?? price,
@@ -215,9 +221,20 @@ export class ForgottenOrdersService {
     );
     await queryRows(
       manager,
-      `UPDATE found_prolongations SET resolution = 'charged', resolved_at = now(), order_id = $2
-        WHERE id = $1`,
-      [id, orderId],
+      `WITH found AS (
+         SELECT id, proxy_id, date_end, found_at, $3::integer < $4::integer AS is_part,
+                date_end_before + $3::integer * interval '24 hours' AS part_end
+           FROM found_prolongations WHERE id = $1
+       ),
+       charged AS (
+         UPDATE found_prolongations AS finding
+            SET resolution = 'charged', resolved_at = now(), order_id = $2,
+                date_end = CASE WHEN is_part THEN part_end ELSE found.date_end END
+           FROM found WHERE finding.id = found.id
+       )
+       INSERT INTO found_prolongations (proxy_id, date_end_before, date_end, found_at)
+       SELECT proxy_id, part_end, date_end, found_at FROM found WHERE is_part`,
+      [id, orderId, charged, days],
     );
   }
 

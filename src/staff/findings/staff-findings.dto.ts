@@ -67,7 +67,10 @@ export class FoundProlongationsQuery extends PageQuery {
 export class FoundProlongationsPage extends PageOf(FoundProlongationOut) {}
 
 export class ChargeRequest extends ReasonRequest {
-  @IdField({ description: 'Days. If omitted, those that were found', absent: 'null' })
+  @IdField({
+    description: 'Days. If omitted, all that were found. If fewer, the rest stays open as another one',
+    absent: 'null',
+  })
   period!: number | null;
 
   @AmountField({ description: 'Roubles that the user pays' })

@@ -41,7 +41,10 @@ export class StaffProlongationsController {
     action: 'found-prolongations.charge',
     on: 'found-prolongation',
     summary: 'Charge a found prolongation',
-    description: 'For support: the prolongation becomes an order of the user again, at `price`.',
+    description:
+      'For support: the prolongation becomes an order of the user again, at `price`. Several prolongations ' +
+      'of one proxy are found as one: with the `period` of the first, only that is charged, and the rest ' +
+      'stays open.',
     response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
     errors: {
       400: ['The user has less than that', InsufficientBalance],
