@@ -479,6 +479,25 @@ describe('What a restore of the database has forgotten', () => {
     return sales.length + prolongations.length;
   };
 
+  /** The purchase of an order that is no longer in the database. Gives one of its orphans. */
+  async function forgottenPurchase(count: number): Promise<Orphan> {
+    const [{ tag }] = await service.owner.query(
+      `SELECT order_tag(tag_prefix(), $1, nextval(pg_get_serial_sequence('orders', 'id'))) AS tag`,
+      [user.id],
+    );
+    await wire().ask(`buy/?count=${count}&period=30&country=ru&version=6&descr=${tag}`);
+    await service.runJob('sweep');
+    return (await staff.get<Page<Orphan>>(`/staff/orphans?tag=${tag}`)).body.items[0] as Orphan;
+  }
+
+  const deliver = (orphan: Orphan, count: number) =>
+    staff.post<Orphan>(`/staff/orphans/${orphan.id}/deliver`, {
+      user_id: user.id,
+      count,
+      price: PRICE,
+      ...REASON,
+    });
+
   const openFindings = async (proxyId: string): Promise<Finding[]> => {
     const { items } = (await staff.get<Page<Finding>>('/staff/found-prolongations?state=open')).body;
     return items.filter(({ proxy_id: id }) => String(id) === proxyId);
@@ -529,6 +548,21 @@ describe('What a restore of the database has forgotten', () => {
     }
     expect(await sold()).toBe(before);
     expect((await user.prolong(proxyId, { key: 'third' })).response.status).toBe(200);
+    expect(await sold()).toBe(before + 1);
+  });
+
+  it('is found by a retry of another count or type, by that of the same before others', async () => {
+    const one = (await deliver(await forgottenPurchase(3), 1)).body.order_id;
+    const two = (await deliver(await forgottenPurchase(2), 2)).body.order_id;
+    const before = await sold();
+    const exact = await user.buy({ count: 2, proxy_type: 'socks' }, 'exact');
+    expect(exact.data).toMatchObject({ order_id: two, price_charged: '50.16' });
+    const nearest = await user.buy({ count: 3 }, 'nearest');
+    expect(nearest.data).toMatchObject({ order_id: one, price_charged: PRICE });
+    expect(nearest.data?.proxies).toHaveLength(1);
+    expect((await user.buy({ count: 3 }, 'nearest')).data).toEqual(nearest.data);
+    expect(await sold()).toBe(before);
+    expect((await user.buy({ count: 3 }, 'new')).data?.order_id).not.toBe(one);
     expect(await sold()).toBe(before + 1);
   });
 });

@@ -3,6 +3,7 @@ import { identifySession } from './lost-answers';
 import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
 import { OrdersOfRenewals1767400000000 } from './migrations/1767400000000-orders-of-renewals';
 import { LateProlongations1767500000000 } from './migrations/1767500000000-late-prolongations';
+import { ForgottenKeys1767600000000 } from './migrations/1767600000000-forgotten-keys';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -10,6 +11,7 @@ export const migrations = [
   Baseline1767000000000,
   OrdersOfRenewals1767400000000,
   LateProlongations1767500000000,
+  ForgottenKeys1767600000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

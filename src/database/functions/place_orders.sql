@@ -10,8 +10,9 @@
 -- names: a caller sets no others, and what is not named begins with the default of the table.
 -- `of_users` and `limited`: the users and the tokens that are named there.
 -- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
--- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. The key of
--- a renewal says which end it moves, so it is never that of an order that has moved another one.
+-- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. Count
+-- and type may be others: staff put such an order back with what the provider lists of it. The key of a
+-- renewal says which end it moves, so it is never that of an order that has moved another one.
 --
 -- The answer names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
@@ -58,8 +59,8 @@ BEGIN
     IF wanted.idempotency_key NOT LIKE 'renewal % %' AND EXISTS (
       SELECT FROM orders
        WHERE key_forgotten AND user_id = wanted.user_id
-         AND (kind, country, version, period, count, proxy_type)
-             = (wanted.kind, wanted.country, wanted.version, wanted.period, wanted.count, wanted.proxy_type)
+         AND (kind, country, version, period)
+             = (wanted.kind, wanted.country, wanted.version, wanted.period)
          AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id) THEN
       refusal := 'key-in-use';
     ELSE

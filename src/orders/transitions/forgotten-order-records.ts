@@ -93,8 +93,9 @@ export class ForgottenOrderRecords {
   }
 
   /**
-   * Takes an unknown key for that of an order that was put back and asked for the same. The key is its own
-   * from then on.
+   * Takes an unknown key for that of an order that was put back and asked for the same, as `place_orders.sql`
+   * judges that: best for one of the same count and type, or of the nearest count. The key is its own from
+   * then on.
    *
    * @returns the id of the order; null when there is none any more
    */
@@ -106,9 +107,9 @@ export class ForgottenOrderRecords {
               max_price = CASE WHEN held <= $11::numeric THEN $11::numeric END
         WHERE id = (SELECT id FROM orders
                      WHERE key_forgotten AND user_id = $1
-                       AND (kind, country, version, period, count, proxy_type) = ($2, $3, $4, $5, $6, $7)
+                       AND (kind, country, version, period) = ($2, $3, $4, $5)
                        AND proxy_id IS NOT DISTINCT FROM $8
-                     ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
+                     ORDER BY abs(count - $6), proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING id`,
       [
         request.userId,
