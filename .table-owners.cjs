@@ -70,6 +70,7 @@ const tables = {
     writers: { events: 'an event is published with its deliveries in one statement' },
   },
   webhooks: { owner: 'webhooks', readers: ['events', 'staff', 'status'] },
+  written_off_requests: { owner: 'orders' },
 };
 
 /** The module to which each function of the database belongs. */
@@ -115,6 +116,7 @@ const functions = {
   skip_ids: 'inventory',
   tag_prefix: 'orders',
   take_rate_permit: 'provider',
+  take_written_off: 'orders',
   told_state: 'orders',
   webhook_takes: 'webhooks',
 };

@@ -498,6 +498,9 @@ describe('What a restore of the database has forgotten', () => {
       ...REASON,
     });
 
+  const mark = (orphan: Orphan, state: 'open' | 'written-off') =>
+    staff.post(`/staff/orphans/${orphan.id}/mark`, { state, ...REASON });
+
   const openFindings = async (proxyId: string): Promise<Finding[]> => {
     const { items } = (await staff.get<Page<Finding>>('/staff/found-prolongations?state=open')).body;
     return items.filter(({ proxy_id: id }) => String(id) === proxyId);
@@ -525,6 +528,12 @@ describe('What a restore of the database has forgotten', () => {
       ...terms,
       ...REASON,
     });
+
+  const WRITTEN_OFF = {
+    detail:
+      'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
+      'Order again under a new key',
+  };
 
   it('is charged prolongation by prolongation, and each is found by the key that is retried', async () => {
     const { proxyId, finding } = await forgottenProlongations(2);
@@ -564,5 +573,55 @@ describe('What a restore of the database has forgotten', () => {
     expect(await sold()).toBe(before);
     expect((await user.buy({ count: 3 }, 'new')).data?.order_id).not.toBe(one);
     expect(await sold()).toBe(before + 1);
+  });
+
+  it('is neither bought nor charged by a retry when staff wrote it off, until staff deliver it', async () => {
+    const orphan = await forgottenPurchase(1);
+    await mark(orphan, 'written-off');
+    const before = [await sold(), await service.balanceOf(user)];
+    for (let time = 0; time < 2; time += 1) {
+      const { error, response } = await user.buy({ count: 2 }, 'lost');
+      expect([response.status, response.headers.get('Retry-After'), error]).toEqual([409, null, WRITTEN_OFF]);
+    }
+    const { data: rehearsed } = await user.buy({ count: 2, dry_run: true }, 'lost');
+    expect(rehearsed).toMatchObject({ order_id: null, refusals: [{ status: 409, ...WRITTEN_OFF }] });
+    expect((await user.buy({ count: 2, period: 60 }, 'lost')).response.status).toBe(422);
+    expect([await sold(), await service.balanceOf(user)]).toEqual(before);
+    // It stands for one key.
+    expect((await user.buy({ count: 2 }, 'next')).response.status).toBe(200);
+
+    await mark(orphan, 'open');
+    expect((await user.buy({ count: 2 }, 'lost')).error).toEqual(WRITTEN_OFF);
+    const { body } = await deliver(orphan, 1);
+    expect((await user.buy({ count: 2 }, 'lost')).data).toMatchObject({ order_id: body.order_id });
+  });
+
+  it('is not prolonged again by retries when staff wrote it off, of one proxy or of many', async () => {
+    const { proxyId, finding } = await forgottenProlongations(2);
+    await staff.post(`/staff/found-prolongations/${finding.id}/write-off`, REASON);
+    const before = [await sold(), await service.balanceOf(user)];
+    const bulk = () =>
+      user.api.POST('/proxies/prolong', {
+        params: { header: { 'Idempotency-Key': 'many' } },
+        body: { proxy_ids: [proxyId], period: 30 },
+      });
+    for (let time = 0; time < 2; time += 1) {
+      const { error, response } = await user.prolong(proxyId, { key: 'single' });
+      expect([response.status, response.headers.get('Retry-After'), error]).toEqual([409, null, WRITTEN_OFF]);
+      const { data } = await bulk();
+      expect(data?.proxies).toEqual([
+        expect.objectContaining({ order_id: null, status: 'refused', ...WRITTEN_OFF }),
+      ]);
+    }
+    expect([await sold(), await service.balanceOf(user)]).toEqual(before);
+    expect((await user.prolong(proxyId, { key: 'new' })).response.status).toBe(200);
+  });
+
+  it('is written off while orders are shut, and its retry is told so when they are open', async () => {
+    await mark(await forgottenPurchase(1), 'written-off');
+    await service.owner.query('INSERT INTO recoveries DEFAULT VALUES');
+    expect((await user.buy({}, 'early')).response.status).toBe(503);
+    await service.owner.query('UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
+    expect((await user.buy({}, 'early')).error).toEqual(WRITTEN_OFF);
   });
 });

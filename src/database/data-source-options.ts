@@ -4,6 +4,7 @@ import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
 import { OrdersOfRenewals1767400000000 } from './migrations/1767400000000-orders-of-renewals';
 import { LateProlongations1767500000000 } from './migrations/1767500000000-late-prolongations';
 import { ForgottenKeys1767600000000 } from './migrations/1767600000000-forgotten-keys';
+import { WrittenOffRequests1767610000000 } from './migrations/1767610000000-written-off-requests';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -12,6 +13,7 @@ export const migrations = [
   OrdersOfRenewals1767400000000,
   LateProlongations1767500000000,
   ForgottenKeys1767600000000,
+  WrittenOffRequests1767610000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

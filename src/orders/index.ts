@@ -39,7 +39,11 @@ export { RenewalOrders, type WantedRenewal } from './placing/renewal-orders.serv
 export type { RenewalRoom } from './placing/renewal-room';
 export { type RenewalPlacement, type RenewalRefusal } from './placing/order-placement';
 export { ReviewService } from './reconciliation/review.service';
-export { type ForgottenOrder, ForgottenOrderRecords } from './transitions/forgotten-order-records';
+export {
+  type ForgottenOrder,
+  ForgottenOrderRecords,
+  type WrittenOffRequest,
+} from './transitions/forgotten-order-records';
 export { HoldReleases } from './transitions/hold-releases';
 export { OrderClaims } from './transitions/order-claims';
 export { doubtOpenOrders, OutcomeChecks } from './transitions/outcome-checks';

@@ -17,6 +17,12 @@ interface SentOrder {
   readonly batchId: number | null;
 }
 
+/** A request whose order a restore of the database has forgotten and staff have written off. */
+export const WRITTEN_OFF = 'written-off';
+
+/** What came of an earlier request with the same idempotency key. */
+export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
+
 /** How the provider knows a proxy. */
 interface ProviderIdentity {
   readonly tag: string;
@@ -74,11 +80,13 @@ export class OrderQueries {
   }
 
   /**
-   * The order that holds or has spent money under an idempotency key. A failover cannot take it back.
+   * The order that holds or has spent money under an idempotency key. A failover cannot take it back. The key
+   * of an order that has no order is that of a request that was written off; for the key of a bulk, which has
+   * none either, the result means nothing.
    *
    * @throws IdempotencyKeyReused when the key is that of another request, for an order or a bulk
    */
-  async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<OrderOutcome | null> {
+  async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<EarlierRequest | null> {
     const requests = await preparedRows<{ orderId: number | null; requestHash: Buffer }>(
       this.dataSource,
       'SELECT order_id AS "orderId", request_hash AS "requestHash" FROM requests_of_key($1, $2)',
@@ -86,8 +94,9 @@ export class OrderQueries {
     );
     const own = requests.find((request) => request.requestHash.equals(requestHash));
     if (requests.length > 0 && !own) throw new IdempotencyKeyReused(key);
-    if (!own || own.orderId === null) return null;
+    if (!own) return null;
     await untilReplicated(this.dataSource);
+    if (own.orderId === null) return WRITTEN_OFF;
     const [order] = await preparedRows<OrderOutcome>(
       this.dataSource,
       `SELECT ${OUTCOME_COLUMNS}, answer FROM orders WHERE id = $1 AND state <> 'refunded'`,

@@ -50,6 +50,13 @@ export class KeyInProgress extends DomainError {
   }
 }
 
+/** Its order was forgotten by a restore of the database, and staff wrote it off: nobody gets it any more. */
+export class RequestWrittenOff extends domainError(
+  'conflict',
+  'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
+    'Order again under a new key',
+) {}
+
 /** The first checks come quickly. */
 const RETRY_AFTER_SECONDS = 5;
 

@@ -6546,7 +6546,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The order costs more than `max_price`, and nothing was charged; or the first request with this key is still in progress */
+      /** @description The order costs more than `max_price`, or that of this key was written off, and nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
           /** @description Seconds after which to retry. A 409 without it is final */
@@ -6691,7 +6691,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
+      /** @description The prolongation costs more than `max_price`, or that of this key was written off, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           /** @description Seconds after which to retry. A 409 without it is final */

@@ -1,5 +1,6 @@
 -- Places orders and holds their money. Each is placed or refused by itself: for each user in the order in which
--- they are asked for. An account is written once for all its orders. A refused order leaves nothing behind.
+-- they are asked for. An account is written once for all its orders. A refused order leaves nothing behind but,
+-- perhaps, its key with a request that was written off.
 --
 -- The accounts are locked first, in the order of users. From then on nobody else places an order of these
 -- users, so what is read of their keys and prolongations stays true. The days of tokens with a limit come next,
@@ -12,7 +13,8 @@
 -- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
 -- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. Count
 -- and type may be others: staff put such an order back with what the provider lists of it. The key of a
--- renewal says which end it moves, so it is never that of an order that has moved another one.
+-- renewal says which end it moves, so it is never that of an order that has moved another one. Where there is
+-- no such order, a key may be in use by a request that was written off: `take_written_off`.
 --
 -- The answer names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
@@ -62,6 +64,9 @@ BEGIN
          AND (kind, country, version, period)
              = (wanted.kind, wanted.country, wanted.version, wanted.period)
          AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id) THEN
+      refusal := 'key-in-use';
+    ELSIF take_written_off(wanted.user_id, wanted.idempotency_key, wanted.request_hash, wanted.proxy_id,
+                           wanted.country, wanted.version, wanted.period) THEN
       refusal := 'key-in-use';
     ELSE
       refusal := (order_refusals(wanted.user_id, wanted.held, wanted.max_price, entry.available_after,

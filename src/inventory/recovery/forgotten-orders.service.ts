@@ -238,8 +238,10 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** The prolongation stays our cost. */
+  /** The prolongation stays our cost, and a retry of it is refused. */
   async writeOffProlongation(id: number, manager: EntityManager): Promise<void> {
+    const { user_id: userId, proxy_id: proxyId, days } = await this.getProlongation(id, manager);
+    await this.records.writeOff({ userId, proxyId, days }, manager);
     await queryRows(
       manager,
       `UPDATE found_prolongations SET resolution = 'written-off', resolved_at = now() WHERE id = $1`,

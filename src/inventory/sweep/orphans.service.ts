@@ -1,7 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Queryable, queryRows, violatedConstraint } from '../../database';
-import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
+import {
+  ForgottenOrderRecords,
+  OrderNotFound,
+  ProxyBelongsToAnother,
+  type WrittenOffRequest,
+} from '../../orders';
 import { OrphanAssigned, OrphanNotFound, OrphansGoToPurchases } from '../inventory.errors';
 import type { OrphanOut, OrphanState } from './orphan.dto';
 
@@ -25,7 +30,10 @@ const ORPHAN = `
  */
 @Injectable()
 export class OrphansService {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly records: ForgottenOrderRecords,
+  ) {}
 
   /**
    * The latest first.
@@ -122,13 +130,20 @@ export class OrphansService {
     return forgotten.length;
   }
 
-  /** `written-off`: nobody needs to decide about it any more; `open`: somebody does again. */
+  /**
+   * `written-off`: nobody needs to decide about it any more; `open`: somebody does again. A purchase that was
+   * forgotten and written off is not bought again by a retry, unless staff deliver it after all.
+   */
   async mark(orphanId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
-    await queryRows(
+    const [orphan] = await queryRows<Omit<WrittenOffRequest, 'userId'> & { userId: number | null }>(
       manager,
       `UPDATE orphans SET resolution = $2::text, resolved_at = CASE WHEN $2::text IS NOT NULL THEN now() END
-        WHERE id = $1`,
+        WHERE id = $1
+       RETURNING (SELECT id FROM users WHERE id = (named_by_tag(tag)).user_id) AS "userId", tag, country,
+                 version, round(extract(epoch FROM date_end - date_start) / 86400)::integer AS days`,
       [orphanId, state === 'open' ? null : state],
     );
+    if (state === 'open' || !orphan || orphan.userId === null) return;
+    await this.records.writeOff({ ...orphan, userId: orphan.userId }, manager);
   }
 }

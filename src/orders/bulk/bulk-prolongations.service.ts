@@ -11,8 +11,14 @@ import {
   SelectionsService,
 } from '../../proxies';
 import { bulkOrderKey, type Idempotency, readIdempotency } from '../order-keys';
-import { OrderQueries } from '../order-queries';
-import { IdempotencyKeyMissing, KeyInProgress, OrderBeingConfirmed, PriceAboveMax } from '../orders.errors';
+import { OrderQueries, WRITTEN_OFF } from '../order-queries';
+import {
+  IdempotencyKeyMissing,
+  KeyInProgress,
+  OrderBeingConfirmed,
+  PriceAboveMax,
+  RequestWrittenOff,
+} from '../orders.errors';
 import { newOrder, type NewOrder } from '../placing/new-order';
 import { OrderChecks, placementFailure, placementRefusal } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
@@ -168,9 +174,10 @@ export class BulkProlongations {
       }
       case 'refused': {
         const { refusal } = placement;
-        const forgotten = refusal === 'key-in-use' ? await this.orders.takeForgotten(order) : null;
-        if (!forgotten) return placementRefusal(refusal, order);
-        return { orderId: forgotten.id, deliver: () => this.orders.toDelivery(forgotten) };
+        const earlier = refusal === 'key-in-use' ? await this.orders.findFasterOrder(order) : null;
+        if (!earlier) return placementRefusal(refusal, order);
+        if (earlier === WRITTEN_OFF) return new RequestWrittenOff();
+        return { orderId: earlier.id, deliver: () => this.orders.toDelivery(earlier) };
       }
       case 'failed':
       case undefined:

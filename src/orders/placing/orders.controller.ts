@@ -20,6 +20,7 @@ import {
   OrderBeingConfirmed,
   PriceAboveMax,
   ProlongationInProgress,
+  RequestWrittenOff,
   UnsupportedProxyType,
 } from '../orders.errors';
 import { DryRunResponse } from './dto/dry-run-response.dto';
@@ -109,9 +110,10 @@ export class OrdersController {
         DailyLimitExceeded,
       ],
       409: [
-        'The order costs more than `max_price`, and nothing was charged; or the first request with this ' +
-          'key is still in progress',
+        'The order costs more than `max_price`, or that of this key was written off, and nothing was ' +
+          'charged; or the first request with this key is still in progress',
         KeyInProgress,
+        RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
       ],
       503: UNAVAILABLE,
@@ -165,10 +167,12 @@ export class OrdersController {
       ],
       404: NO_SUCH_PROXY,
       409: [
-        'The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of ' +
-          'the proxy, or the first request with this key, is still in progress',
+        'The prolongation costs more than `max_price`, or that of this key was written off, and nothing ' +
+          'was charged; or another prolongation of the proxy, or the first request with this key, is still ' +
+          'in progress',
         ProlongationInProgress,
         KeyInProgress,
+        RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
       ],
       503: UNAVAILABLE,

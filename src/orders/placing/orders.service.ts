@@ -7,9 +7,9 @@ import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import type { Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-outcome';
-import { OrderQueries } from '../order-queries';
+import { type EarlierRequest, OrderQueries, WRITTEN_OFF } from '../order-queries';
 import type { OrderKind } from '../order-states';
-import { KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
+import { KeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
 import { IN_EARNEST, NotedChecks } from './checks';
@@ -126,8 +126,8 @@ export class OrdersService {
     return typeof placed === 'number' ? this.settle(placed, request.kind) : this.replay(placed);
   }
 
-  /** The id of the new order, or the earlier order that has its idempotency key. @throws DomainError */
-  private async checkAndPlace(request: OrderRequest): Promise<number | OrderOutcome> {
+  /** The id of the new order, or what has its idempotency key. @throws DomainError */
+  private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
     const order = await this.checks.prepare(request, IN_EARNEST);
     await this.checks.assertProviderAffords(order);
     return this.placeOnce(order);
@@ -165,10 +165,11 @@ export class OrdersService {
     const available = order
       ? await this.checks.checkPlacement(order, noted)
       : await this.ledger.available(userId);
-    return { order, earlierId: earlier?.id ?? null, available, refusals: noted.refusals };
+    const earlierId = earlier && earlier !== WRITTEN_OFF ? earlier.id : null;
+    return { order, earlierId, available, refusals: noted.refusals };
   }
 
-  private async placeOnce(order: NewOrder): Promise<number | OrderOutcome> {
+  private async placeOnce(order: NewOrder): Promise<number | EarlierRequest> {
     const [placement] = await this.placement.place([order]);
     if (!placement) throw new Error('an order was neither placed nor refused');
     switch (placement.outcome) {
@@ -186,15 +187,15 @@ export class OrdersService {
   }
 
   /**
-   * Another request with the key was faster. It may have been refunded since: then the caller's next attempt
-   * finds the key free.
+   * Another request with the key was faster, or the key is one that a restore has forgotten. An order may
+   * have been refunded since: then the caller's next attempt finds the key free.
    */
-  private async findFasterOrder(order: NewOrder): Promise<OrderOutcome | null> {
+  async findFasterOrder(order: NewOrder): Promise<EarlierRequest | null> {
     return (await this.findEarlierOrder(order.userId, order.idempotency)) ?? this.takeForgotten(order);
   }
 
   /** The order that had this key before the database was restored, as far as anybody can tell. */
-  async takeForgotten(order: NewOrder): Promise<OrderOutcome | null> {
+  private async takeForgotten(order: NewOrder): Promise<OrderOutcome | null> {
     if (!order.idempotency) return null;
     const id = await this.forgotten.takeForgottenKey(order, order.idempotency);
     return id === null ? null : this.queries.getOutcome(id);
@@ -204,11 +205,12 @@ export class OrdersService {
   private async findEarlierOrder(
     userId: number,
     idempotency: Idempotency | null,
-  ): Promise<OrderOutcome | null> {
+  ): Promise<EarlierRequest | null> {
     return idempotency && this.queries.findByKey(userId, idempotency);
   }
 
-  private replay(earlier: OrderOutcome): Promise<Delivery> {
+  private replay(earlier: EarlierRequest): Promise<Delivery> {
+    if (earlier === WRITTEN_OFF) throw new RequestWrittenOff();
     if (earlier.state === 'reserved' || earlier.state === 'submitting') throw new KeyInProgress(earlier.id);
     return this.toDelivery(earlier, true);
   }

@@ -37,6 +37,19 @@ export type KeyRequest = Pick<
   'userId' | 'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
 > & { readonly maxPrice: Money | null };
 
+/** What is known of an order that a restore of the database has forgotten and staff have written off. */
+export interface WrittenOffRequest {
+  readonly userId: number;
+  /** How long its period was at most. */
+  readonly days: number;
+  /** Of a purchase; its country and version are null when the provider does not tell. */
+  readonly tag?: string;
+  readonly country?: string | null;
+  readonly version?: string | null;
+  /** Of a prolongation. */
+  readonly proxyId?: number;
+}
+
 /** Orders that a restore of the database has forgotten, with their keys. */
 @Injectable()
 export class ForgottenOrderRecords {
@@ -89,7 +102,25 @@ export class ForgottenOrderRecords {
       ],
     );
     if (!placed) throw new Error('the INSERT of an order that was put back returned no row');
+    // It was written off before. The lock of the account keeps it from being bought in between.
+    await queryRows(manager, 'DELETE FROM written_off_requests WHERE tag = $1', [order.tag]);
     return placed.id;
+  }
+
+  /**
+   * Has a retry of the order be refused: `take_written_off.sql`. An order that the tag names is known, and so
+   * is its key.
+   */
+  async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
+    const { userId, days, tag = null, country = null, version = null, proxyId = null } = request;
+    await queryRows(
+      manager,
+      `INSERT INTO written_off_requests (user_id, days, tag, country, version, proxy_id)
+       SELECT $1::bigint, $2::integer, $3::text, $4, $5, $6::bigint
+        WHERE NOT EXISTS (SELECT FROM orders WHERE tag = $3::text)
+       ON CONFLICT (tag) DO NOTHING`,
+      [userId, days, tag, country, version, proxyId],
+    );
   }
 
   /**
