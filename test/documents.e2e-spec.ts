@@ -27,6 +27,7 @@ const documents = [
   'CHANGELOG.md',
   'SECURITY.md',
   'operations/backup.md',
+  'clients/typescript/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),

@@ -12,7 +12,7 @@ export default withMermaid({
   title: 'Proxy Rental Service',
   description: 'Rents out proxy servers from prepaid balances',
   srcDir: '..',
-  srcExclude: ['clients/**', 'node_modules/**', 'test/**', 'dist/**', 'coverage/**'],
+  srcExclude: ['node_modules/**', 'test/**', 'dist/**', 'coverage/**'],
   outDir: 'dist',
   // The pages are outside of this folder, which has the packages.
   vite: {
@@ -67,6 +67,7 @@ export default withMermaid({
         text: 'Reference',
         items: [
           page('API', 'api'),
+          { text: 'TypeScript client', link: '/clients/typescript/README' },
           page('Configuration', 'configuration'),
           page('Metrics', 'metrics'),
           page('Command line', 'cli'),

@@ -12,13 +12,13 @@ export interface ClientOptions {
   /** Where the service is, e.g. `http://127.0.0.1:3000`. */
   readonly baseUrl: string;
   readonly token: string;
-  /** How long a call is repeated before its last failure is handed on. Ten minutes when left out. */
+  /** How long a call is retried before its last failure is returned. Ten minutes by default. */
   readonly patienceMs?: number;
-  /** Sends one request. The global `fetch` when left out. */
+  /** Sends one request. The global `fetch` by default. */
   readonly fetch?: Send;
   /**
-   * How many responses are kept, so that only changed ones are sent again: lists, pages and exports of up to
-   * 8,000 proxies, each for its own address. 8 when left out; 0 keeps none.
+   * How many responses are cached, so that only changed ones are sent again: lists, pages and exports of up
+   * to 8,000 proxies, each for its own address. 8 by default; 0 caches none.
    */
   readonly keptResponses?: number;
 }
@@ -36,11 +36,11 @@ const EVENTS_AT_ONCE = 200;
 const KEPT_RESPONSES = 8;
 
 /**
- * A client with every call of the service's description. What may be repeated is repeated: requests that only
- * read, and requests with an `Idempotency-Key`, which are carried out once. That is after a lost connection,
- * 429, 5xx, and 409 while something else is in progress. When the service names an order whose end is not
- * known yet, its end is waited for. A purchase without a key is sent once. A list that has not changed since
- * it was last read is not sent again, and is returned as it was.
+ * A client with every call of the service's description. Requests that only read, and requests with an
+ * `Idempotency-Key`, which are executed once, are retried: after a lost connection, 429, 5xx, and 409 while
+ * something else is in progress. When a response names an order that is not closed yet, the client waits for
+ * it. A purchase without a key is sent once. A list that has not changed since it was last read is not sent
+ * again, and is returned as it was.
  */
 export function createClient(options: ClientOptions): ProxyRentalClient {
   const { baseUrl, token, keptResponses = KEPT_RESPONSES } = options;
@@ -75,7 +75,7 @@ interface Page<Item> {
 }
 
 /**
- * The items of all pages of a list, one page after the other as they are asked for.
+ * The items of all pages of a list. Each page is read when its first item is needed.
  *
  * @param read gives the page after a cursor; the first page without one
  * @throws Error when a page cannot be read
@@ -96,31 +96,31 @@ export async function* itemsOf<Item>(
 
 export interface EventsOptions {
   /**
-   * Where to go on: the cursor that was kept. `now`: only what comes. Left out: the oldest event that is
-   * kept.
+   * Where to continue: the cursor that was stored, or `now` for new events only. By default the oldest event
+   * within the retention period.
    */
   readonly after?: string;
-  /** Only events of these types. Left out: all of them. */
+  /** Only events of these types. All by default. */
   readonly types?: readonly EventType[];
   /** Ends the events when it is aborted. */
   readonly signal?: AbortSignal;
   /**
-   * Is told the cursor to keep, once all events before it were taken. The `id` of an event is a cursor as
-   * well, but this one goes on when there are no events of these types.
+   * Receives the cursor to store, once all events before it were taken. The `id` of an event is a cursor as
+   * well, but this one advances also while there are no events of these types.
    */
   readonly onCursor?: (cursor: string) => void | Promise<void>;
-  /** Is told each failure after which it goes on, for a log. */
+  /** Receives each failure after which the client continues, for a log. */
   readonly onFailure?: (failure: unknown) => void;
 }
 
-/** Events were missed: those after the cursor are no longer kept. `message` says how to go on. */
+/** Events were missed: those after the cursor were removed. `message` says how to continue. */
 export class EventsGoneError extends Error {
   override readonly name = 'EventsGoneError';
 }
 
 /**
- * The customer's events as they happen, in their order, by long polls. It goes on after failures, however
- * long they last. An event may come again after a failure of the caller: know it by its `id`.
+ * The customer's events as they happen, in order, by long polls. It continues after failures, however long
+ * they last. An event may come again after a failure of the caller: deduplicate by its `id`.
  *
  * @throws EventsGoneError
  * @throws Error when the service refuses the request: the token, its scope, or the cursor

@@ -1,0 +1,142 @@
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
+
+const PROJECT = join(__dirname, '..', '..');
+const MODULES = join(PROJECT, 'node_modules');
+const CLIENT = join(PROJECT, 'clients', 'typescript');
+const run = promisify(execFile);
+
+// The compiler and npm are processes that take seconds each.
+jest.setTimeout(120_000);
+
+interface Packed {
+  readonly filename: string;
+  /** In bytes, as they are downloaded. */
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string; readonly size: number }[];
+}
+
+/** A script with strict types that buys. It is compiled as an ES module and as CommonJS. */
+const TYPED = `
+import { createClient, type components, EventsGoneError } from 'proxy-rental-client';
+
+export async function buy(baseUrl: string, token: string): Promise<components['schemas']['ProxyOut'][]> {
+  const client = createClient({ baseUrl, token });
+  const { data, error } = await client.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  if (!data) throw new EventsGoneError(JSON.stringify(error.detail));
+  return 'proxies' in data ? data.proxies : [];
+}
+// @ts-expect-error: the period is a number.
+createClient({ baseUrl: '', token: '' }).POST('/proxies/buy', { body: { country: 'ru', period: 'long' } });
+`;
+const COMPILER = ['--strict', '--noEmit', '--target', 'es2023', '--module', 'nodenext'];
+
+describe('The package of the TypeScript client', () => {
+  let service: TestService;
+  let user: TestUser;
+  let directory: string;
+  let readme: string;
+  let packed: Packed;
+
+  const npm = (...options: string[]) =>
+    run('npm', [...options, '--offline', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: directory });
+  async function pack(folder: string): Promise<Packed> {
+    const { stdout } = await npm('pack', folder, '--json');
+    const [only] = JSON.parse(stdout) as Packed[];
+    if (!only) throw new Error(`nothing was packed of ${folder}`);
+    return only;
+  }
+  async function execute(name: string, script: string): Promise<string> {
+    await writeFile(join(directory, name), script);
+    const env = { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token };
+    return (await run(process.execPath, [name], { cwd: directory, env })).stdout;
+  }
+  /** The block of code under a heading of the README. */
+  const example = (heading: string): string =>
+    readme.split(`## ${heading}\n`)[1]?.split('```js\n')[1]?.split('```')[0] ?? '';
+
+  beforeAll(async () => {
+    service = await startTestService();
+    readme = await readFile(join(CLIENT, 'README.md'), 'utf8');
+    directory = await createTestDirectory('client-');
+    await run(process.execPath, [join(CLIENT, 'build.mjs')]);
+    packed = await pack(CLIENT);
+    // Its dependencies are packed as well, so that the registry is not needed.
+    const others = await Promise.all(
+      ['openapi-fetch', 'openapi-typescript-helpers'].map((name) => pack(join(MODULES, name))),
+    );
+    await writeFile(join(directory, 'package.json'), '{ "private": true }');
+    await npm('install', ...[packed, ...others].map(({ filename }) => `./${filename}`));
+  });
+  beforeEach(async () => {
+    user = await service.createUser();
+  });
+  afterAll(async () => {
+    await removeTestDirectory(directory);
+    await service.audit({ withProvider: true });
+    await service.close();
+  });
+
+  it('buys with the lines of its README in an empty project', async () => {
+    expect(await execute('buy.mjs', example('Buy'))).toMatch(/^25\.08 for 127\.0\.0\.1:\d+\n$/);
+    expect((await service.balanceOf(user)).available).toBe('9974.92');
+    const setUp = example('Buy').split('const { data')[0] ?? '';
+    expect(await execute('list.mjs', setUp + example('Lists'))).toMatch(/^\d+ completed\n$/);
+    // The same key: the response is repeated, and nothing is bought.
+    await execute('again.mjs', example('Buy'));
+    expect((await service.balanceOf(user)).available).toBe('9974.92');
+  });
+
+  it('buys in CommonJS, which Node.js does not load as an ES module', async () => {
+    const script = `(async () => {\n${example('Buy').replace(
+      /import (\{.*\}) from ('.*');/,
+      'const $1 = require($2);',
+    )}})();`;
+    expect(await execute('buy.cjs', script)).toMatch(/^25\.08 for /);
+    expect((await service.balanceOf(user)).available).toBe('9974.92');
+    const loaded = await execute(
+      'loaded.cjs',
+      `require('proxy-rental-client'); console.log(Object.keys(require.cache).join('\\n'));`,
+    );
+    expect(loaded).toContain(join('proxy-rental-client', 'dist', 'cjs', 'index.js'));
+  });
+
+  it('has types for both module systems', async () => {
+    for (const name of ['typed.mts', 'typed.cts']) await writeFile(join(directory, name), TYPED);
+    const compiling = run(
+      process.execPath,
+      [join(MODULES, 'typescript', 'bin', 'tsc'), ...COMPILER, 'typed.mts', 'typed.cts'],
+      { cwd: directory },
+    ).catch((failure: unknown) => failure as { stdout: string });
+    expect((await compiling).stdout).toBe('');
+  });
+
+  it('has what it needs and nothing else, within the sizes of its README', () => {
+    const names = packed.files.map(({ path }) => path).toSorted();
+    const of = (system: string) =>
+      ['api-types.d.ts', 'api-types.js', 'index.d.ts', 'index.js'].map((name) => `dist/${system}/${name}`);
+    expect(names).toEqual(
+      [
+        ...of('cjs'),
+        ...of('esm'),
+        'dist/cjs/package.json',
+        'LICENSE',
+        'README.md',
+        'package.json',
+      ].toSorted(),
+    );
+    const [mostPacked, mostUnpacked, mostCode] = [
+      ...readme.matchAll(/(\d+) kB (?:packed|unpacked|for\s+each)/g),
+    ].map(([, kilobytes]) => Number(kilobytes) * 1000);
+    expect(packed.size).toBeLessThanOrEqual(mostPacked ?? 0);
+    expect(packed.unpackedSize).toBeLessThanOrEqual(mostUnpacked ?? 0);
+    for (const { path, size } of packed.files) {
+      if (path.endsWith('.js')) expect([path, size <= (mostCode ?? 0)]).toEqual([path, true]);
+    }
+  });
+});
