@@ -1,3 +1,4 @@
+import { SERVICE_VERSION } from '../src/common';
 import { Metrics } from '../src/metrics';
 import { DeliveryService } from '../src/webhooks/delivery/delivery.service';
 import { eventually } from './support/built-service';
@@ -138,7 +139,7 @@ describe('Delivery of webhooks', () => {
     expect(sent?.id).toMatch(/^evt_\d+$/);
     expect(sent?.headers).toMatchObject({
       'content-type': 'application/json',
-      'user-agent': 'proxy-rental-service/0.1.0',
+      'user-agent': `proxy-rental-service/${SERVICE_VERSION}`,
     });
     expect(await attemptsOf(id)).toEqual([
       { status: 204, answer: '', error: null, duration_ms: expect.any(Number) },

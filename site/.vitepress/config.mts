@@ -71,6 +71,7 @@ export default withMermaid({
           page('Configuration', 'configuration'),
           page('Metrics', 'metrics'),
           page('Command line', 'cli'),
+          page('Stability', 'stability'),
           page('Glossary', 'glossary'),
           { text: 'Changes', link: '/CHANGELOG' },
         ],

@@ -3,12 +3,14 @@ import type { Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { contentSecurityPolicy } from 'helmet';
-import { SERVICE_VERSION } from '../../common';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonAnswers, liftParameterExamples } from './common-answers';
 import { describeNull } from './describe-null';
 import { addEmptyForms, offerWords } from './empty-forms';
 import { compareOperations, fillKeys, filterOperations, PAGE_STYLE, preparePage } from './swagger-page';
+
+/** Of the specified interface, which does not change with the version of the service. */
+const INTERFACE_VERSION = '0.1.0';
 
 /** An API with an OpenAPI description of its own. */
 export interface ApiInterface {
@@ -29,7 +31,7 @@ function describe(
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
-    .setVersion(SERVICE_VERSION)
+    .setVersion(INTERFACE_VERSION)
     .setDescription(description)
     // Generated clients need a server, and this one is wherever the description was read from.
     .addServer('/')
