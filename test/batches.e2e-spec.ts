@@ -2,11 +2,12 @@ import { OrderClaims } from '../src/orders';
 import { CLAIM_LOCK } from '../src/orders/transitions/order-claims';
 import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { passQuietTime } from './support/quiet-time';
 import { sendRaw } from './support/raw-http';
 import { lockRow, untilWaiting } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const ENVIRONMENT = {
   PROVIDER_RATE_PER_SECOND: '10',
@@ -23,18 +24,14 @@ interface PurchaseAnswer {
 }
 
 describe('Orders that are in the queue at the same moment', () => {
-  let service: TestService;
   let inquirer: TestUser;
+  // A provider that allows few calls, and whose second is short: ten calls in 200 ms.
+  const service = forAllTests(() => startTestService({ environment: ENVIRONMENT }));
   beforeAll(async () => {
-    // A provider that allows few calls, and whose second is short: ten calls in 200 ms.
-    service = await startTestService({ environment: ENVIRONMENT });
     Object.assign(service.app.get(RatePermits), { windowMs: 50 });
     inquirer = await service.createUser();
   }, 30_000);
-  afterAll(async () => {
-    await service.audit({ withProvider: true });
-    await service.close();
-  });
+  beforeClosing(() => service.audit({ withProvider: true }));
   beforeEach(async () => {
     await service.control.clearCalls();
   });
@@ -368,12 +365,9 @@ describe('Orders that are in the queue at the same moment', () => {
 });
 
 describe('An order whose rate permit does not come', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await startTestService({ environment: { ...ENVIRONMENT, PURCHASE_WAIT_MS: '300' } });
-  });
-  afterAll(() => service.close());
+  const service = forAllTests(() =>
+    startTestService({ environment: { ...ENVIRONMENT, PURCHASE_WAIT_MS: '300' } }),
+  );
 
   it('leaves the queue after PURCHASE_WAIT_MS, unsent and refunded', async () => {
     const user = await service.createUser({ balance: '100.00' });

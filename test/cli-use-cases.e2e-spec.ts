@@ -4,8 +4,9 @@ import { WireClient } from '../src/sandbox';
 import { StaffModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 interface Row {
   readonly id: number;
@@ -20,23 +21,15 @@ const BY = '--by anna --reason test';
 const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'recovery begin'];
-
-let service: TestService;
-let customer: TestUser;
 let stopServices: () => Promise<void>;
 
 // The tests insert orders, orphans and a recovery, and withdraw proxies that the provider lists.
-beforeAll(async () => {
-  service = await startTestService();
+const service = forAllTests(startTestService);
+beforeAll(() => {
   stopServices = shareServicesOfCommands();
 });
-beforeEach(async () => {
-  customer = await service.createUser();
-});
-afterAll(async () => {
-  await stopServices();
-  await service.close();
-});
+const customer = forEachTest(() => service.createUser());
+beforeClosing(() => stopServices());
 
 const query = <Found>(statement: string, parameters: unknown[] = []): Promise<Found[]> =>
   service.dataSource.query(statement, parameters);

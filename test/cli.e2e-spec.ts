@@ -2,9 +2,10 @@ import { Client } from 'pg';
 import { USUAL_SCOPES } from '../src/auth';
 import type { Outcome } from './support/built-service';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
-import { type Replica, startReplica } from './support/replica';
+import { forAllTests } from './support/fixtures';
+import { startReplica } from './support/replica';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
-import { sharedTestService, type TestService } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const TOKEN = expect.stringMatching(/^prx_[0-9A-Za-z]{49}$/);
@@ -13,17 +14,13 @@ interface IssuedToken {
   readonly id: number;
   readonly token: string;
 }
-
-let database: TestDatabase;
 let environment: Record<string, string>;
 
 // Most commands run on a database that no service has touched.
-beforeAll(async () => {
-  database = await createTestDatabase();
+const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+beforeAll(() => {
   environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox', MIGRATE_ON_START: 'false' };
 });
-
-afterAll(() => database.drop());
 
 type Run = (command: string, changes?: Record<string, string>) => Promise<Outcome>;
 
@@ -99,19 +96,15 @@ describe('the command line', () => {
 
   describe('tokens', () => {
     let userId: number;
-    let service: TestService;
-    /** Serves the database of `service` from modules of its own, as another process would. */
-    let replica: Replica;
     let there: Record<string, string>;
 
+    const service = forAllTests(sharedTestService);
+    /** Serves the database of `service` from modules of its own, as another process would. */
+    const replica = forAllTests(() => startReplica(service));
     beforeAll(async () => {
-      service = await sharedTestService();
-      replica = await startReplica(service);
       there = { DATABASE_URL: service.databaseUrl };
       userId = (await service.createUser()).id;
     });
-
-    afterAll(() => replica.close());
 
     const statusFor = async (token: string, path = '/me'): Promise<number> =>
       (await fetch(replica.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
@@ -250,20 +243,13 @@ describe('the command line', () => {
   describe('price rules', () => {
     const BY = '--by anna --reason test';
 
-    let own: TestDatabase;
-    let there: { DATABASE_URL: string };
-
     interface Rule {
       readonly id: number;
       readonly valid_from: string;
     }
 
-    beforeAll(async () => {
-      own = await createTestDatabase();
-      there = { DATABASE_URL: own.url };
-    });
-
-    afterAll(() => own.drop());
+    const own = forAllTests(createTestDatabase, (opened) => opened.drop());
+    const there = forAllTests(() => ({ DATABASE_URL: own.url }));
 
     it('are added, replaced and ended, and keep who did it and why', async () => {
       const userId = await insertUser({}, own);

@@ -15,7 +15,8 @@ import {
   operationsOf,
   readDescription,
 } from './support/description';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { sharedTestService } from './support/test-service';
 
 /** What `GET /proxies/lists/{format}` serves. */
 const FILES: readonly [path: string, mediaType: string][] = [
@@ -68,20 +69,11 @@ function findDifferences(expected: Json, actual: Json | undefined, place = ''): 
   return JSON.stringify(expected) === JSON.stringify(actual) ? [] : [`${place} is ${JSON.stringify(actual)}`];
 }
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await sharedTestService();
-  user = await service.createUser();
-});
+const service = forAllTests(sharedTestService);
+const user = forAllTests(() => service.createUser());
 
 describe('The description', () => {
-  let description: Description;
-
-  beforeAll(async () => {
-    description = await readDescription(`${service.baseUrl}/openapi.json`);
-  });
+  const description = forAllTests(() => readDescription(`${service.baseUrl}/openapi.json`));
 
   const operations = () => operationsOf(description);
 

@@ -4,10 +4,11 @@ import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
 import { HoldReleases, OutcomeChecks } from '../src/orders';
 import { FAILURE_REASONS, refusalOf } from '../src/orders/refusals';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { SeededRandom } from './support/seeded-random';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 interface Logged {
   readonly type: EventType;
@@ -15,20 +16,10 @@ interface Logged {
 }
 type Told = [type: string, data: Record<string, unknown>];
 
-let service: TestService;
-let user: TestUser;
-
 // Proxies and balances are changed that no order has changed, and sweeps look at them.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(async () => {
-  await service.audit();
-  await service.close();
-});
-beforeEach(async () => {
-  user = await service.createUser();
-});
+const service = forAllTests(startTestService);
+beforeClosing(() => service.audit());
+const user = forEachTest(() => service.createUser());
 afterEach(() => service.control.resetFaults());
 
 let keys = 0;

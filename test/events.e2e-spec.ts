@@ -3,9 +3,10 @@ import { ALL_SCOPES, TokensService } from '../src/auth';
 import { EventReadingService, EventWaits } from '../src/events';
 import { eventually } from './support/built-service';
 import { openEventStream } from './support/event-stream';
-import { type Replica, startReplica } from './support/replica';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 interface Told {
   readonly id: string;
@@ -22,24 +23,12 @@ interface Page {
 jest.setTimeout(60_000);
 
 describe('Events', () => {
-  let service: TestService;
-  let replica: Replica;
-  let user: TestUser;
-
   // All who wait are counted, and old events are removed.
-  beforeAll(async () => {
-    service = await startTestService({ environment: { EVENT_DAYS: '30' } });
-    replica = await startReplica(service);
-  }, 60_000);
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
+  const service = forAllTests(() => startTestService({ environment: { EVENT_DAYS: '30' } }));
+  const replica = forAllTests(() => startReplica(service));
+  const user = forEachTest(() => service.createUser());
   afterEach(() => {
     jest.restoreAllMocks();
-  });
-  afterAll(async () => {
-    await replica.close();
-    await service.close();
   });
 
   const waits = () => service.app.get(EventWaits);
@@ -389,13 +378,8 @@ describe('Events', () => {
 });
 
 describe('A replica that is stopping', () => {
-  let service: TestService;
-
   // It is stopped.
-  beforeAll(async () => {
-    service = await startTestService();
-  }, 60_000);
-  afterAll(() => service.close());
+  const service = forAllTests(startTestService);
 
   it('answers who waits, ends streams, and lets nobody wait for long', async () => {
     const user = await service.createUser();

@@ -1,28 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
 import { Metrics } from '../src/metrics';
 import { type LeasedRun, type Run, Work } from '../src/work';
 import { eventually } from './support/built-service';
-import { connectAsOwner, createTestDatabase, type TestDatabase } from './support/test-database';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { connectAsOwner, createTestDatabase } from './support/test-database';
 
 describe('The lease of a run', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
-  let work: Work;
   let name: string;
   let named = 0;
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await connectAsOwner(database);
-  });
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const dataSource = forAllTests(
+    () => connectAsOwner(database),
+    (opened) => opened.destroy(),
+  );
+  const work = forEachTest(() => new Work(dataSource, Metrics.off));
   beforeEach(() => {
-    work = new Work(dataSource, Metrics.off);
     name = `run-${(named += 1)}`;
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
   });
 
   const add = (run: Omit<Run, 'name' | 'everySeconds'>): void =>

@@ -2,11 +2,12 @@ import { ALL_SCOPES, TokensService } from '../src/auth';
 import { generateSecret } from '../src/auth/token-text';
 import { FORMAT_NAMES } from '../src/proxies';
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
-import { type Replica, startReplica } from './support/replica';
+import { startReplica } from './support/replica';
 import { recordStatements } from './support/statement-plans';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 jest.setTimeout(60_000);
 
@@ -15,12 +16,9 @@ const LINK_LIMIT = 8;
 const FAILURE_LIMIT = 6;
 const HOME = '203.0.113.7';
 
-let service: TestService;
-let replica: Replica;
-
 // The limits are small, and the clock advances.
-beforeAll(async () => {
-  service = await startTestService({
+const service = forAllTests(() =>
+  startTestService({
     environment: {
       TRUSTED_PROXIES: '127.0.0.1',
       MAX_LINKS_PER_USER: String(MOST_LINKS),
@@ -28,13 +26,11 @@ beforeAll(async () => {
     },
     tuning: { linkRequestsPerMinute: LINK_LIMIT },
     jobIntervalsMs: { 'request-counts': 20, 'link-uses': 20 },
-  });
-  replica = await startReplica(service, { server: { publicUrl: 'https://proxies.example.com' } });
-});
-afterAll(async () => {
-  await replica.close();
-  await service.close();
-});
+  }),
+);
+const replica = forAllTests(() =>
+  startReplica(service, { server: { publicUrl: 'https://proxies.example.com' } }),
+);
 beforeEach(() => {
   // Each test has a minute for itself, and is at its beginning.
   const intoMinute = (service.clock.now().getTime() / 1000) % 60;

@@ -1,52 +1,35 @@
-import { DataSource } from 'typeorm';
 import { AppConfig } from '../src/config';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
-import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
-import { type Replica, startReplica } from './support/replica';
+import { startDatabaseRelay } from './support/database-relay';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const CLAIM = 'WITH waiting AS (';
 const RU_30 = { country: 'ru', period: 30 } as const;
 
 describe('When the connection is lost while a statement waits for a lock', () => {
-  let service: TestService;
-  let relay: DatabaseRelay;
+  // Whole tables are locked, and each replica sends what was placed at it.
+  const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
+  const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
   /** Reaches the database through the relay. */
-  let replica: Replica;
-  /** Connects to the database directly, and holds the locks. */
-  let holder: DataSource;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    // Whole tables are locked, and each replica sends what was placed at it.
-    service = await startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } });
-    relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
-    replica = await startReplica(service, { database: { url: relay.url } });
-    holder = service.owner;
-  });
-  beforeEach(async () => {
-    user = await service.createUser({ balance: '500.00' });
-  });
-  afterAll(async () => {
-    await replica.close();
-    await relay.close();
-    await service.close();
-  });
+  const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
+  const user = forEachTest(() => service.createUser({ balance: '500.00' }));
 
   const orders = (): Promise<{ state: string }[]> =>
-    holder.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
+    service.owner.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
 
   const waitingClaims = (): Promise<unknown[]> =>
-    holder.query(
+    service.owner.query(
       `SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH waiting%'`,
     );
 
   /** Runs the work while a transaction holds a lock, and then ends the transaction. */
   async function whileLocked<Result>(lock: string, work: () => Promise<Result>): Promise<Result> {
-    const runner = holder.createQueryRunner();
+    const runner = service.owner.createQueryRunner();
     await runner.startTransaction();
     try {
       await runner.query(lock);
@@ -134,7 +117,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     const answer = api.POST('/proxies/buy', { body: RU_30 });
     await cut.reached;
     expect((await answer).response.status).toBe(200);
-    const records: unknown = await holder.query(
+    const records: unknown = await service.owner.query(
       `SELECT method FROM provider_calls c JOIN orders ON orders.id = order_id
         WHERE user_id = $1 AND method = 'buy'`,
       [user.id],
@@ -145,7 +128,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
 
   it('the COMMIT of a credit waits: once it is answered, it is never carried out', async () => {
     // Lets a COMMIT wait for a lock that the test holds.
-    await holder.query(`
+    await service.owner.query(`
       CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NULL; END';
       CREATE CONSTRAINT TRIGGER waiting AFTER INSERT ON audit_log DEFERRABLE INITIALLY DEFERRED

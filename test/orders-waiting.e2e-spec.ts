@@ -1,9 +1,10 @@
 import { OrderWaits } from '../src/orders';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { passQuietTime } from './support/quiet-time';
-import { type Replica, startReplica } from './support/replica';
-import { sharedTestService, startTestService, type TestService, type TestUser } from './support/test-service';
+import { startReplica } from './support/replica';
+import { sharedTestService, startTestService } from './support/test-service';
 
 interface Answer {
   readonly status: number;
@@ -12,27 +13,16 @@ interface Answer {
 }
 
 describe('A request that waits for the end of an order', () => {
-  let service: TestService;
-  let replica: Replica;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-    replica = await startReplica(service);
-  }, 30_000);
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
+  const service = forAllTests(sharedTestService);
+  const replica = forAllTests(() => startReplica(service));
+  const user = forEachTest(() => service.createUser());
   afterEach(async () => {
     jest.restoreAllMocks();
     await service.control.resetFaults();
     await service.untilSettled();
     expect(waits().count()).toBe(0);
   });
-  afterAll(async () => {
-    await replica.close();
-    await service.audit({ withProvider: true });
-  });
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   const waits = () => service.app.get(OrderWaits);
   const untilWaiting = (count: number) => eventually(() => waits().count() === count);

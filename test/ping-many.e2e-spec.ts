@@ -1,23 +1,15 @@
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
-import { openSilentPort, type SilentPort } from './support/silent-port';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { openSilentPort } from './support/silent-port';
+import { startTestService, type TestUser } from './support/test-service';
 
 const NOT_FOUND = { latency_ms: null, detail: 'Proxy not found' };
 
 describe('POST /proxies/ping', () => {
-  let service: TestService;
-  let silent: SilentPort;
-
-  beforeAll(async () => {
-    // Only the end of the answer or of the connection ends an attempt.
-    service = await startTestService({ tuning: { pingTimeoutMs: 60_000 } });
-    silent = await openSilentPort();
-  });
-  afterAll(async () => {
-    await service.close();
-    await silent.close();
-  });
+  const silent = forAllTests(openSilentPort);
+  // Only the end of the answer or of the connection ends an attempt.
+  const service = forAllTests(() => startTestService({ tuning: { pingTimeoutMs: 60_000 } }));
 
   const ping = (user: TestUser, body: object, signal?: AbortSignal) =>
     user.api.POST('/proxies/ping', { body, ...(signal && { signal }) });

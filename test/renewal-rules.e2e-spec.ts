@@ -3,21 +3,17 @@ import { Money } from '../src/common';
 import type { ForecastOut } from '../src/renewals/forecast.dto';
 import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
 import type { BudgetOut, RenewalRuleOut } from '../src/renewals/rules.dto';
+import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import type { Json } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const DAY_S = 24 * 3600;
-
-let service: TestService;
 let user: TestUser;
 let reader: string;
 
 // Its rules would renew what belongs to no provider.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
 beforeEach(async () => {
   user = await service.createUser({ balance: '1000.00' });
   reader = await tokenWith('proxies:read');

@@ -4,11 +4,12 @@ import { RenewalOrders } from '../src/orders';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
 import { passQuietTime } from './support/quiet-time';
 import { lockRow } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 /** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
 const PERIOD = 7;
@@ -22,21 +23,16 @@ interface Renewal {
 }
 
 describe('Renewals', () => {
-  let service: TestService;
-
   // A run renews what is due to any user, so it has a service of its own.
+  const service = forAllTests(startTestService);
   beforeAll(async () => {
-    service = await startTestService();
     await service.control.setStock('6', 'ru', 1_000_000);
   });
   afterEach(async () => {
     await service.control.resetFaults();
     await service.untilSettled();
   });
-  afterAll(async () => {
-    await service.audit({ withProvider: true });
-    await service.close();
-  });
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   /** Runs once, as if the last run had been long ago. */
   async function run(signal = new AbortController().signal): Promise<void> {

@@ -10,6 +10,7 @@ import { OPEN_STATES, ORDER_KINDS, ORDER_STATES, UNATTENDED_STATES } from '../sr
 import { PROXY_CHANGES } from '../src/proxies/details/proxy-history.dto';
 import { RENEWAL_STATES } from '../src/renewals';
 import { DELIVERY_STATES, DISABLED_REASONS } from '../src/webhooks/webhook-states';
+import { forAllTests } from './support/fixtures';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const MIGRATION_NAMES = migrations.map(({ name }) => name);
@@ -95,17 +96,11 @@ describe('The migrations', () => {
 });
 
 describe('The words of the code', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await connect(database);
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const dataSource = forAllTests(
+    () => connect(database),
+    (opened) => opened.destroy(),
+  );
 
   it.each<[string, readonly string[]]>([
     ['api_tokens_origin_check', ['staff', 'customer', 'sign-in'] satisfies TokenOrigin[]],
@@ -155,18 +150,13 @@ describe('The files of src/database/functions', () => {
 });
 
 describe('The database', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
   let userId: number;
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await connect(database);
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const dataSource = forAllTests(
+    () => connect(database),
+    (opened) => opened.destroy(),
+  );
   beforeEach(async () => {
     userId = await insertUser();
   });

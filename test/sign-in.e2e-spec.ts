@@ -7,11 +7,12 @@ import type * as users from '../src/staff/users/staff-users.dto';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
-import { captureLog, type LogCapture } from './support/log-capture';
+import { forAllTests } from './support/fixtures';
+import { captureLog } from './support/log-capture';
 import { exchangeRaw, type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 jest.setTimeout(60_000);
 
@@ -21,15 +22,12 @@ const MAX_AGE_SECONDS = 600;
 const TOKEN_MINUTES = 30;
 const SCOPES = ['profile:read', 'proxies:read'];
 const FAILURE_LIMIT = 20;
-
-let service: TestService;
-let log: LogCapture;
 let lastTgId = 5_000_000_000;
 
 // People sign in by Telegram here, and the clock advances.
-beforeAll(async () => {
-  log = captureLog();
-  service = await startTestService({
+const log = forAllTests(captureLog, (opened) => opened.stop());
+const service = forAllTests(() =>
+  startTestService({
     environment: {
       LOG_LEVEL: 'debug',
       TRUSTED_PROXIES: '127.0.0.1',
@@ -38,12 +36,8 @@ beforeAll(async () => {
       TELEGRAM_SCOPES: SCOPES.join(', '),
     },
     tuning: { signInMaxAgeSeconds: MAX_AGE_SECONDS, signInTokenMinutes: TOKEN_MINUTES },
-  });
-});
-afterAll(async () => {
-  await service.close();
-  log.stop();
-});
+  }),
+);
 // Each test begins with a minute of its own, in which its requests are counted.
 beforeEach(() => service.clock.advanceSeconds(60 - (nowSeconds() % 60)));
 

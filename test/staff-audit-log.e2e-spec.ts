@@ -2,26 +2,19 @@ import { TokensService } from '../src/auth';
 import { PriceRulesService } from '../src/pricing';
 import type * as dto from '../src/staff/audit-log/audit-log.dto';
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Json, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 type Action = Json<dto.ActionOut>;
 type ActionsPage = Json<dto.ActionsPage>;
 
-let service: TestService;
-let staff: Staff;
-let auditor: Staff;
-let customer: TestUser;
-
 // Every operation of staff is carried out, also those that concern all customers.
-beforeAll(async () => {
-  service = await startTestService();
-  staff = await createStaff(service);
-  customer = await service.createUser();
-  auditor = await createStaff(service, ['staff:audit']);
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
+const staff = forAllTests(() => createStaff(service));
+const customer = forAllTests(() => service.createUser());
+const auditor = forAllTests(() => createStaff(service, ['staff:audit']));
 
 const search = async (query: string): Promise<ActionsPage> =>
   (await auditor.get<ActionsPage>(`/staff/actions?${query}`)).body;

@@ -5,8 +5,9 @@ import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { createStaff, type Json, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 type Order = Json<OrderOut>;
 type Orphan = Json<OrphanOut>;
@@ -16,30 +17,21 @@ const ascending = (one: number, other: number): number => one - other;
 const PRICE = '25.08';
 const REASON = { reason: 'test' };
 
-let service: TestService;
-let staff: Staff;
-let user: TestUser;
-
 // All orders under way are brought into review, and what the provider lists is swept.
-beforeAll(async () => {
-  service = await startTestService({
+const service = forAllTests(() =>
+  startTestService({
     environment: {
       // A queue in front of the provider, in which orders form batches.
       PROVIDER_RATE_PER_SECOND: '100',
     },
-  });
-  staff = await createStaff(service);
-});
-beforeEach(async () => {
-  user = await service.createUser({ balance: '1000.00' });
-});
+  }),
+);
+const staff = forAllTests(() => createStaff(service));
+const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 afterEach(async () => {
   await service.control.resetFaults();
 });
-afterAll(async () => {
-  await service.audit({ withProvider: true });
-  await service.close();
-});
+beforeClosing(() => service.audit({ withProvider: true }));
 
 const buy = async (buyer = user, count = 1): Promise<number> => {
   const { data } = await buyer.buy({ count });

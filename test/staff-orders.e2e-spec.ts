@@ -1,8 +1,9 @@
 import type * as dto from '../src/staff/orders/staff-orders.dto';
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { lookAway } from './support/look-away';
-import { createStaff, type Json, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { createStaff, type Json } from './support/staff';
+import { startTestService, type TestUser } from './support/test-service';
 
 type OrderOut = Json<dto.OrderOut>;
 type OrdersPage = Json<dto.OrdersPage>;
@@ -12,15 +13,9 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const ID = expect.any(Number);
 const NAME = expect.any(String);
 
-let service: TestService;
-let staff: Staff;
-
 // The lists are of all orders, and those that the tests insert stay open.
-beforeAll(async () => {
-  service = await startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '100' } });
-  staff = await createStaff(service, ['staff:orders']);
-}, 30_000);
-afterAll(() => service.close());
+const service = forAllTests(() => startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '100' } }));
+const staff = forAllTests(() => createStaff(service, ['staff:orders']));
 
 const read = async (id: number): Promise<OrderDetail> => {
   const { status, body } = await staff.get<OrderDetail>(`/staff/orders/${id}`);

@@ -4,21 +4,17 @@ import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
+import { forAllTests } from './support/fixtures';
 import { createStaff, staffWith } from './support/staff';
 import { untilWaiting } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 jest.setTimeout(60_000);
 
 const WRITE: readonly Scope[] = ['tokens:write', 'profile:read', 'proxies:read'];
 
-let service: TestService;
-
 // The clock advances.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
 
 interface Issuer extends Pick<TestUser, 'id' | 'token' | 'api'> {
   readonly tokenId: number;

@@ -4,13 +4,14 @@ import { ALL_STAFF_SCOPES } from '../src/auth';
 import { Metrics, MetricsServer } from '../src/metrics';
 import { inSpan } from '../src/tracing';
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
-import { captureLog, type LogCapture } from './support/log-capture';
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from './support/otlp-receiver';
+import { captureLog } from './support/log-capture';
+import { type ReceivedSpan, startOtlpReceiver } from './support/otlp-receiver';
 import { sendRaw } from './support/raw-http';
 import { createStaff } from './support/staff';
-import { startTcpRelay, type TcpRelay } from './support/tcp-relay';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTcpRelay } from './support/tcp-relay';
+import { startTestService, type TestUser } from './support/test-service';
 
 jest.setTimeout(30_000);
 
@@ -24,19 +25,16 @@ const FAULTS = [
 ] as const;
 
 describe('Traces', () => {
-  let log: LogCapture;
-  let receiver: OtlpReceiver;
-  let relay: TcpRelay;
-  let service: TestService;
-  let ended: jest.SpyInstance<void, Parameters<BatchSpanProcessor['onEnd']>, BatchSpanProcessor>;
-
-  beforeAll(async () => {
-    log = captureLog();
-    ended = jest.spyOn(BatchSpanProcessor.prototype, 'onEnd');
-    receiver = await startOtlpReceiver();
-    relay = await startTcpRelay();
-    // One of its own, like those below: traces, metrics and logs are settings.
-    service = await startTestService({
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const ended = forAllTests(
+    () => jest.spyOn(BatchSpanProcessor.prototype, 'onEnd'),
+    (spy) => spy.mockRestore(),
+  );
+  const receiver = forAllTests(startOtlpReceiver);
+  const relay = forAllTests(startTcpRelay);
+  // One of its own, like those below: traces, metrics and logs are settings.
+  const service = forAllTests(() =>
+    startTestService({
       environment: {
         TRACES_URL: receiver.url,
         METRICS_PORT: '0',
@@ -45,15 +43,10 @@ describe('Traces', () => {
         JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
       },
       tuning: { trialTimeoutMs: 600 },
-    });
+    }),
+  );
+  beforeAll(() => {
     relay.target = Number(new URL(service.baseUrl).port);
-  });
-  afterAll(async () => {
-    await service.close();
-    await relay.close();
-    await receiver.close();
-    log.stop();
-    ended.mockRestore();
   });
 
   /** Has the spans that have ended sent now, and not within a second. */

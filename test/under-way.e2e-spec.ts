@@ -6,32 +6,22 @@ import { EventWaits } from '../src/events';
 import { HoldReleases, OrderWaits } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
 import { eventually } from './support/built-service';
-import { captureLog, type LogCapture } from './support/log-capture';
+import { forAllTests } from './support/fixtures';
+import { captureLog } from './support/log-capture';
 import { leaveOrderOpen } from './support/open-order';
 import { insertProxies } from './support/proxy-rows';
-import { openSilentPort, type SilentPort } from './support/silent-port';
+import { openSilentPort } from './support/silent-port';
 import { lockRow } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const MOST_WAITING = 100;
 const MOST_EXPORTS = 16;
 const TOO_MANY = { detail: 'Too many requests of this kind are under way' };
 
 describe('What one user has under way', () => {
-  let service: TestService;
-  let silent: SilentPort;
-  let log: LogCapture;
-
-  beforeAll(async () => {
-    log = captureLog();
-    service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
-    silent = await openSilentPort();
-  });
-  afterAll(async () => {
-    await service.close();
-    await silent.close();
-    log.stop();
-  });
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const silent = forAllTests(openSilentPort);
+  const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 60_000 } }));
 
   const get = (user: TestUser, path: string, signal?: AbortSignal): Promise<Response> =>
     fetch(service.baseUrl + path, {

@@ -2,10 +2,11 @@ import { SERVICE_VERSION } from '../src/common';
 import { Metrics } from '../src/metrics';
 import { DeliveryService } from '../src/webhooks/delivery/delivery.service';
 import { eventually } from './support/built-service';
-import { captureLog, type LogCapture } from './support/log-capture';
-import { type OtlpReceiver, startOtlpReceiver } from './support/otlp-receiver';
-import { startTestService, type TestService } from './support/test-service';
-import { startWebhookReceiver, TEST_SECRET, type WebhookReceiver } from './support/webhook-receiver';
+import { forAllTests } from './support/fixtures';
+import { captureLog } from './support/log-capture';
+import { startOtlpReceiver } from './support/otlp-receiver';
+import { startTestService } from './support/test-service';
+import { startWebhookReceiver, TEST_SECRET } from './support/webhook-receiver';
 
 /** Pauses are ten thousand times shorter: 0.5 ms, 6 ms, 30 ms, 180 ms, 0.7 s and so on. */
 const RETRY_SECONDS = 26;
@@ -24,36 +25,28 @@ interface WebhookRow {
 }
 
 describe('Delivery of webhooks', () => {
-  let log: LogCapture;
-  let traces: OtlpReceiver;
-  let service: TestService;
-  let receiver: WebhookReceiver;
   let paths = 0;
 
   // Receivers soon are late, pauses are short, and all that is sent is counted.
-  beforeAll(async () => {
-    log = captureLog();
-    traces = await startOtlpReceiver();
-    receiver = await startWebhookReceiver();
-    service = await startTestService({
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const traces = forAllTests(startOtlpReceiver);
+  const receiver = forAllTests(startWebhookReceiver, async (opened) => {
+    await opened.close();
+    expect(opened.forged).toEqual([]);
+  });
+  const service = forAllTests(() =>
+    startTestService({
       environment: {
         LOG_LEVEL: 'debug',
         METRICS_PORT: '0',
         TRACES_URL: traces.url,
       },
       tuning: { webhookTimeoutMs: 1000, webhookRetrySeconds: RETRY_SECONDS },
-    });
-  });
+    }),
+  );
   beforeEach(() => {
     receiver.answering = () => 204;
     receiver.received.length = 0;
-  });
-  afterAll(async () => {
-    await service.close();
-    await receiver.close();
-    await traces.close();
-    log.stop();
-    expect(receiver.forged).toEqual([]);
   });
 
   const owner = <Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> =>

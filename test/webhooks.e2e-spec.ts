@@ -2,11 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { IntegrityService } from '../src/integrity';
 import { holdPublishing } from '../src/webhooks/switching';
 import { eventually } from './support/built-service';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
-import { createStaff, type Staff } from './support/staff';
+import { createStaff } from './support/staff';
 import { lockRow } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
-import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver';
+import { startTestService } from './support/test-service';
+import { startWebhookReceiver } from './support/webhook-receiver';
 
 jest.setTimeout(60_000);
 
@@ -15,19 +16,13 @@ const MOST_WEBHOOKS = 3;
 const URL = 'https://127.0.0.2/hooks?key=sesame';
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-let service: TestService;
-let user: TestUser;
-
 // A user may have few webhooks.
-beforeAll(async () => {
-  service = await startTestService({
+const service = forAllTests(() =>
+  startTestService({
     environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) },
-  });
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  user = await service.createUser();
-});
+  }),
+);
+const user = forEachTest(() => service.createUser());
 
 interface Webhook {
   readonly id: number;
@@ -460,11 +455,7 @@ describe('A test event', () => {
 });
 
 describe('What is sent', () => {
-  let receiver: WebhookReceiver;
-  beforeAll(async () => {
-    receiver = await startWebhookReceiver();
-  });
-  afterAll(() => receiver.close());
+  const receiver = forAllTests(startWebhookReceiver);
 
   it('is not sent twice at once when it is replayed meanwhile', async () => {
     const { id } = await create({ types: ['order.completed'] });
@@ -545,10 +536,7 @@ describe('What is sent', () => {
 });
 
 describe('Staff', () => {
-  let staff: Staff;
-  beforeAll(async () => {
-    staff = await createStaff(service, ['staff:users', 'staff:audit']);
-  });
+  const staff = forAllTests(() => createStaff(service, ['staff:users', 'staff:audit']));
 
   interface StaffWebhook {
     readonly id: number;

@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { eventually } from '../../test/support/built-service';
-import { captureLog, type LogCapture } from '../../test/support/log-capture';
+import { beforeClosing, forAllTests } from '../../test/support/fixtures';
+import { captureLog } from '../../test/support/log-capture';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from '../../test/support/test-database';
 import { AppLogger, SystemClock } from '../common';
 import { dataSourceOptions, queryRows } from '../database';
@@ -10,22 +11,20 @@ import { ProviderAccount } from './provider-account';
 describe('ProviderAccount', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
-  let log: LogCapture;
   const accounts: ProviderAccount[] = [];
 
+  const log = forAllTests(captureLog, (opened) => opened.stop());
   beforeAll(async () => {
-    log = captureLog();
     Logger.overrideLogger(new AppLogger({ level: 'debug', format: 'json' }));
     database = await createTestDatabase();
     dataSource = await new DataSource(
       dataSourceOptions({ url: database.url, poolSize: 4, applicationName: 'provider-account-spec' }),
     ).initialize();
   });
-  afterAll(async () => {
+  beforeClosing(async () => {
     for (const account of accounts) account.onModuleDestroy();
     await dataSource.destroy();
     await database.drop();
-    log.stop();
   });
 
   const createAccount = (provider: string, from = dataSource): ProviderAccount => {

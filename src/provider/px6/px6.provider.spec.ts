@@ -5,8 +5,9 @@ import { Global, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import PUBLISHED from '../../../test/fixtures/px6-answers.json';
 import { eventually } from '../../../test/support/built-service';
+import { beforeClosing, forAllTests } from '../../../test/support/fixtures';
 import { TestClock } from '../../../test/support/test-clock';
-import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database';
+import { createTestDatabase } from '../../../test/support/test-database';
 import { Clock, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
 import { DatabaseModule } from '../../database';
@@ -64,20 +65,20 @@ const json =
     response.writeHead(status).end(JSON.stringify(body));
 
 describe('the PROXY6 adapter', () => {
-  let database: TestDatabase;
-  let server: http.Server;
   const modules: TestingModule[] = [];
   let provider: ProxyProvider;
   let answer: Answer;
   let urls: string[];
   const calls: ProviderCallRecord[] = [];
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    server = http.createServer((request, response) => {
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const server = forAllTests(() =>
+    http.createServer((request, response) => {
       urls.push(request.url ?? '');
       answer(request, response);
-    });
+    }),
+  );
+  beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     provider = await createProvider((server.address() as AddressInfo).port);
   });
@@ -85,11 +86,9 @@ describe('the PROXY6 adapter', () => {
     urls = [];
     calls.length = 0;
   });
-  afterAll(async () => {
+  beforeClosing(async () => {
     server.closeAllConnections();
-    server.close();
     await Promise.all(modules.map((module) => module.close()));
-    await database.drop();
   });
 
   async function createProvider(port: number): Promise<ProxyProvider> {

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, request, type Server } from 'node:http';
+import { createServer, request } from 'node:http';
 import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { SandboxControl, startSandbox, WireClient } from '..';
+import { forAllTests } from '../../../test/support/fixtures';
 import { listenOnFirstFree, stopListening } from '../listen';
 
 interface BoughtProxy {
@@ -16,24 +17,14 @@ interface BoughtProxy {
 }
 
 const GREETING = 'hello from loopback';
-
-let sandbox: RunningSandbox;
-let client: WireClient;
-let control: SandboxControl;
-let target: Server;
 let targetPort: number;
 
+const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
+const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
+const control = forAllTests(() => new SandboxControl(sandbox));
+const target = forAllTests(() => createServer((_request, response) => response.end(GREETING)), stopListening);
 beforeAll(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null });
-  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox);
-  target = createServer((_request, response) => response.end(GREETING));
   targetPort = await listenOnFirstFree(target, '127.0.0.1', [0]);
-});
-
-afterAll(async () => {
-  await sandbox.close();
-  await stopListening(target);
 });
 
 async function buy(type: 'http' | 'socks', from = client): Promise<BoughtProxy> {

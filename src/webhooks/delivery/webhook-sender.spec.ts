@@ -1,7 +1,8 @@
 import { getEventListeners, once } from 'node:events';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
-import { type DnsServer, startDnsServer } from '../../../test/support/dns-server';
+import { startDnsServer } from '../../../test/support/dns-server';
+import { forAllTests } from '../../../test/support/fixtures';
 import { openSilentPort } from '../../../test/support/silent-port';
 import { AddressRefused, AddressRules, receiverOf } from '../addresses';
 import { KEPT_ANSWER_BYTES, WebhookSender } from './webhook-sender';
@@ -16,9 +17,6 @@ interface Receiver {
   readonly requests: { url: string | undefined; headers: http.IncomingHttpHeaders; body: string }[];
   close(): void;
 }
-
-let dns: DnsServer;
-let receiver: Receiver;
 let answer: http.RequestListener;
 const senders: WebhookSender[] = [];
 
@@ -57,8 +55,8 @@ async function startReceiver(): Promise<Receiver> {
   });
 }
 
-beforeAll(async () => {
-  dns = await startDnsServer({
+const dns = forAllTests(() =>
+  startDnsServer({
     'receiver.test': [['127.0.0.1']],
     'mapped.test': [['::ffff:127.0.0.1']],
     'six.test': [['::1']],
@@ -68,19 +66,15 @@ beforeAll(async () => {
     'rebinding.test': [['127.0.0.2'], ['127.0.0.1']],
     'silent.test': 'silent',
     'empty.test': [[]],
-  });
-  receiver = await startReceiver();
-});
+  }),
+);
+const receiver = forAllTests(startReceiver);
 beforeEach(() => {
   answer = (_request, response) => response.end('thanks');
   receiver.connections = 0;
   receiver.requests.length = 0;
 });
 afterEach(() => senders.splice(0).forEach((made) => made.close()));
-afterAll(async () => {
-  receiver.close();
-  await dns.close();
-});
 
 const urlOf = (host: string, path = '/hook'): string => `http://${host}:${receiver.port}${path}`;
 
