@@ -1,9 +1,10 @@
 import { Work } from '../src/work';
 import { eventually } from './support/built-service';
-import { captureLog, type LogCapture } from './support/log-capture';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { captureLog } from './support/log-capture';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const POOL_SIZE = 4;
 /** Only the test refreshes the flags. */
@@ -13,22 +14,10 @@ const OPTIONS = {
 };
 
 describe('The stored flags of proxies', () => {
-  let log: LogCapture;
-  let service: TestService;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    log = captureLog();
-    // The flags of all users are refreshed.
-    service = await startTestService(OPTIONS);
-  });
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
-  afterAll(async () => {
-    await service.close();
-    log.stop();
-  });
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  // The flags of all users are refreshed.
+  const service = forAllTests(() => startTestService(OPTIONS));
+  const user = forEachTest(() => service.createUser());
 
   const insert = (count: number, row: ProxyRow) => insertProxies(service.dataSource, user.id, count, row);
   const refresh = () => service.runJob('active-flags');

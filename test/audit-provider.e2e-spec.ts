@@ -1,21 +1,16 @@
 import { IntegrityService } from '../src/integrity';
 import { WireClient } from '../src/sandbox';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 describe('an audit against the provider', () => {
-  let service: TestService;
-  let user: TestUser;
-
   let proxy: { id: string; tag: string; end: number };
 
   // It is of all orders, and the tests break what it checks.
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  afterAll(() => service.close());
+  const service = forAllTests(startTestService);
+  const user = forEachTest(() => service.createUser());
   beforeEach(async () => {
-    user = await service.createUser();
     await user.buy();
     [proxy] = await service.dataSource.query(
       `SELECT provider_proxy_id AS id, orders.tag, extract(epoch FROM date_end)::int AS end

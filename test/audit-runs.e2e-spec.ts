@@ -1,9 +1,10 @@
 import { lastMoment } from '../src/integrity/audit-times';
 import { Work } from '../src/work';
 import { eventually } from './support/built-service';
-import { captureLog, type LogCapture } from './support/log-capture';
-import { createStaff, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { captureLog } from './support/log-capture';
+import { createStaff } from './support/staff';
+import { startTestService } from './support/test-service';
 
 interface AuditRun {
   readonly scope: string;
@@ -14,31 +15,21 @@ interface AuditRun {
 }
 
 describe('the audit as a job', () => {
-  let service: TestService;
-  let staff: Staff;
-  let user: TestUser;
-  let log: LogCapture;
   /** How many lines had been logged when the test began. */
   let logged: number;
 
   // The audits are of all orders, and the tests break what they check.
-  beforeAll(async () => {
-    log = captureLog();
-    service = await startTestService();
-    staff = await createStaff(service, ['staff:system']);
-  });
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const service = forAllTests(startTestService);
+  const staff = forAllTests(() => createStaff(service, ['staff:system']));
+  const user = forEachTest(() => service.createUser());
   beforeEach(async () => {
-    user = await service.createUser();
     const { data } = await user.buy({}, 'k');
     await user.prolong(data?.proxies[0]?.id ?? '');
     await tamper('UPDATE job_runs SET finished_at = now() WHERE finished_at IS NULL');
     logged = log.lines.length;
   });
   afterEach(() => tamper('DELETE FROM audit_runs'));
-  afterAll(async () => {
-    await service.close();
-    log.stop();
-  });
 
   const run = (scope: 'day' | 'all') => service.runJob(`audit-${scope}`);
   const told = async (): Promise<readonly AuditRun[]> =>

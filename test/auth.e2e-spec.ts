@@ -2,24 +2,18 @@ import { createHash } from 'node:crypto';
 import { ALL_SCOPES, type Scope, TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
+import { forAllTests } from './support/fixtures';
 import { exchangeRaw, sendRaw } from './support/raw-http';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const NOT_AUTHENTICATED = { detail: 'Not authenticated' };
 const INVALID_TOKEN = { detail: 'Invalid or expired token' };
 
 describe('Authentication', () => {
-  let service: TestService;
-  let tokens: TokensService;
-  let user: TestUser;
-
   // The clock advances.
-  beforeAll(async () => {
-    service = await startTestService();
-    tokens = service.app.get(TokensService);
-    user = await service.createUser({ balance: '0.00' });
-  });
-  afterAll(() => service.close());
+  const service = forAllTests(startTestService);
+  const tokens = forAllTests(() => service.app.get(TokensService));
+  const user = forAllTests(() => service.createUser({ balance: '0.00' }));
 
   const issue = async (token: { scopes?: readonly Scope[]; expiresAt?: Date } = {}) =>
     tokens.issue({ userId: user.id, scopes: ALL_SCOPES, ...token });

@@ -1,22 +1,18 @@
 import { ProxyProvider } from '../src/provider';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
-import { captureLog, type LogCapture } from './support/log-capture';
+import { captureLog } from './support/log-capture';
 import { passQuietTime } from './support/quiet-time';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
 describe('the circuit breakers', () => {
-  let log: LogCapture;
-  let service: TestService;
-  let provider: ProxyProvider;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    log = captureLog();
-    // Breakers that open, and a balance that is read as a whole.
-    service = await startTestService({
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  // Breakers that open, and a balance that is read as a whole.
+  const service = forAllTests(() =>
+    startTestService({
       environment: {
         PROVIDER_LOW_BALANCE: '500.00',
         LOG_LEVEL: 'info',
@@ -24,17 +20,15 @@ describe('the circuit breakers', () => {
         PROVIDER_RATE_PER_SECOND: '100',
       },
       tuning: { breakerFailures: 3, breakerProbeMs: 200 },
-    });
-    provider = service.app.get(ProxyProvider);
-    user = await service.createUser();
+    }),
+  );
+  const provider = forAllTests(() => service.app.get(ProxyProvider));
+  const user = forAllTests(() => service.createUser());
+  beforeAll(async () => {
     // From now on the catalog is cached, so that a purchase makes no other call than its own.
     await buy();
   });
-  afterAll(async () => {
-    await service.audit({ withProvider: true });
-    await service.close();
-    log.stop();
-  });
+  beforeClosing(() => service.audit({ withProvider: true }));
   afterEach(async () => {
     await service.control.resetFaults();
     await service.control.setBalance('100000.00');

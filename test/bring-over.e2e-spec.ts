@@ -6,8 +6,9 @@ import { LAST_COMMIT_BEFORE } from '../src/database/schema-version';
 import { WireClient } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
 import { loadBeforeTheBaseline } from './support/before-the-baseline';
+import { forEachTest } from './support/fixtures';
 import { readSchema } from './support/schema-catalog';
-import { connectAsOwner, createTestDatabase, type TestDatabase } from './support/test-database';
+import { connectAsOwner, createTestDatabase } from './support/test-database';
 import { startTestService } from './support/test-service';
 
 // Each test has a database of the version before, and one starts the service on it.
@@ -31,12 +32,10 @@ const RENAMED: Readonly<Record<string, string>> = {
 const LATER = migrations.slice(1).map(({ name }) => name);
 
 type Row = Readonly<Record<string, unknown>>;
-
-let database: TestDatabase;
 let owner: DataSource;
 
+const database = forEachTest(() => createTestDatabase({ migrated: false }));
 beforeEach(async () => {
-  database = await createTestDatabase({ migrated: false });
   await loadBeforeTheBaseline(database.ownerUrl);
   owner = await connectAsOwner(database);
 });

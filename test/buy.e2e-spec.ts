@@ -1,21 +1,15 @@
 import type { components } from '../clients/typescript/src/api-types';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { checkNow, passQuietTime } from './support/quiet-time';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 type PurchaseRequest = components['schemas']['PurchaseRequest'];
 
 describe('POST /proxies/buy', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    // The thousand proxies would make the audits of later files slow.
-    service = await startTestService();
-  });
-  afterAll(async () => {
-    await service.audit({ withProvider: true });
-    await service.close();
-  });
+  // The thousand proxies would make the audits of later files slow.
+  const service = forAllTests(startTestService);
+  beforeClosing(() => service.audit({ withProvider: true }));
   afterEach(() => service.control.resetFaults());
 
   const buy = (user: TestUser, body: PurchaseRequest) => user.buy(body);

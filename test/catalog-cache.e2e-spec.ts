@@ -2,23 +2,20 @@ import { CatalogService } from '../src/catalog';
 import type { FaultSpec } from '../src/sandbox';
 import { type ApiClient, createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
-import { type Replica, startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { startReplica } from './support/replica';
+import { startTestService } from './support/test-service';
 
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  // The clock is advanced, and the catalog is emptied.
-  service = await startTestService({
+// The clock is advanced, and the catalog is emptied.
+const service = forAllTests(() =>
+  startTestService({
     environment: { PROVIDER_TIMEOUT_MS: '10000' },
     jobIntervalsMs: { 'follow-catalog': 100, 'refresh-catalog': 100 },
-  });
-  user = await service.createUser();
-});
-afterAll(() => service.close());
+  }),
+);
+const user = forAllTests(() => service.createUser());
 beforeEach(async () => {
   // Whatever another test left in the caches is too old to be served.
   service.clock.advanceDays(2);
@@ -97,15 +94,9 @@ describe('After a restart', () => {
 });
 
 describe('Two replicas', () => {
-  let replica: Replica;
+  const replica = forAllTests(() => startReplica(service));
   /** Sends the user's requests to the other replica. */
-  let there: ApiClient;
-
-  beforeAll(async () => {
-    replica = await startReplica(service);
-    there = createApiClient(replica.baseUrl, user.token);
-  });
-  afterAll(() => replica.close());
+  const there = forAllTests(() => createApiClient(replica.baseUrl, user.token));
 
   const fromBoth = <Answer>(ask: (api: ApiClient) => Promise<Answer>) =>
     Promise.all(Array.from({ length: 50 }, (_, n) => ask(n % 2 === 0 ? user.api : there)));

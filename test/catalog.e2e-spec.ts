@@ -1,24 +1,19 @@
 import { requestId } from '../src/common';
 import { type FaultSpec, WireClient } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
+import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 type Version = '6' | '4' | '4s';
 const VERSIONS = ['6', '4', '4s'] as const satisfies Version[];
 const WIRE_VERSIONS = { '6': '6', '4': '4', '4s': '3' } as const;
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
-let service: TestService;
-let user: TestUser;
-
-beforeAll(async () => {
-  // One of its own: the clock is changed.
-  service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '1000' } });
-  user = await service.createUser();
-});
-afterAll(() => service.close());
+// One of its own: the clock is changed.
+const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '1000' } }));
+const user = forAllTests(() => service.createUser());
 beforeEach(async () => {
   // Whatever another test left in the cache is too old to be served.
   service.clock.advanceDays(2);

@@ -12,8 +12,9 @@ import {
 } from '../clients/typescript/src/index';
 import { EventWaits } from '../src/events';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const PROJECT = join(__dirname, '..');
 const CLIENT = join(PROJECT, 'clients', 'typescript');
@@ -39,24 +40,14 @@ async function startCuttingRelay(target: string, cuts: number): Promise<{ url: s
 }
 
 describe('The TypeScript client', () => {
-  let service: TestService;
-  let user: TestUser;
-
   // It is told to have lost events, and counts who waits: that is no service to share.
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
+  const service = forAllTests(startTestService);
+  const user = forEachTest(() => service.createUser());
   afterEach(async () => {
     await service.control.resetFaults();
     await service.untilSettled();
   });
-  afterAll(async () => {
-    await service.audit({ withProvider: true });
-    await service.close();
-  });
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   const clientOf = (baseUrl = service.baseUrl) => createClient({ baseUrl, token: user.token });
   const buy = (client: ReturnType<typeof createClient>, key?: string) =>

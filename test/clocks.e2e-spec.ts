@@ -2,25 +2,18 @@ import { SystemClock } from '../src/common';
 import { Metrics } from '../src/metrics';
 import { OrderClaims } from '../src/orders';
 import { Work } from '../src/work';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const RU_30 = { country: 'ru', period: 30 } as const;
 const HOUR_MS = 3_600_000;
 
 describe('When a clock is changed', () => {
-  let service: TestService;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    // Its clock is changed.
-    service = await startTestService();
-  });
-  beforeEach(async () => {
-    user = await service.createUser({ balance: '500.00' });
-  });
+  // Its clock is changed.
+  const service = forAllTests(startTestService);
+  const user = forEachTest(() => service.createUser({ balance: '500.00' }));
   afterEach(() => jest.restoreAllMocks());
-  afterAll(() => service.close());
 
   const buy = () => user.buy(RU_30);
   const setPrice = (price: string) => service.control.setPrice('6', 30, price);

@@ -1,9 +1,10 @@
 import { createApiClient } from './support/api-client';
+import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { recordStatements } from './support/statement-plans';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const PATHS = [
   '/proxies',
@@ -21,13 +22,8 @@ const EVERY_PATH = [
 ];
 
 describe('An earlier answer about proxies', () => {
-  let service: TestService;
-
   // The clock advances.
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  afterAll(() => service.close());
+  const service = forAllTests(startTestService);
 
   const insert = (user: TestUser, count: number, row?: ProxyRow) =>
     insertProxies(service.dataSource, user.id, count, row);

@@ -1,7 +1,8 @@
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions, findExcessiveRights } from '../src/database';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { forAllTests } from './support/fixtures';
+import { createTestDatabase } from './support/test-database';
 
 /** Statements that a thief of the service's connection could send, one after the other. */
 const ATTACKS: Readonly<Record<string, readonly string[]>> = {
@@ -105,19 +106,15 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
 const VACUUMED = ['relpages', 'reltuples', 'relallvisible', 'relallfrozen', 'relfrozenxid', 'relminmxid'];
 
 describe("The service's role", () => {
-  let database: TestDatabase;
-  let owner: Client;
-
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const owner = forAllTests(
+    () => connect(database.ownerUrl),
+    (opened) => opened.end(),
+  );
   beforeAll(async () => {
-    database = await createTestDatabase();
-    owner = await connect(database.ownerUrl);
     await owner.query(`
       INSERT INTO users (username) VALUES ('anna'), ('boris');
       INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (1, 'topup', 10, 0)`);
-  });
-  afterAll(async () => {
-    await owner.end();
-    await database.drop();
   });
 
   async function connect(url: string): Promise<Client> {

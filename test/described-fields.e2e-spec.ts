@@ -10,9 +10,10 @@ import {
   type Parameter,
   readDescription,
 } from './support/description';
+import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { createStaff } from './support/staff';
-import { sharedTestService, type TestService } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 /** What each field is sent. No request that changes anything is valid as a whole: it has an unknown field. */
 const VALUES: readonly Json[] = [null, true, 0, 25.08, 'text', '0', {}];
@@ -41,15 +42,13 @@ describe.each([
   ['customers', '/openapi.json'],
   ['staff', '/staff/openapi.json'],
 ])('A field of a request of %s', (who, path) => {
-  let service: TestService;
-  let description: Description;
   let token: string;
   /** None of the values is a time. */
   let ajv: Ajv2020;
 
+  const service = forAllTests(sharedTestService);
+  const description = forAllTests(() => readDescription(service.baseUrl + path));
   beforeAll(async () => {
-    service = await sharedTestService();
-    description = await readDescription(service.baseUrl + path);
     const user = await service.createUser({ scopes: ALL_SCOPES });
     ajv = new Ajv2020({ strict: false, formats: { date: () => false, 'date-time': () => false } });
     const { components } = JSON.parse(JSON.stringify(description).replaceAll('"#/', '"api#/')) as Description;

@@ -1,7 +1,8 @@
 import { ProxyProvider } from '../src/provider';
-import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../src/sandbox';
+import { SandboxControl, startSandbox, WireClient } from '../src/sandbox';
 import PUBLISHED from './fixtures/px6-answers.json';
-import { startTestService, type TestService } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { startTestService } from './support/test-service';
 
 const NUMBERS = ['published', 'strings', 'numbers'] as const;
 
@@ -15,15 +16,8 @@ function shapeOf(value: unknown, name = ''): unknown {
 }
 
 describe('the sandbox', () => {
-  let sandbox: RunningSandbox;
-  let client: WireClient;
-
-  beforeAll(async () => {
-    sandbox = await startSandbox({ rateLimitPerSecond: null });
-    client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  });
-
-  afterAll(() => sandbox.close());
+  const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
+  const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
 
   it.each(Object.entries(PUBLISHED['2025']))(
     'answers %p with the published fields',
@@ -106,14 +100,8 @@ describe('the sandbox', () => {
 });
 
 describe('the service', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    // One of its own: each form is audited with the provider, which has little then.
-    service = await startTestService();
-  });
-
-  afterAll(() => service.close());
+  // One of its own: each form is audited with the provider, which has little then.
+  const service = forAllTests(startTestService);
 
   it.each(NUMBERS)('sells, lists and prolongs with the provider’s numbers as %s', async (numbers) => {
     await service.control.setDialect({ numbers });

@@ -1,18 +1,16 @@
-import { createDrillDirectory, databaseAccount, type DrillDirectory } from '../drills/support/accounts';
+import { createDrillDirectory, databaseAccount } from '../drills/support/accounts';
 import { runProgram, startDaemon } from '../drills/support/daemon';
 import { freePorts, isListening } from '../drills/support/ports';
 import { isRunning } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 
 const NODE = process.execPath;
 
 describe('what the drills share', () => {
-  let directory: DrillDirectory;
-
-  beforeAll(async () => {
-    directory = await createDrillDirectory('test');
-  });
-
-  afterAll(() => directory.remove());
+  const directory = forAllTests(
+    () => createDrillDirectory('test'),
+    (opened) => opened.remove(),
+  );
 
   it('starts a program, waits until it serves, and ends it by its process id', async () => {
     const [port = 0] = await freePorts(1);

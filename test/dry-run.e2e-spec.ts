@@ -2,19 +2,13 @@ import { TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { eventually } from './support/built-service';
 import { compareDryRuns, type DryRun, findTraces, postOrder, readDryRun } from './support/dry-runs';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
-let service: TestService;
-
-beforeAll(async () => {
-  // What a dry run might leave behind is looked for in whole tables, and the balance is changed.
-  service = await startTestService();
-});
-afterAll(async () => {
-  await service.audit({ withProvider: true });
-  await service.close();
-});
+// What a dry run might leave behind is looked for in whole tables, and the balance is changed.
+const service = forAllTests(startTestService);
+beforeClosing(() => service.audit({ withProvider: true }));
 beforeEach(() => service.control.setPrice('6', 30, '20.90'));
 afterEach(() => service.control.resetFaults());
 

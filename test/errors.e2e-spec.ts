@@ -1,30 +1,22 @@
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
-import { captureLog, type LogCapture } from './support/log-capture';
+import { forAllTests } from './support/fixtures';
+import { captureLog } from './support/log-capture';
 import { exchangeRaw, type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const LIMIT_BYTES = 100 * 1024;
 const NEW_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-let service: TestService;
-let log: LogCapture;
-let user: TestUser;
-/** Has a token with the scope of the profile only. */
-let reader: TestUser;
-
-beforeAll(async () => {
-  log = captureLog();
-  // One of its own: its log is read, its clock is changed, and a table is taken away.
-  service = await startTestService({
+const log = forAllTests(captureLog, (opened) => opened.stop());
+// One of its own: its log is read, its clock is changed, and a table is taken away.
+const service = forAllTests(() =>
+  startTestService({
     environment: { LOG_LEVEL: 'info', LOG_FORMAT: 'json', PROVIDER_TIMEOUT_MS: '1000' },
-  });
-  user = await service.createUser({ balance: '0.00' });
-  reader = await service.createUser({ scopes: ['profile:read'] });
-});
-afterAll(async () => {
-  await service.close();
-  log.stop();
-});
+  }),
+);
+const user = forAllTests(() => service.createUser({ balance: '0.00' }));
+/** Has a token with the scope of the profile only. */
+const reader = forAllTests(() => service.createUser({ scopes: ['profile:read'] }));
 
 const send = (request: RawRequest): Promise<RawAnswer> => sendRaw(service.baseUrl, request);
 const sendAs = ({ token }: TestUser, request: RawRequest): Promise<RawAnswer> => send({ token, ...request });

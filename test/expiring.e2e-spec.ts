@@ -1,6 +1,7 @@
 import { ExpiringService } from '../src/proxies/expiring/expiring.service';
+import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const HOUR = 3600;
 const NEVER_TOLD = 32_767;
@@ -14,18 +15,14 @@ interface Announced {
 }
 
 describe('The end of a proxy', () => {
-  let service: TestService;
   let user: TestUser;
 
   // What ends is announced for all users.
-  beforeAll(async () => {
-    service = await startTestService();
-  }, 60_000);
+  const service = forAllTests(startTestService);
   beforeEach(async () => {
     await service.dataSource.query('UPDATE proxies SET active = false');
     user = await service.createUser();
   });
-  afterAll(() => service.close());
 
   const announce = () => service.runJob('expiring');
 

@@ -1,20 +1,13 @@
 import type { ProxyType } from '../src/common';
 import { WireClient } from '../src/sandbox';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
-
-let service: TestService;
-let user: TestUser;
+import { startTestService } from './support/test-service';
 
 // Proxies are inserted that nobody bought, which an audit of a shared service would find.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  user = await service.createUser();
-});
+const service = forAllTests(startTestService);
+const user = forEachTest(() => service.createUser());
 
 const download = (path: string, headers = {}): Promise<RawAnswer> =>
   sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: user.token, headers });

@@ -1,12 +1,13 @@
 import { AppConfig } from '../src/config';
-import { type AbsentStandby, connectAbsentStandby } from './support/absent-standby';
+import { connectAbsentStandby } from './support/absent-standby';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
-import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
-import { type OwnPostgres, startOwnPostgres } from './support/own-postgres';
-import { type Replica, startReplica } from './support/replica';
+import { startDatabaseRelay } from './support/database-relay';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { startOwnPostgres } from './support/own-postgres';
+import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const RU_30 = { country: 'ru', period: 30 } as const;
 /** The beginnings of long statements: the database shows no more of one than 1 kB. */
@@ -15,34 +16,18 @@ const SETTLEMENT = 'WITH member AS MATERIALIZED';
 const BARRIER = 'pg_logical_emit_message';
 
 describe('A commit whose wait for the synchronous standby is cancelled', () => {
-  let postgres: OwnPostgres;
-  let service: TestService;
-  let standby: AbsentStandby;
-  let relay: DatabaseRelay;
+  // Its server waits for a standby.
+  const postgres = forAllTests(startOwnPostgres);
+  const service = forAllTests(() => startTestService({ database: postgres }));
+  const standby = forAllTests(() => connectAbsentStandby(postgres.ownerUrl));
+  const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
   /** Reaches the database through the relay. */
-  let replica: Replica;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    // Its server waits for a standby.
-    postgres = await startOwnPostgres();
-    service = await startTestService({ database: postgres });
-    standby = await connectAbsentStandby(postgres.ownerUrl);
-    relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
-    replica = await startReplica(service, { database: { url: relay.url } });
-  });
+  const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
+  const user = forEachTest(() => service.createUser({ balance: '500.00' }));
   beforeEach(async () => {
-    user = await service.createUser({ balance: '500.00' });
     await service.control.clearCalls();
   });
   afterEach(() => standby.comeBack());
-  afterAll(async () => {
-    await replica.close();
-    await relay.close();
-    await standby.close();
-    await service.close();
-    await postgres.close();
-  });
 
   const orders = (): Promise<{ state: string }[]> =>
     service.owner.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);

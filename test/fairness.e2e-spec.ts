@@ -1,7 +1,8 @@
 import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 interface Answer {
   readonly status: number;
@@ -22,16 +23,15 @@ async function buy(
 const countOf = (answers: readonly Answer[], status: number): number =>
   answers.filter((answer) => answer.status === status).length;
 
-let service: TestService;
-
-beforeAll(async () => {
-  // A provider that allows few calls, and whose second is short: three calls in 200 ms.
-  service = await startTestService({
+// A provider that allows few calls, and whose second is short: three calls in 200 ms.
+const service = forAllTests(() =>
+  startTestService({
     environment: { PROVIDER_RATE_PER_SECOND: '3', PURCHASE_WAIT_MS: '30000' },
-  });
+  }),
+);
+beforeAll(() => {
   Object.assign(service.app.get(RatePermits), { windowMs: 50 });
 });
-afterAll(() => service.close());
 
 const openOrders = async (): Promise<number> => {
   const [row] = await service.dataSource.query<{ count: number }[]>(

@@ -2,27 +2,20 @@ import { createHash } from 'node:crypto';
 import type { components } from '../clients/typescript/src/api-types';
 import { PriceRulesService } from '../src/pricing';
 import { RatePermits } from '../src/provider/rate-permits';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { PriceLead } from './support/price-lead';
 import { racePrices } from './support/price-race';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 type PurchaseRequest = components['schemas']['PurchaseRequest'];
 
 const BY = { by: 'anna', reason: 'test' };
 
-let service: TestService;
-let priceLead: PriceLead;
-
-beforeAll(async () => {
-  // Prices rise, and our balance at the provider sinks.
-  service = await startTestService();
-  priceLead = new PriceLead(service);
-});
-afterAll(async () => {
-  await service.audit({ withProvider: true });
-  await service.close();
-});
+// Prices rise, and our balance at the provider sinks.
+const service = forAllTests(startTestService);
+const priceLead = forAllTests(() => new PriceLead(service));
+beforeClosing(() => service.audit({ withProvider: true }));
 beforeEach(async () => {
   await service.control.setPrice('6', 30, '20.90');
 });

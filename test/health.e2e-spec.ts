@@ -4,10 +4,11 @@ import { json as readJson } from 'node:stream/consumers';
 import { drain } from '../src/application';
 import { StatusService } from '../src/status';
 import { eventually } from './support/built-service';
-import { type Caught, type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
-import { captureLog, type LogCapture } from './support/log-capture';
-import { type Replica, startReplica } from './support/replica';
-import { startTestService, type TestService } from './support/test-service';
+import { type Caught, startDatabaseRelay } from './support/database-relay';
+import { forAllTests } from './support/fixtures';
+import { captureLog } from './support/log-capture';
+import { startReplica } from './support/replica';
+import { startTestService } from './support/test-service';
 
 jest.setTimeout(60_000);
 
@@ -28,32 +29,23 @@ const LIVE: Answer = { status: 200, body: { status: 'live' } };
 const notReady = (detail: string): Answer => ({ status: 503, body: { detail } });
 
 describe('A replica', () => {
-  let service: TestService;
-  let relay: DatabaseRelay;
-  /** Reaches the database through the relay, with two connections. */
-  let replica: Replica;
-  let log: LogCapture;
-
-  beforeAll(async () => {
-    log = captureLog();
-    // A service of its own: its database is cut off, and its schema is made older.
-    // The job would log an error for each round in which the database does not work.
-    service = await startTestService({
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  // A service of its own: its database is cut off, and its schema is made older.
+  // The job would log an error for each round in which the database does not work.
+  const service = forAllTests(() =>
+    startTestService({
       environment: { LOG_LEVEL: 'warn' },
       jobIntervalsMs: { 'reconcile-orders': 60_000, 'replica-report': 50 },
-    });
-    relay = await startDatabaseRelay(service.databaseUrl);
-    replica = await startReplica(service, {
+    }),
+  );
+  const relay = forAllTests(() => startDatabaseRelay(service.databaseUrl));
+  /** Reaches the database through the relay, with two connections. */
+  const replica = forAllTests(() =>
+    startReplica(service, {
       database: { url: relay.url, poolSize: 2 },
       tuning: { poolWaitMs: 100 },
-    });
-  });
-  afterAll(async () => {
-    await replica.close();
-    await relay.close();
-    await service.close();
-    log.stop();
-  });
+    }),
+  );
 
   const untilReadiness = (baseUrl: string, expected: Answer) =>
     eventually(async () => JSON.stringify(await readiness(baseUrl)) === JSON.stringify(expected));

@@ -1,9 +1,10 @@
 import { Client } from 'pg';
 import { eventually } from './support/built-service';
-import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
-import { type Replica, startReplica } from './support/replica';
+import { startDatabaseRelay } from './support/database-relay';
+import { beforeClosing, forAllTests } from './support/fixtures';
+import { startReplica } from './support/replica';
 import { purchase, send } from './support/replicas';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 /** When a request looks for the first time at what became of its order, without having got a hint. */
 const POLL_INTERVAL_MS = 1000;
@@ -11,23 +12,22 @@ const CLAIM = 'WITH waiting AS (';
 const HAS_NEXT = 'AS "hasNext"';
 
 describe('A request whose order another replica sends', () => {
-  let service: TestService;
-  let relay: DatabaseRelay;
-  let replica: Replica;
   let users: TestUser[];
   let listener: Client;
   let heard: string[];
 
-  beforeAll(async () => {
-    // All its sessions that listen are ended, and it may send no hints. None sends what is not placed at it,
-    // unless it is about to send something anyway.
-    service = await startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } });
-    relay = await startDatabaseRelay(service.databaseUrl);
-    replica = await startReplica(service, {
+  // All its sessions that listen are ended, and it may send no hints. None sends what is not placed at it,
+  // unless it is about to send something anyway.
+  const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
+  const relay = forAllTests(() => startDatabaseRelay(service.databaseUrl));
+  const replica = forAllTests(() =>
+    startReplica(service, {
       database: { url: relay.url },
       // A request that is still in the queue then would leave it.
       purchases: { waitMs: 20_000 },
-    });
+    }),
+  );
+  beforeAll(async () => {
     users = await Promise.all([service.createUser(), service.createUser()]);
     listener = new Client({ connectionString: service.databaseUrl });
     await listener.connect();
@@ -41,12 +41,9 @@ describe('A request whose order another replica sends', () => {
   afterEach(async () => {
     await service.untilSettled();
   });
-  afterAll(async () => {
+  beforeClosing(async () => {
     await service.audit({ withProvider: true });
     await listener.end();
-    await replica.close();
-    await relay.close();
-    await service.close();
   });
 
   const buy = (baseUrl: string, user: number) => send(baseUrl, purchase(users[user]!));

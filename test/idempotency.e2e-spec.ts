@@ -1,18 +1,15 @@
 import { createApiClient } from './support/api-client';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
 import { startReplica } from './support/replica';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestUser } from './support/test-service';
 
 const ORDER = { country: 'ru', period: 30, count: 2, version: '6' as const };
 
 describe('Idempotency-Key', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-  });
+  const service = forAllTests(sharedTestService);
   afterEach(() => service.control.resetFaults());
-  afterAll(() => service.audit({ withProvider: true }));
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   const buy = (user: TestUser, key: string, order = ORDER) => user.buy(order, key);
 
@@ -142,13 +139,9 @@ describe('Idempotency-Key', () => {
 });
 
 describe('A key of one kind of request', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-  });
+  const service = forAllTests(sharedTestService);
   afterEach(() => service.control.resetFaults());
-  afterAll(() => service.audit({ withProvider: true }));
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   const withKey = (key: string) => ({ header: { 'Idempotency-Key': key } });
 

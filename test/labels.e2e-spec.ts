@@ -1,7 +1,8 @@
+import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 interface Details {
   readonly id: string;
@@ -10,13 +11,8 @@ interface Details {
   readonly order_id: number;
 }
 
-let service: TestService;
-
 // Proxies are inserted that nobody bought, which an audit of a shared service would find.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
 
 const insert = (user: TestUser, count: number) => insertProxies(service.dataSource, user.id, count);
 const get = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>

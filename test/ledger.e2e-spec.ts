@@ -1,8 +1,9 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import type { BalanceChangeOut, BalanceChangesPage } from '../src/ledger/balance-change.dto';
+import { forAllTests } from './support/fixtures';
 import { createStaff, type Json } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 type Change = Json<BalanceChangeOut>;
 type ChangesPage = Json<BalanceChangesPage>;
@@ -20,15 +21,10 @@ const COLUMNS = [
   'held_after',
 ] as const satisfies readonly (keyof Change)[];
 const HEAD = COLUMNS.join(',');
-
-let service: TestService;
 let user: TestUser;
 
-beforeAll(async () => {
-  // Its thousands of entries would make the audits of later files slow.
-  service = await startTestService();
-});
-afterAll(() => service.close());
+// Its thousands of entries would make the audits of later files slow.
+const service = forAllTests(startTestService);
 beforeEach(async () => {
   user = await service.createUser({ balance: '1000.00' });
 });

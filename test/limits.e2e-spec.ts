@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const TOKEN_LIMIT = 6;
 const USER_LIMIT = 9;
@@ -13,11 +14,9 @@ jest.setTimeout(60_000);
 const SHARE_INTERVAL_MS = 20;
 const STRANGERS_TOKEN = generateToken();
 
-let service: TestService;
-
 // The limits are small, and the clock advances.
-beforeAll(async () => {
-  service = await startTestService({
+const service = forAllTests(() =>
+  startTestService({
     environment: {
       TOKEN_REQUESTS_PER_MINUTE: String(TOKEN_LIMIT),
       USER_REQUESTS_PER_MINUTE: String(USER_LIMIT),
@@ -25,9 +24,8 @@ beforeAll(async () => {
       TRUSTED_PROXIES: '127.0.0.1',
     },
     jobIntervalsMs: { 'request-counts': SHARE_INTERVAL_MS },
-  });
-});
-afterAll(() => service.close());
+  }),
+);
 beforeEach(() => {
   // Each test has a minute for itself, and is at its beginning.
   const intoMinute = (service.clock.now().getTime() / 1000) % 60;

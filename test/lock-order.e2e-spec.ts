@@ -1,24 +1,18 @@
 import { WithdrawalsService } from '../src/inventory';
 import { OutcomeChecks } from '../src/orders/transitions/outcome-checks';
+import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { lockRow, untilWaiting } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
+// Rows are written that nobody bought, the sweep reads those of all users, and checks come on request.
 /*
  * Each statement that changes several rows of a table locks them in the order of their ids, which
  * `docs/architecture.md` has for all tables: so no two of them deadlock. It is given rows that lie in the
  * opposite order in the table, and somebody holds the first of them: it waits, and has none of the others.
  */
-
-let service: TestService;
-let user: TestUser;
-
-// Rows are written that nobody bought, the sweep reads those of all users, and checks come on request.
-beforeAll(async () => {
-  service = await startTestService({ tuning: { reconcileIntervalMs: 3_600_000 } });
-  user = await service.createUser();
-});
-afterAll(() => service.close());
+const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 3_600_000 } }));
+const user = forAllTests(() => service.createUser());
 
 const query = <Row>(statement: string, parameters: readonly unknown[] = []): Promise<Row[]> =>
   service.owner.query<Row[]>(statement, [...parameters]);

@@ -2,14 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { AppConfig } from '../src/config';
 import { type MetricDefinition, METRICS, Metrics, MetricsServer, PREFIX } from '../src/metrics';
 import { Work } from '../src/work';
+import { forAllTests } from './support/fixtures';
 import { findProgram } from './support/programs';
 import { readMetrics, type Scrape } from './support/scrape';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const PROMTOOL = findProgram('promtool');
-
-let service: TestService;
-let user: TestUser;
 
 const metricsUrl = (): string => service.app.get(MetricsServer).url ?? '';
 const scrape = (): Promise<Scrape> => readMetrics(metricsUrl());
@@ -25,13 +23,15 @@ const buy = (idempotencyKey?: string) =>
     body: JSON.stringify({ country: 'ru', period: 30 }),
   });
 
-beforeAll(async () => {
-  // One of its own: what is measured is the whole installation.
-  service = await startTestService({
+// One of its own: what is measured is the whole installation.
+const service = forAllTests(() =>
+  startTestService({
     environment: { METRICS_PORT: '0' },
     jobIntervalsMs: { 'replica-report': 20_000 },
-  });
-  user = await service.createUser();
+  }),
+);
+const user = forAllTests(() => service.createUser());
+beforeAll(async () => {
   await service.dataSource.query(
     `INSERT INTO audit_runs (scope, started_at, finished_at, ok, violations)
      VALUES ('day', now(), now(), true, '[]'),
@@ -39,8 +39,6 @@ beforeAll(async () => {
   );
   expect((await buy()).status).toBe(200);
 });
-
-afterAll(() => service?.close());
 
 describe('GET /metrics', () => {
   it('has every documented metric with its help and its kind', async () => {

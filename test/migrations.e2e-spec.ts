@@ -13,7 +13,8 @@ import {
   untilMigrated,
 } from '../src/database';
 import { eventually } from './support/built-service';
-import { connectAsOwner, createTestDatabase, type TestDatabase } from './support/test-database';
+import { forEachTest } from './support/fixtures';
+import { connectAsOwner, createTestDatabase } from './support/test-database';
 
 /** Stands for a later migration: an index on a table that is written to all the time. */
 class IndexOfCountries9000000000000 implements MigrationInterface {
@@ -69,14 +70,10 @@ beforeAll(() => void jest.spyOn(AbstractLogger.prototype, 'logMigration').mockIm
 afterAll(() => jest.restoreAllMocks());
 
 describe('Migrating', () => {
-  let database: TestDatabase;
-  let owner: DataSource;
   const withIndex = [...migrations, IndexOfCountries9000000000000];
 
-  beforeEach(async () => {
-    database = await createTestDatabase();
-    owner = await connectAsOwner(database);
-  });
+  const database = forEachTest(createTestDatabase);
+  const owner = forEachTest(() => connectAsOwner(database));
   afterEach(async () => {
     await owner.destroy();
     await database.drop();
@@ -161,12 +158,9 @@ describe('Migrating', () => {
 });
 
 describe('A start that does not migrate', () => {
-  let database: TestDatabase;
   const never = new AbortController().signal;
 
-  beforeEach(async () => {
-    database = await createTestDatabase({ migrated: false });
-  });
+  const database = forEachTest(() => createTestDatabase({ migrated: false }));
   afterEach(() => database.drop());
 
   it('waits until another process has run every migration and granted the rights', async () => {

@@ -1,6 +1,7 @@
+import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
-import { createStaff, type Staff } from './support/staff';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { createStaff } from './support/staff';
+import { sharedTestService } from './support/test-service';
 
 interface Item {
   readonly type: string;
@@ -9,15 +10,9 @@ interface Item {
 }
 
 describe('A 422 response', () => {
-  let service: TestService;
-  let user: TestUser;
-  let staff: Staff;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-    user = await service.createUser({ balance: '0.00' });
-    staff = await createStaff(service);
-  });
+  const service = forAllTests(sharedTestService);
+  const user = forAllTests(() => service.createUser({ balance: '0.00' }));
+  const staff = forAllTests(() => createStaff(service));
 
   async function send(request: string, body?: object | string, headers: Record<string, string> = {}) {
     const [method = '', path = ''] = request.split(' ');

@@ -6,21 +6,19 @@ import { HoldReleases } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
 import type { NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
+import { forAllTests } from './support/fixtures';
 import { lookAway } from './support/look-away';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestUser } from './support/test-service';
 
 const WRITERS = 8;
 
 type Query = Readonly<Record<string, string | number>>;
 
 describe("Pages of a customer's orders", () => {
-  let service: TestService;
   let user: TestUser;
   let order: NewOrder;
 
-  beforeAll(async () => {
-    service = await sharedTestService();
-  });
+  const service = forAllTests(sharedTestService);
   beforeEach(async () => {
     // What is placed here stays in the queue.
     lookAway(service);

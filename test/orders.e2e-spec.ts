@@ -1,21 +1,15 @@
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { passQuietTime } from './support/quiet-time';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 const SECRETS = ['px6', 'prs.', 'provider', 'markup', 'tag', 'login', 'password', 'host'];
 
 describe("A customer's orders", () => {
-  let service: TestService;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-  });
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
+  const service = forAllTests(sharedTestService);
+  const user = forEachTest(() => service.createUser());
   afterEach(() => service.control.resetFaults());
-  afterAll(() => service.audit({ withProvider: true }));
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   const buy = (key?: string, count = 1) =>
     user.api.POST('/proxies/buy', {

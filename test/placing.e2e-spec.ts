@@ -4,30 +4,23 @@ import { type Scope, TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import type { NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement, type Placement } from '../src/orders/placing/order-placement';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { lockRow } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const SCOPES: readonly Scope[] = ['proxies:write'];
 
 describe('Orders that are asked for together', () => {
-  let service: TestService;
-  let rich: TestUser;
-  let poor: TestUser;
+  // What is placed here stays in the queue.
+  const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
+  const rich = forEachTest(() => service.createUser({ balance: '1000.00' }));
+  const poor = forEachTest(() => service.createUser({ balance: '100.00' }));
   /** Every statement that the service sends. */
-  let statements: jest.Mock<void, [string]>;
-
-  beforeAll(async () => {
-    // What is placed here stays in the queue.
-    service = await startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } });
-  });
-  beforeEach(async () => {
-    rich = await service.createUser({ balance: '1000.00' });
-    poor = await service.createUser({ balance: '100.00' });
-    statements = jest.fn();
+  const statements = forEachTest(() => jest.fn());
+  beforeEach(() => {
     jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation(statements);
   });
   afterEach(() => jest.restoreAllMocks());
-  afterAll(() => service.close());
 
   const tokenOf = async (user: TestUser): Promise<number> => {
     const caller = await service.app.get(TokensService).findCaller(user.token);

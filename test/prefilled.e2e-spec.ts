@@ -1,18 +1,12 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
 import { prefilledRequests } from './support/docs-page';
-import { type DemoService, executeAll, type Executed, startDemoService } from './support/prefilled';
+import { forAllTests } from './support/fixtures';
+import { executeAll, type Executed, startDemoService } from './support/prefilled';
 import { createStaff } from './support/staff';
 
-let demo: DemoService;
-
-// Services of their own: the examples name the first proxy, order, token and link, as after `npm start`.
-async function startAnew(): Promise<void> {
-  demo = await startDemoService();
-}
-
 describe('What the page of customers prefills', () => {
-  beforeAll(startAnew);
-  afterAll(() => demo.close());
+  // A service of its own: the examples name the first proxy, order, token and link, as after `npm start`.
+  const demo = forAllTests(startDemoService);
 
   it('gives what a person expects when nothing but Execute is pressed', async () => {
     const { token } = await demo.service.createUser({ balance: '10000.00', scopes: ALL_SCOPES });
@@ -49,8 +43,8 @@ describe('What the page of customers prefills', () => {
 });
 
 describe('What the page of staff prefills', () => {
-  beforeAll(startAnew);
-  afterAll(() => demo.close());
+  // A service of its own: the examples name the first proxy, order, token and link, as after `npm start`.
+  const demo = forAllTests(startDemoService);
 
   it('reads, and changes nothing: no id is filled in, and an empty form is refused', async () => {
     const staff = await createStaff(demo.service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);

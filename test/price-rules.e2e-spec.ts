@@ -3,30 +3,24 @@ import { Money, unitPriceWithMarkup } from '../src/common';
 import { MarkupHistoryService, type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
 import { type ApiClient, createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { PriceLead } from './support/price-lead';
 import { type Replica, startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const BY = { by: 'anna', reason: 'test' };
-
-let service: TestService;
-let rules: PriceRulesService;
-let history: MarkupHistoryService;
-let user: TestUser;
 let priceLead: PriceLead;
 
 // Some rules are for all users, and prices are fetched again when the clock has been advanced.
-beforeAll(async () => {
-  service = await startTestService();
-  rules = service.app.get(PriceRulesService);
-  history = service.app.get(MarkupHistoryService);
+const service = forAllTests(startTestService);
+const rules = forAllTests(() => service.app.get(PriceRulesService));
+const history = forAllTests(() => service.app.get(MarkupHistoryService));
+beforeAll(() => {
   priceLead = new PriceLead(service);
 });
 
-afterAll(() => service.close());
-
+const user = forEachTest(() => service.createUser({ balance: '100000.00' }));
 beforeEach(async () => {
-  user = await service.createUser({ balance: '100000.00' });
   await service.control.setPrice('6', 30, '20.90');
 });
 

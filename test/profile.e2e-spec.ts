@@ -3,14 +3,11 @@ import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
-import { sharedTestService, startTestService, type TestService } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { sharedTestService, startTestService } from './support/test-service';
 
 describe('GET /me', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-  });
+  const service = forAllTests(sharedTestService);
 
   async function signUp(user: Parameters<UsersService['create']>[0]) {
     const { id } = await service.app.get(UsersService).create(user);

@@ -1,19 +1,13 @@
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { passQuietTime } from './support/quiet-time';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const DAY_MS = 24 * 3_600_000;
 
 describe('POST /proxies/{proxy_id}/prolong', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    // A proxy is withdrawn at the provider.
-    service = await startTestService();
-  });
-  afterAll(async () => {
-    await service.audit();
-    await service.close();
-  });
+  // A proxy is withdrawn at the provider.
+  const service = forAllTests(startTestService);
+  beforeClosing(() => service.audit());
   afterEach(() => service.control.resetFaults());
 
   const prolong = (user: TestUser, proxyId: string, body = { period: 30 }) =>

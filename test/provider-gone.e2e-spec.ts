@@ -1,13 +1,9 @@
-import { startTestService, type TestService } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { startTestService } from './support/test-service';
 
 describe('a provider that refuses connections', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    // Its sandbox is closed.
-    service = await startTestService();
-  });
-  afterAll(() => service.close());
+  // Its sandbox is closed.
+  const service = forAllTests(startTestService);
 
   it('does not change the balance: certainly nothing was bought', async () => {
     const user = await service.createUser({ balance: '500.00' });

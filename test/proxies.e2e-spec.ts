@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { openSilentPort } from './support/silent-port';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const PING_TIMEOUT_MS = 300;
 const FIELDS = [
@@ -22,13 +23,8 @@ const FIELDS = [
 ];
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-let service: TestService;
-
 // Pings soon give up, and the clock advances.
-beforeAll(async () => {
-  service = await startTestService({ tuning: { pingTimeoutMs: PING_TIMEOUT_MS } });
-});
-afterAll(() => service.close());
+const service = forAllTests(() => startTestService({ tuning: { pingTimeoutMs: PING_TIMEOUT_MS } }));
 
 async function buy(user: TestUser, order: object = {}) {
   const { data } = await user.buy(order);
@@ -197,10 +193,8 @@ describe('GET /proxies/export', () => {
   });
 
   describe('filters', () => {
-    let user: TestUser;
-
+    const user = forAllTests(() => service.createUser());
     beforeAll(async () => {
-      user = await service.createUser();
       await insert(user, 1, { login: 'http-active', proxyType: 'http', endsInSeconds: 365 * 24 * 3600 });
       await insert(user, 1, { login: 'http-expired', proxyType: 'http', endsInSeconds: -60 });
       await insert(user, 1, { login: 'socks-active', proxyType: 'socks', endsInSeconds: 365 * 24 * 3600 });

@@ -1,36 +1,28 @@
 import net from 'node:net';
 import type { ExitFault } from '../src/sandbox';
+import { forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
-import { openSilentPort, type SilentPort } from './support/silent-port';
-import { startTcpRelay, type TcpRelay } from './support/tcp-relay';
-import { sharedTestService, startTestService, type TestService, type TestUser } from './support/test-service';
+import { openSilentPort } from './support/silent-port';
+import { startTcpRelay } from './support/tcp-relay';
+import { sharedTestService, startTestService, type TestUser } from './support/test-service';
 
 type ProxyType = 'http' | 'socks';
 
 const TIMEOUT_MS = 1000;
 const TYPES: ProxyType[] = ['http', 'socks'];
-
-let relay: TcpRelay;
-let silent: SilentPort;
-let service: TestService;
 let user: TestUser;
 
 // There is a judge.
-beforeAll(async () => {
-  relay = await startTcpRelay();
-  silent = await openSilentPort();
-  service = await startTestService({
+const relay = forAllTests(startTcpRelay);
+const silent = forAllTests(openSilentPort);
+const service = forAllTests(() =>
+  startTestService({
     environment: {
       JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
     },
     tuning: { trialTimeoutMs: TIMEOUT_MS },
-  });
-});
-afterAll(async () => {
-  await service.close();
-  await relay.close();
-  await silent.close();
-});
+  }),
+);
 beforeEach(async () => {
   relay.target = Number(new URL(service.baseUrl).port);
   user = await service.createUser();

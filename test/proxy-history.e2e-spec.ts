@@ -1,6 +1,7 @@
+import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { sendRaw } from './support/raw-http';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 interface Event {
   readonly at: string;
@@ -15,13 +16,8 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-let service: TestService;
-
 // Proxies are left that the provider does not have, and the books lack changes.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
 
 const ask = (user: TestUser, id: number | string, query = '') =>
   sendRaw(service.baseUrl, { path: `/proxies/${id}/history${query}`, token: user.token });

@@ -1,16 +1,12 @@
+import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const DAY_S = 24 * 3600;
 
-let service: TestService;
-
 // Proxies are inserted that nobody bought, which an audit of a shared service would find.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
 
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);
@@ -36,12 +32,11 @@ async function walk(user: TestUser, first: string): Promise<number[][]> {
 }
 
 describe('A filter', () => {
-  let user: TestUser;
   let names: Map<number, string>;
   let orders: number[];
 
+  const user = forAllTests(() => service.createUser());
   beforeAll(async () => {
-    user = await service.createUser();
     await insert(await service.createUser(), 3, { descr: 'mine' });
     const rows: Record<string, [ProxyRow, string?]> = {
       plain: [{}],
@@ -144,11 +139,10 @@ describe('A filter', () => {
 });
 
 describe('A page', () => {
-  let user: TestUser;
   let ids: number[];
 
+  const user = forAllTests(() => service.createUser());
   beforeAll(async () => {
-    user = await service.createUser();
     ids = await insert(user, 7);
   });
 

@@ -6,30 +6,21 @@ import { renewalKey } from '../src/orders/order-keys';
 import { newOrder, type NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
 import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { lookAway } from './support/look-away';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 const PERIOD = 30;
 
 describe('An order in the queue that no request waits for', () => {
-  let service: TestService;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  beforeEach(async () => {
-    user = await service.createUser({ balance: '10000.00' });
-  });
+  const service = forAllTests(startTestService);
+  const user = forEachTest(() => service.createUser({ balance: '10000.00' }));
   afterEach(async () => {
     jest.restoreAllMocks();
     await service.control.resetFaults();
     await service.untilSettled();
   });
-  afterAll(async () => {
-    await service.audit({ withProvider: true });
-    await service.close();
-  });
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   const buy = async (by: TestUser): Promise<number> => {
     const { data } = await by.buy({ period: PERIOD });

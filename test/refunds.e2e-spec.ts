@@ -1,18 +1,16 @@
 // A service of its own: the quiet time is the ordinary one, and passes in the database. Only the tests check.
 import { ReconciliationService } from '../src/orders/reconciliation/reconciliation.service';
+import { forAllTests } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
-import { startTestService, type TestService } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 describe('An order whose outcome is unknown', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await startTestService({
+  const service = forAllTests(() =>
+    startTestService({
       environment: { RECONCILE_QUIET_SECONDS: '600' },
       jobIntervalsMs: { 'reconcile-orders': 3_600_000 },
-    });
-  });
-  afterAll(() => service.close());
+    }),
+  );
 
   /** Has the order checked once more, with this many seconds since the deadline and the first empty check. */
   async function check(secondsSince: { deadline: number; firstEmpty: number | null }): Promise<void> {

@@ -12,9 +12,10 @@ import {
   OBSTACLES,
   PROXY_OBSTACLES,
 } from '../src/renewals/decide';
+import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const CASES = 150;
 const BALANCE = '12.00';
@@ -46,18 +47,14 @@ interface Case {
   /** Of this month, what other renewals were charged. */
   readonly spent: string;
 }
-
-let service: TestService;
-let user: TestUser;
 let proxyId: number;
 let spentId: number;
 
+const service = forAllTests(startTestService);
+const user = forAllTests(() => service.createUser({ balance: BALANCE }));
 beforeAll(async () => {
-  service = await startTestService();
-  user = await service.createUser({ balance: BALANCE });
   [proxyId = 0, spentId = 0] = await insertProxies(service.owner, user.id, 2);
 });
-afterAll(() => service.close());
 
 /** Runs as the owner, and leaves nothing behind. */
 async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>): Promise<Result> {

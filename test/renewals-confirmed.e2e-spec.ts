@@ -1,9 +1,10 @@
 import { RenewalOrders } from '../src/orders';
 import { RenewalRun } from '../src/renewals';
 import { eventually } from './support/built-service';
-import { createStaff, type Staff, type StaffAnswer, staffWith } from './support/staff';
+import { beforeClosing, forAllTests } from './support/fixtures';
+import { createStaff, type StaffAnswer, staffWith } from './support/staff';
 import { lockRow } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 interface Customer {
   readonly user: TestUser;
@@ -12,18 +13,10 @@ interface Customer {
   readonly call: (method: string, path: string, body?: object) => Promise<StaffAnswer<unknown>>;
 }
 
-let service: TestService;
-let staff: Staff;
-
 // A run renews what is due to any user, and tables are locked.
-beforeAll(async () => {
-  service = await startTestService();
-  staff = await createStaff(service);
-});
-afterAll(async () => {
-  await service.audit({ withProvider: true });
-  await service.close();
-});
+const service = forAllTests(startTestService);
+const staff = forAllTests(() => createStaff(service));
+beforeClosing(() => service.audit({ withProvider: true }));
 
 /** A customer with a rental that a rule for its tag renews now. */
 async function customer(): Promise<Customer> {

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { eventually } from './support/built-service';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { startTestService, type TestUser } from './support/test-service';
 
 const DUE = 500;
 const PER_CALL = 10;
@@ -9,17 +10,16 @@ const CALLS_PER_SECOND = 10;
 const ALL_QUEUED_MS = (1000 * DUE) / PER_CALL / CALLS_PER_SECOND;
 
 describe('Many due renewals', () => {
-  let service: TestService;
-
   // The provider takes few calls.
-  beforeAll(async () => {
-    service = await startTestService({
+  const service = forAllTests(() =>
+    startTestService({
       environment: { PROVIDER_RATE_PER_SECOND: String(CALLS_PER_SECOND) },
       tuning: { ordersPerCall: PER_CALL },
-    });
+    }),
+  );
+  beforeAll(async () => {
     await service.control.setStock('6', 'ru', 1_000_000);
   });
-  afterAll(() => service.close());
 
   const buy = (user: TestUser, count = 1) => user.buy({ period: 7, count });
 

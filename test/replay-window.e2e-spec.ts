@@ -1,17 +1,10 @@
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { startTestService } from './support/test-service';
 
 describe('After the replay window', () => {
-  let service: TestService;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    // What is closed is counted over all users.
-    service = await startTestService();
-  });
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
-  afterAll(() => service.close());
+  // What is closed is counted over all users.
+  const service = forAllTests(startTestService);
+  const user = forEachTest(() => service.createUser());
 
   const buy = (key: string) => user.buy({ count: 2 }, key);
   const prolong = (proxyId: string, key: string) => user.prolong(proxyId, { key });

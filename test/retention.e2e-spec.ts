@@ -5,8 +5,9 @@ import { Money } from '../src/common';
 import { Metrics } from '../src/metrics';
 import { Retention, STEP_ROWS, Work } from '../src/work';
 import { createApiClient } from './support/api-client';
-import { createStaff, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { forEachTest } from './support/fixtures';
+import { createStaff } from './support/staff';
+import { startTestService } from './support/test-service';
 
 const DAYS_AGO = 400;
 const MANY = 1500;
@@ -24,18 +25,14 @@ interface ActionsPage {
 }
 
 describe('What has been kept for long enough', () => {
-  let service: TestService;
-  let staff: Staff;
-  let user: TestUser;
-
   // What is kept is of all users, and the tests make it old: each has a service of its own.
-  beforeEach(async () => {
-    service = await startTestService({
+  const service = forEachTest(() =>
+    startTestService({
       environment: { AUDIT_LOG_READ_DAYS: '365' },
-    });
-    staff = await createStaff(service, ['staff:orders', 'staff:audit']);
-    user = await service.createUser({ balance: '100000.00' });
-  });
+    }),
+  );
+  const staff = forEachTest(() => createStaff(service, ['staff:orders', 'staff:audit']));
+  const user = forEachTest(() => service.createUser({ balance: '100000.00' }));
   afterEach(() => service.close());
 
   const buy = (key?: string) => user.buy({}, key);

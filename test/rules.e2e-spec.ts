@@ -14,9 +14,10 @@ import { toProxyOut } from '../src/proxies/dto/proxy-out.dto';
 import { ALL_PROXIES, proxyFilterSql } from '../src/proxies/filter/proxy-filter';
 import type { ProxyFields } from '../src/proxies/proxy';
 import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';
-import { startTestService, type TestService } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const PROXY: ProxyFields = {
   id: 1,
@@ -38,16 +39,8 @@ const PROXY: ProxyFields = {
  * not ask it, the two are compared here over generated cases.
  */
 describe('The database and the code agree on', () => {
-  let service: TestService;
-  let random: SeededRandom;
-
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  beforeEach(() => {
-    random = new SeededRandom(32);
-  });
-  afterAll(() => service.close());
+  const service = forAllTests(startTestService);
+  const random = forEachTest(() => new SeededRandom(32));
 
   const query = <Row>(text: string, parameters: unknown[] = []): Promise<Row[]> =>
     service.dataSource.query<Row[]>(text, parameters);

@@ -2,8 +2,9 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const RU_30 = { country: 'ru', period: 30 } as const;
 
@@ -25,19 +26,9 @@ async function startEmbellisher(target: string): Promise<{ url: string; close():
 }
 
 describe('What the provider answers to an order', () => {
-  let service: TestService;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    // Nothing else may change the stock, or be written of it.
-    service = await startTestService();
-  });
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
-  afterAll(async () => {
-    await service.close();
-  });
+  // Nothing else may change the stock, or be written of it.
+  const service = forAllTests(startTestService);
+  const user = forEachTest(() => service.createUser());
 
   const buy = async (key?: string) => {
     const headers = key === undefined ? {} : { 'Idempotency-Key': key };

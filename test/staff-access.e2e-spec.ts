@@ -2,20 +2,15 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES, type NewToken, TokensService } from '../s
 import { Money } from '../src/common';
 import { type Description, operationsOf, readDescription, scopesOf } from './support/description';
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
+import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
-import { type Replica, startReplica } from './support/replica';
-import { createStaff, type Staff } from './support/staff';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { startReplica } from './support/replica';
+import { createStaff } from './support/staff';
+import { sharedTestService } from './support/test-service';
 
-let service: TestService;
-let customer: TestUser;
-let staff: Staff;
-
-beforeAll(async () => {
-  service = await sharedTestService();
-  customer = await service.createUser();
-  staff = await createStaff(service);
-});
+const service = forAllTests(sharedTestService);
+const customer = forAllTests(() => service.createUser());
+const staff = forAllTests(() => createStaff(service));
 
 const describeAt = (path: string): Promise<Description> => readDescription(service.baseUrl + path);
 
@@ -81,16 +76,16 @@ describe('A token', () => {
 
   describe('used through a load balancer', () => {
     const NETWORK = '203.0.113.0/24';
-    let balanced: Replica;
     let token: string;
 
-    beforeAll(async () => {
-      balanced = await startReplica(service, {
+    const balanced = forAllTests(() =>
+      startReplica(service, {
         server: { trustedProxies: ['127.0.0.0/8', '10.9.0.0/16'] },
-      });
+      }),
+    );
+    beforeAll(async () => {
       token = await issue({ allowedIps: [NETWORK], scopes: [...ALL_SCOPES, ...ALL_STAFF_SCOPES] });
     });
-    afterAll(() => balanced.close());
 
     const getThrough = async (forwarded: string | undefined, using = token) => {
       const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };

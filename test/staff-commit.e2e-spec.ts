@@ -1,18 +1,13 @@
 import { AppConfig } from '../src/config';
-import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
+import { startDatabaseRelay } from './support/database-relay';
+import { forAllTests } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { sharedTestService, type TestService } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 describe('When the database goes away at COMMIT', () => {
-  let relay: DatabaseRelay;
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-    relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
-  });
-  afterAll(() => relay.close());
+  const service = forAllTests(sharedTestService);
+  const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
 
   it('the answer is 503, and a repetition with the key is carried out once', async () => {
     const replica = await startReplica(service, { database: { url: relay.url } });

@@ -1,6 +1,5 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import {
-  type Description,
   examplesOf,
   expectPage,
   isObject,
@@ -9,15 +8,11 @@ import {
   readDescription,
   scopesOf,
 } from './support/description';
-import { sharedTestService, type TestService } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { sharedTestService } from './support/test-service';
 
-let service: TestService;
-let description: Description;
-
-beforeAll(async () => {
-  service = await sharedTestService();
-  description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
-});
+const service = forAllTests(sharedTestService);
+const description = forAllTests(() => readDescription(`${service.baseUrl}/staff/openapi.json`));
 
 /** Finds every part of a schema that has no example. */
 function findUnexemplified(schema: Json | undefined, place: string): string[] {

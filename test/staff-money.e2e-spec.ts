@@ -1,8 +1,9 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import type * as dto from '../src/staff/balances/staff-balances.dto';
-import { createStaff, type Json, type Staff } from './support/staff';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { createStaff, type Json } from './support/staff';
+import { sharedTestService } from './support/test-service';
 
 type Posted = Json<dto.PostingOut>;
 type Entry = Json<dto.LedgerEntryOut>;
@@ -10,17 +11,9 @@ type LedgerPage = Json<dto.LedgerPage>;
 
 const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a colleague' };
 
-let service: TestService;
-let staff: Staff;
-let user: TestUser;
-
-beforeAll(async () => {
-  service = await sharedTestService();
-  staff = await createStaff(service);
-});
-beforeEach(async () => {
-  user = await service.createUser({ balance: '0.00' });
-});
+const service = forAllTests(sharedTestService);
+const staff = forAllTests(() => createStaff(service));
+const user = forEachTest(() => service.createUser({ balance: '0.00' }));
 
 let keys = 0;
 const post = (

@@ -1,9 +1,10 @@
 import type { ActionOut } from '../src/staff/audit-log/audit-log.dto';
 import type { PriceRuleOut, PriceRulesPage } from '../src/staff/prices/staff-prices.dto';
 import { eventually } from './support/built-service';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { PriceLead } from './support/price-lead';
-import { createStaff, type Json, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { createStaff, type Json } from './support/staff';
+import { startTestService } from './support/test-service';
 
 type Rule = Json<PriceRuleOut>;
 type Rules = Json<PriceRulesPage>;
@@ -11,20 +12,12 @@ type Action = Json<ActionOut>;
 
 const REASON = { reason: 'test' };
 
-let service: TestService;
-let staff: Staff;
-let user: TestUser;
-let prices: PriceLead;
-
 // Some rules are for all users.
-beforeAll(async () => {
-  service = await startTestService();
-  prices = new PriceLead(service);
-  staff = await createStaff(service, ['staff:system', 'staff:audit']);
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
+const prices = forAllTests(() => new PriceLead(service));
+const staff = forAllTests(() => createStaff(service, ['staff:system', 'staff:audit']));
+const user = forEachTest(() => service.createUser({ balance: '100000.00' }));
 beforeEach(async () => {
-  user = await service.createUser({ balance: '100000.00' });
   await service.control.setPrice('6', 30, '20.90');
 });
 

@@ -1,7 +1,8 @@
 import type * as dto from '../src/staff/renewals/staff-renewals.dto';
 import type { StatusOut } from '../src/status';
-import { createStaff, type Json, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { createStaff, type Json } from './support/staff';
+import { startTestService, type TestUser } from './support/test-service';
 
 type Renewals = Json<dto.RenewalsPage>;
 type OfUser = Json<dto.RenewalsOfUserOut>;
@@ -13,19 +14,15 @@ interface RenewalRow {
   readonly hours: number;
   readonly nextTry?: boolean;
 }
-
-let service: TestService;
-let staff: Staff;
 let user: TestUser;
 let other: TestUser;
 
 // Renewals of all customers are listed and paused, and some are written as their job leaves them.
+const service = forAllTests(startTestService);
+const staff = forAllTests(() => createStaff(service));
 beforeAll(async () => {
-  service = await startTestService();
-  staff = await createStaff(service);
   [user, other] = [await service.createUser(), await service.createUser()];
 });
-afterAll(() => service.close());
 
 async function insert(statement: string, ...parameters: unknown[]): Promise<number> {
   const [row] = await service.dataSource.query<{ id: number }[]>(statement, parameters);

@@ -1,15 +1,12 @@
 import { operationsOf, readDescription } from './support/description';
-import { createStaff, type Staff } from './support/staff';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { createStaff } from './support/staff';
+import { sharedTestService } from './support/test-service';
 
-let service: TestService;
-let staff: Staff;
-let user: TestUser;
-
+const service = forAllTests(sharedTestService);
+const staff = forAllTests(() => createStaff(service));
+const user = forAllTests(() => service.createUser());
 beforeAll(async () => {
-  service = await sharedTestService();
-  staff = await createStaff(service);
-  user = await service.createUser();
   await user.buy();
 });
 

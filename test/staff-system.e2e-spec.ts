@@ -1,7 +1,8 @@
 import { PriceRulesService } from '../src/pricing';
 import { eventually } from './support/built-service';
-import { createStaff, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { forAllTests } from './support/fixtures';
+import { createStaff } from './support/staff';
+import { startTestService } from './support/test-service';
 
 interface Schema {
   readonly $ref?: string;
@@ -36,19 +37,14 @@ interface StatusAnswer {
   }[];
 }
 
-let service: TestService;
-let staff: Staff;
-let user: TestUser;
-
 // The system is that of all users, and a replica reports every 100 ms.
+const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'replica-report': 100 } }));
+const staff = forAllTests(() => createStaff(service, ['staff:system']));
+const user = forAllTests(() => service.createUser());
 beforeAll(async () => {
-  service = await startTestService({ jobIntervalsMs: { 'replica-report': 100 } });
-  staff = await createStaff(service, ['staff:system']);
-  user = await service.createUser();
   const { data } = await user.buy({ count: 2, version: '6', proxy_type: 'http' });
   expect(data?.proxies).toHaveLength(2);
 });
-afterAll(() => service.close());
 
 const readStatus = async (): Promise<StatusAnswer> => (await staff.get<StatusAnswer>('/staff/status')).body;
 

@@ -2,9 +2,10 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES, type NewToken, TokensService } from '../s
 import { Money } from '../src/common';
 import type { ActionsPage } from '../src/staff/audit-log/audit-log.dto';
 import type * as dto from '../src/staff/tokens/staff-tokens.dto';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Json, type Staff, staffWith } from './support/staff';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 type Token = Json<dto.IssuedToken>;
 type TokensPage = Json<dto.TokensPage>;
@@ -14,17 +15,9 @@ const EVERYTHING = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
 const HOUR_MS = 3_600_000;
 const REASON = { reason: 'test' };
 
-let service: TestService;
-let root: Staff;
-let customer: TestUser;
-
-beforeAll(async () => {
-  service = await sharedTestService();
-  root = await createStaff(service, EVERYTHING);
-});
-beforeEach(async () => {
-  customer = await service.createUser();
-});
+const service = forAllTests(sharedTestService);
+const root = forAllTests(() => createStaff(service, EVERYTHING));
+const customer = forEachTest(() => service.createUser());
 
 /** A member of staff whose token came from the command line, with restrictions. */
 async function restricted(limits: Partial<NewToken>, scopes = EVERYTHING): Promise<Staff> {

@@ -1,10 +1,11 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
 import type * as tokens from '../src/staff/tokens/staff-tokens.dto';
 import type * as users from '../src/staff/users/staff-users.dto';
+import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { createStaff, type Json, type Staff } from './support/staff';
-import { startTestService, type TestService } from './support/test-service';
+import { createStaff, type Json } from './support/staff';
+import { startTestService } from './support/test-service';
 
 type UserOut = Json<users.UserOut>;
 type UsersPage = Json<users.UsersPage>;
@@ -15,15 +16,9 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
 /** The promise: a revocation takes effect on every replica within a second. */
 const REVOKED_WITHIN_MS = 1000;
 
-let service: TestService;
-let staff: Staff;
-
 // Open orders are inserted, and users have fixed names and numbers.
-beforeAll(async () => {
-  service = await startTestService();
-  staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
+const staff = forAllTests(() => createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]));
 
 const create = async (user: object): Promise<UserOut> => {
   const { status, body } = await staff.post<UserOut>('/staff/users', user);

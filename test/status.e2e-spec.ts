@@ -1,4 +1,3 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AdministrationModule } from '../src/administration.module';
 import { REPLICA_ID } from '../src/common';
@@ -7,37 +6,32 @@ import { type StatusOut, StatusService } from '../src/status';
 import { LeasedRun, type Run } from '../src/work';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
+import { forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 const ISO = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe('the status of the service', () => {
-  let service: TestService;
-  let office: INestApplicationContext;
-
   // The status is of all replicas and orders there are.
-  beforeAll(async () => {
-    service = await startTestService({
+  const service = forAllTests(() =>
+    startTestService({
       environment: { PROVIDER_LOW_BALANCE: '5000.00' },
       jobIntervalsMs: { 'replica-report': 100 },
-    });
-    // The command line reads the status in a process of its own.
-    office = await NestFactory.createApplicationContext(
-      AdministrationModule.with(service.app.get(AppConfig)),
-      { logger: false },
-    );
-  });
+    }),
+  );
+  // The command line reads the status in a process of its own.
+  const office = forAllTests(() =>
+    NestFactory.createApplicationContext(AdministrationModule.with(service.app.get(AppConfig)), {
+      logger: false,
+    }),
+  );
   afterEach(async () => {
     await service.control.resetFaults();
     await service.dataSource.query('DELETE FROM replica_reports WHERE holder <> $1', [REPLICA_ID]);
-  });
-  afterAll(async () => {
-    await office.close();
-    await service.close();
   });
 
   const read = (): Promise<StatusOut> => office.get(StatusService).read();

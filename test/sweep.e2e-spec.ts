@@ -1,19 +1,16 @@
 import { Logger } from '@nestjs/common';
 import { WireClient } from '../src/sandbox';
 import { Work } from '../src/work';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 /** What a sweep reports while both sides agree, but for how many are listed. */
 const NOTHING = { changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 };
 
 describe('The full sweep', () => {
-  let service: TestService;
-
   // A sweep reads what all users have, so the tests have a service of their own; each begins with nothing.
-  beforeAll(async () => {
-    service = await startTestService();
-  });
+  const service = forAllTests(startTestService);
   afterEach(() => service.audit());
   afterEach(async () => {
     await service.control.resetFaults();
@@ -27,7 +24,6 @@ describe('The full sweep', () => {
        TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs, completed_sweeps CASCADE`,
     );
   });
-  afterAll(() => service.close());
 
   const buy = async (user: TestUser, count = 1) => {
     const { data } = await user.buy({ count });
@@ -126,7 +122,6 @@ describe('The full sweep', () => {
   });
 
   describe('of a proxy that the provider has withdrawn', () => {
-    let user: TestUser;
     let bought: { id: string }[];
 
     const order = () => user.buy({ count: 2 }, 'withdrawn');
@@ -143,8 +138,8 @@ describe('The full sweep', () => {
         'SELECT absences, withdrawn_at IS NOT NULL AS withdrawn, active FROM proxies ORDER BY id',
       );
 
+    const user = forEachTest(() => service.createUser());
     beforeEach(async () => {
-      user = await service.createUser();
       bought = (await order()).data?.proxies ?? [];
       await service.control.withdrawProxy(await providerIdOf(bought[0]?.id));
     });
@@ -221,9 +216,6 @@ describe('The full sweep', () => {
   });
 
   describe('of a listing that lacks many proxies', () => {
-    let user: TestUser;
-    let staff: TestUser;
-
     const states = () =>
       service.dataSource.query(
         `SELECT count(*) FILTER (WHERE active) AS active, count(withdrawn_at) AS withdrawn FROM proxies`,
@@ -244,9 +236,9 @@ describe('The full sweep', () => {
       return { status: response.status, body: await response.json() };
     };
 
+    const user = forEachTest(() => service.createUser());
+    const staff = forEachTest(() => service.createUser({ scopes: ['staff:system'] }));
     beforeEach(async () => {
-      user = await service.createUser();
-      staff = await service.createUser({ scopes: ['staff:system'] });
       await buy(user, 30);
     });
 

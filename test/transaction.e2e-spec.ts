@@ -10,35 +10,29 @@ import {
 import { entities } from '../src/globals.module';
 import { User } from '../src/users';
 import { eventually } from './support/built-service';
-import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { startDatabaseRelay } from './support/database-relay';
+import { forAllTests } from './support/fixtures';
+import { createTestDatabase } from './support/test-database';
 
 describe('A transaction', () => {
-  let database: TestDatabase;
-  let relay: DatabaseRelay;
-  let dataSource: DataSource;
-  /** Connects to the database directly, not through the relay. */
-  let observer: DataSource;
-
   const connect = (url: string, poolSize: number) =>
     new DataSource({
       ...dataSourceOptions({ url, poolSize, applicationName: 'test' }),
       entities,
     }).initialize();
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    relay = await startDatabaseRelay(database.url);
-    // One connection, so that each transaction would meet whatever the one before left open.
-    dataSource = await connect(relay.url, 1);
-    observer = await connect(database.ownerUrl, 2);
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await observer.destroy();
-    await relay.close();
-    await database.drop();
-  });
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const relay = forAllTests(() => startDatabaseRelay(database.url));
+  // One connection, so that each transaction would meet whatever the one before left open.
+  const dataSource = forAllTests(
+    () => connect(relay.url, 1),
+    (opened) => opened.destroy(),
+  );
+  /** Connects to the database directly, not through the relay. */
+  const observer = forAllTests(
+    () => connect(database.ownerUrl, 2),
+    (opened) => opened.destroy(),
+  );
 
   const add = (manager: EntityManager, username: string) =>
     manager.query('INSERT INTO users (username) VALUES ($1)', [username]);

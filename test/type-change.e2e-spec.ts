@@ -1,22 +1,15 @@
 import type { FaultSpec } from '../src/sandbox';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { captureLog } from './support/log-capture';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 type ProxyType = 'http' | 'socks';
 
-let service: TestService;
-let user: TestUser;
-
 // The provider is soon late, and the sweep finds what is withdrawn.
-beforeAll(async () => {
-  service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '700' } });
-});
-afterAll(async () => {
-  await service.audit({ withProvider: true });
-  await service.close();
-});
+const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '700' } }));
+beforeClosing(() => service.audit({ withProvider: true }));
+const user = forEachTest(() => service.createUser());
 beforeEach(async () => {
-  user = await service.createUser();
   await service.control.clearCalls();
 });
 afterEach(() => service.control.resetFaults());

@@ -2,25 +2,18 @@ import { ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import type { BalanceChangesPage } from '../src/ledger/balance-change.dto';
 import type { UsageOut } from '../src/usage/usage.dto';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { createStaff, type Json } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 type Usage = Json<UsageOut>;
 
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-let user: TestUser;
-
 // Times of orders and proxies are changed, which the audit finds.
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  user = await service.createUser({ balance: '1000.00' });
-});
+const service = forAllTests(startTestService);
+const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 
 async function readUsage(token = user.token): Promise<Usage> {
   const answer = await fetch(`${service.baseUrl}/usage`, { headers: { Authorization: `Bearer ${token}` } });

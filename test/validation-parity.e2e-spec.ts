@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 interface Item {
   readonly type: string;
@@ -41,14 +42,9 @@ function loosen(item: Item): object {
 }
 
 describe.each(RECORDINGS)('A request %s', (_what, cases) => {
-  let service: TestService;
-  let user: TestUser;
-
-  beforeAll(async () => {
-    service = await sharedTestService();
-    // Without money, so that a valid request buys nothing.
-    user = await service.createUser({ balance: '0.00' });
-  });
+  const service = forAllTests(sharedTestService);
+  // Without money, so that a valid request buys nothing.
+  const user = forAllTests(() => service.createUser({ balance: '0.00' }));
 
   const send = ({ method, path, body, content_type: contentType }: RecordedCase) =>
     sendRaw(service.baseUrl, {

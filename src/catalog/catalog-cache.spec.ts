@@ -1,3 +1,4 @@
+import { forEachTest } from '../../test/support/fixtures';
 import { Clock } from '../common';
 import { CatalogCache } from './catalog-cache';
 import type { StoredEntry } from './catalog-store';
@@ -36,15 +37,9 @@ class LoneStore {
 }
 
 describe('CatalogCache', () => {
-  let clock: HandClock;
-  let store: LoneStore;
-  let cache: CatalogCache<number>;
-
-  beforeEach(() => {
-    clock = new HandClock();
-    store = new LoneStore();
-    cache = new CatalogCache(clock, store, 2);
-  });
+  const clock = forEachTest(() => new HandClock());
+  const store = forEachTest(() => new LoneStore());
+  const cache = forEachTest(() => new CatalogCache(clock, store, 2));
 
   const answers = (value: number) => () => Promise.resolve(value);
   const fails = () => Promise.reject(new Error('no provider'));

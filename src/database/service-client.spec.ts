@@ -1,24 +1,20 @@
 import { DataSource } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { forAllTests } from '../../test/support/fixtures';
+import { createTestDatabase } from '../../test/support/test-database';
 import { dataSourceOptions } from './data-source-options';
 import { preparedRows } from './prepared';
 import { ServiceClient } from './service-client';
 import { isDatabaseUnavailable, mayHaveCommitted, queryRows } from './sql';
 
 describe('A connection of the service', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await new DataSource(
-      dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'service-client-spec' }),
-    ).initialize();
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const dataSource = forAllTests(
+    () =>
+      new DataSource(
+        dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'service-client-spec' }),
+      ).initialize(),
+    (opened) => opened.destroy(),
+  );
 
   const session = async (): Promise<number | undefined> =>
     (await queryRows<{ pid: number }>(dataSource, 'SELECT pg_backend_pid() AS pid'))[0]?.pid;

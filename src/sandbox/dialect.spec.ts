@@ -1,27 +1,16 @@
-import {
-  DEFAULT_DIALECT,
-  type Dialect,
-  type RunningSandbox,
-  SandboxControl,
-  startSandbox,
-  WireClient,
-} from '.';
+import { DEFAULT_DIALECT, type Dialect, SandboxControl, startSandbox, WireClient } from '.';
+import { forAllTests } from '../../test/support/fixtures';
 
 const STARTED = { pageLimit: 4 } as const;
 
-let sandbox: RunningSandbox;
-let client: WireClient;
-let control: SandboxControl;
-
+const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null, dialect: STARTED }));
+const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
+const control = forAllTests(() => new SandboxControl(sandbox));
 beforeAll(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null, dialect: STARTED });
-  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox);
   for (const descr of ['o1', 'o10', 'x.o1']) {
     await client.ask(`buy?count=2&period=7&country=nl&version=4&descr=${descr}`);
   }
 });
-afterAll(() => sandbox.close());
 afterEach(() => control.setDialect({ ...DEFAULT_DIALECT, ...STARTED }));
 
 async function listed(query: string): Promise<Array<Record<string, string>>> {

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
+import { forEachTest } from '../../test/support/fixtures';
 import { Metrics } from '../metrics';
 import type { DueWork } from './due-work';
 import { Work } from './work';
@@ -7,15 +8,14 @@ import { Work } from './work';
 const HOUR_MS = 3_600_000;
 
 describe('Due work', () => {
-  let work: Work;
   /** What is due, and the ends of what is being carried out. */
   let due: string[];
   let ends: Map<string, (error?: Error) => void>;
   let claims: number;
   let cutOff: AbortSignal | undefined;
 
+  const work = forEachTest(() => new Work({} as DataSource, Metrics.off));
   beforeEach(() => {
-    work = new Work({} as DataSource, Metrics.off);
     [due, ends, claims] = [[], new Map(), 0];
   });
   afterEach(async () => {

@@ -66,10 +66,12 @@ function placeholderOf<Content extends object>(): [Content, fill: (content: Cont
     {
       get: (_, name) => {
         const value: unknown = Reflect.get(get(), name);
+        if (typeof value !== 'function' || jest.isMockFunction(value)) return value;
         // Methods of classes with private fields work on the object itself alone.
-        return typeof value === 'function' ? (value.bind(get()) as unknown) : value;
+        return value.bind(get()) as unknown;
       },
       set: (_, name, value) => Reflect.set(get(), name, value),
+      deleteProperty: (_, name) => Reflect.deleteProperty(get(), name),
       has: (_, name) => name in get(),
       ownKeys: () => Reflect.ownKeys(get()),
       getOwnPropertyDescriptor: (_, name) => {

@@ -2,17 +2,13 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import tls from 'node:tls';
-import { type RunningSandbox, startSandbox, WireClient } from '../../sandbox';
+import { forAllTests } from '../../../test/support/fixtures';
+import { startSandbox, WireClient } from '../../sandbox';
 import { type ProxyToTry, requestThrough } from './request-through';
 
 const TIMEOUT_MS = 3000;
 
-let sandbox: RunningSandbox;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null });
-});
-afterAll(() => sandbox.close());
+const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
 
 async function buy(type: 'http' | 'socks'): Promise<ProxyToTry> {
   const { list } = await new WireClient(sandbox.baseUrl, sandbox.apiKey).ask<{

@@ -1,13 +1,8 @@
 import { request } from 'node:http';
-import { type RunningSandbox, SandboxControl, startSandbox } from '..';
+import { SandboxControl, startSandbox } from '..';
+import { forAllTests } from '../../../test/support/fixtures';
 
-let sandbox: RunningSandbox;
-
-beforeAll(async () => {
-  sandbox = await startSandbox();
-});
-
-afterAll(() => sandbox.close());
+const sandbox = forAllTests(startSandbox);
 
 /** Gives the status; `fetch` would not send these headers. */
 function ask(method: string, path: string, headers: Record<string, string> = {}): Promise<number> {

@@ -1,4 +1,5 @@
-import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { SandboxControl, startSandbox, WireClient } from '..';
+import { forEachTest } from '../../../test/support/fixtures';
 import { SlidingRateLimit } from './rate-limit';
 
 test('at most three requests are admitted within any second', () => {
@@ -9,11 +10,7 @@ test('at most three requests are admitted within any second', () => {
 });
 
 describe('over HTTP', () => {
-  let sandbox: RunningSandbox;
-
-  beforeEach(async () => {
-    sandbox = await startSandbox();
-  });
+  const sandbox = forEachTest(startSandbox);
 
   afterEach(() => sandbox.close());
 

@@ -1,17 +1,10 @@
-import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { SandboxControl, startSandbox, WireClient } from '..';
+import { forAllTests } from '../../../test/support/fixtures';
 import { isWireErrorId, WIRE_ERRORS } from './wire-error';
 
-let sandbox: RunningSandbox;
-let client: WireClient;
-let control: SandboxControl;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null });
-  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox);
-});
-
-afterAll(() => sandbox.close());
+const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
+const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
+const control = forAllTests(() => new SandboxControl(sandbox));
 
 const BUY = 'buy?count=1&period=7&country=nl&version=4';
 

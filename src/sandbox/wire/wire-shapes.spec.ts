@@ -1,21 +1,14 @@
-import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { SandboxControl, startSandbox, WireClient } from '..';
+import { forAllTests } from '../../../test/support/fixtures';
 
 interface Listing {
   list_count: number;
   list: Array<Record<string, unknown>>;
 }
 
-let sandbox: RunningSandbox;
-let client: WireClient;
-let control: SandboxControl;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null });
-  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox);
-});
-
-afterAll(() => sandbox.close());
+const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
+const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
+const control = forAllTests(() => new SandboxControl(sandbox));
 
 async function buyOne(descr: string): Promise<string> {
   const { list } = await client.ask<{ list: Array<{ id: string }> }>(

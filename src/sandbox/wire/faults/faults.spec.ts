@@ -1,17 +1,11 @@
-import { type FaultSpec, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../..';
+import { type FaultSpec, SandboxControl, startSandbox, WireClient } from '../..';
+import { forAllTests } from '../../../../test/support/fixtures';
 
-let sandbox: RunningSandbox;
-let client: WireClient;
-let control: SandboxControl;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null });
-  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox);
-});
+const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
+const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
+const control = forAllTests(() => new SandboxControl(sandbox));
 
 afterEach(() => control.resetFaults());
-afterAll(() => sandbox.close());
 
 const buy = (descr: string, count = 1) =>
   client.send(`buy?count=${count}&period=7&country=nl&version=4&descr=${descr}`);

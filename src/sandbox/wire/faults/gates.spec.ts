@@ -1,16 +1,11 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../..';
+import { SandboxControl, startSandbox, WireClient } from '../..';
+import { forEachTest } from '../../../../test/support/fixtures';
 
-let sandbox: RunningSandbox;
-let client: WireClient;
-let control: SandboxControl;
-
-beforeEach(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null });
-  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox);
-});
+const sandbox = forEachTest(() => startSandbox({ rateLimitPerSecond: null }));
+const client = forEachTest(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
+const control = forEachTest(() => new SandboxControl(sandbox));
 
 afterEach(() => sandbox.close());
 
