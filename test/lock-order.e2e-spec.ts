@@ -1,7 +1,9 @@
 import { WithdrawalsService } from '../src/inventory';
 import { OutcomeChecks } from '../src/orders/transitions/outcome-checks';
+import { RenewalRecords } from '../src/renewals/running/renewal-records';
 import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
+import { createStaff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
@@ -27,7 +29,7 @@ const freeOf = async (table: string, ids: readonly number[]): Promise<number[]> 
 
 /** Runs the work while somebody holds the first row. @returns the rows that nobody holds then */
 async function freeWhileFirstIsHeld(
-  table: 'proxies' | 'orders' | 'users',
+  table: 'proxies' | 'orders' | 'users' | 'renewals',
   ids: readonly number[],
   work: () => Promise<unknown>,
   waitsIn: string,
@@ -132,6 +134,81 @@ it('Users are locked in the order of their ids when changes of their lists are c
   const count = () => service.dataSource.query('SELECT count_list_changes($1)', [ids.toReversed()]);
   const free = await freeWhileFirstIsHeld('users', ids, count, 'SELECT count_list_changes');
   expect(free).toEqual(ids.slice(1));
+});
+
+describe('Renewals are locked in the order of their ids when', () => {
+  let ids: number[];
+
+  /** The later one is created, the earlier its rental ends. */
+  beforeEach(async () => {
+    await query('DELETE FROM renewals');
+    await query('UPDATE renewal_rules SET switched_off_at = now() WHERE switched_off_at IS NULL');
+    await query('INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30)', [user.id]);
+    const rows = await query<{ id: number }>(
+      `INSERT INTO renewals (user_id, proxy_id, date_end_before, rule_id, state, reason, period, price,
+                             due_at, next_try_at)
+       SELECT user_id, proxies.id, date_end, (SELECT max(id) FROM renewal_rules), 'skipped', 'balance-short',
+              30, 1, date_end, now() + interval '1 hour'
+         FROM proxies WHERE id = ANY ($1) ORDER BY date_end DESC RETURNING id`,
+      [await Promise.all([6, 5, 4].map((days) => rentalThatEndsIn(days)))],
+    );
+    ids = rows.map(({ id }) => id);
+    for (const id of ids.toReversed()) await query('UPDATE renewals SET period = 30 WHERE id = $1', [id]);
+  });
+
+  async function rentalThatEndsIn(days: number): Promise<number | undefined> {
+    const [id] = await insertProxies(service.owner, user.id, 1, { endsInSeconds: days * 86_400 });
+    return id;
+  }
+
+  const records = () => service.app.get(RenewalRecords);
+
+  it.each<[string, string, () => Promise<() => Promise<unknown>>]>([
+    [
+      'they are planned anew, by another rule',
+      'WITH page AS',
+      async () => {
+        await query(`UPDATE renewals SET state = 'planned'`);
+        await query('INSERT INTO renewal_rules (user_id, period) VALUES ($1, 60)', [user.id]);
+        return () => records().plan(null);
+      },
+    ],
+    [
+      'they are superfluous',
+      'DELETE FROM renewals',
+      async () => {
+        await query('UPDATE renewal_rules SET switched_off_at = now() WHERE switched_off_at IS NULL');
+        return () => records().removeSuperfluous();
+      },
+    ],
+    ['they are removed', 'DELETE FROM renewals', async () => () => records().remove(ids.toReversed())],
+    ['they are put off', 'UPDATE renewals', async () => () => records().putOff(ids.toReversed())],
+    ['their user has money', 'UPDATE renewals', async () => () => records().retryAfterCredits()],
+  ])('%s', async (_, waitsIn, prepare) => {
+    const work = await prepare();
+    expect(await freeWhileFirstIsHeld('renewals', ids, work, waitsIn)).toEqual(ids.slice(1));
+  });
+});
+
+it('Staff who assign an orphan lock the order before the account, as whoever settles the order', async () => {
+  const staff = await createStaff(service);
+  const { data } = await user.buy();
+  const [orphan] = await query<{ id: number }>(
+    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, country,
+                          version, date_start, date_end)
+     VALUES ('test', gen_random_uuid(), 'prs.test', '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6',
+             now(), now() + interval '1 day') RETURNING id`,
+  );
+  const settling = await lockRow(service.owner, `SELECT FROM orders WHERE id = ${data?.order_id} FOR UPDATE`);
+  const assigned = staff.post(`/staff/orphans/${orphan?.id}/assign`, {
+    order_id: data?.order_id,
+    reason: 'test',
+  });
+  await untilWaiting(service.owner, 'SELECT user_id AS "userId"');
+  const free = await query('SELECT FROM accounts WHERE user_id = $1 FOR UPDATE SKIP LOCKED', [user.id]);
+  await settling.release();
+  expect(free).toHaveLength(1);
+  expect((await assigned).status).toBe(200);
 });
 
 describe('Due checks of a batch', () => {

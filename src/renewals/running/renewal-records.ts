@@ -51,6 +51,10 @@ const CHANGED_AT_ONCE = 1000;
 export const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
 
+/** Renewals that are locked in the order of their ids, as every statement does that changes several. */
+const lockedSql = (condition: string): string =>
+  `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
+
 /** The data of an event, from a row with the columns of `renewals`. @param more further keys and values */
 export const eventData = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
@@ -98,12 +102,12 @@ export class RenewalRecords {
        planned AS (
          INSERT INTO renewals AS renewal
            (proxy_id, date_end_before, user_id, rule_id, period, due_at, next_try_at)
-         SELECT page.id, page.date_end, page.user_id, rule.id, rule.period, due_at, due_at
-           FROM page JOIN LATERAL (${ruleOfProxySql('page')}) AS rule ON true,
+         SELECT page.id, page.date_end, page.user_id, rule.id, rule.period, times.due_at, times.due_at
+           FROM page JOIN LATERAL (${ruleOfProxySql('page')}) AS rule ON true
+           LEFT JOIN renewals known ON (known.proxy_id, known.date_end_before) = (page.id, page.date_end),
                 LATERAL (SELECT ${dueAtSql('date_end', 'hours_before')} AS due_at) AS times
-          WHERE NOT EXISTS (SELECT FROM renewals known
-                             WHERE (known.proxy_id, known.date_end_before) = (page.id, page.date_end)
-                               AND (known.state <> 'planned' OR known.rule_id = rule.id))
+          WHERE known.id IS NULL OR (known.state = 'planned' AND known.rule_id <> rule.id)
+          ORDER BY known.id, page.date_end, page.id
          ON CONFLICT (proxy_id, date_end_before) DO UPDATE
             SET rule_id = excluded.rule_id, period = excluded.period, due_at = excluded.due_at,
                 next_try_at = excluded.next_try_at
@@ -127,16 +131,16 @@ export class RenewalRecords {
   async removeSuperfluous(): Promise<number> {
     const removed = await queryRows(
       this.dataSource,
-      `DELETE FROM renewals renewal
-        WHERE ${IS_OPEN}
-          AND (EXISTS (SELECT FROM proxies
-                        WHERE proxies.id = renewal.proxy_id
-                          AND proxies.date_end IS DISTINCT FROM renewal.date_end_before)
-               OR EXISTS (SELECT FROM renewal_rules rule
-                           WHERE rule.id = renewal.rule_id AND rule.switched_off_at IS NOT NULL)
-               OR EXISTS (SELECT FROM renewal_rules exclusion
-                           WHERE exclusion.proxy_id = renewal.proxy_id AND exclusion.switched_off_at IS NULL
-                             AND exclusion.period IS NULL))
+      `DELETE FROM renewals WHERE ${lockedSql(`
+         ${IS_OPEN}
+         AND (EXISTS (SELECT FROM proxies
+                       WHERE proxies.id = renewal.proxy_id
+                         AND proxies.date_end IS DISTINCT FROM renewal.date_end_before)
+              OR EXISTS (SELECT FROM renewal_rules rule
+                          WHERE rule.id = renewal.rule_id AND rule.switched_off_at IS NOT NULL)
+              OR EXISTS (SELECT FROM renewal_rules exclusion
+                          WHERE exclusion.proxy_id = renewal.proxy_id AND exclusion.switched_off_at IS NULL
+                            AND exclusion.period IS NULL))`)}
        RETURNING 1`,
     );
     return removed.length;
@@ -147,7 +151,7 @@ export class RenewalRecords {
     if (ids.length === 0) return 0;
     const removed = await queryRows(
       this.dataSource,
-      `DELETE FROM renewals renewal WHERE id = ANY ($1) AND ${IS_OPEN} RETURNING 1`,
+      `DELETE FROM renewals WHERE ${lockedSql(`id = ANY ($1) AND ${IS_OPEN}`)} RETURNING 1`,
       [ids],
     );
     return removed.length;
@@ -218,8 +222,8 @@ export class RenewalRecords {
     if (ids.length === 0) return;
     await queryRows(
       this.dataSource,
-      `UPDATE renewals renewal SET next_try_at = now() + interval '1 second'
-        WHERE id = ANY ($1) AND ${IS_OPEN}`,
+      `UPDATE renewals SET next_try_at = now() + interval '1 second'
+        WHERE ${lockedSql(`id = ANY ($1) AND ${IS_OPEN}`)}`,
       [ids],
     );
   }
@@ -228,11 +232,11 @@ export class RenewalRecords {
   async retryAfterCredits(): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE renewals renewal SET next_try_at = now()
-        WHERE state = 'skipped' AND reason = 'balance-short' AND next_try_at > now()
-          AND user_id IN (SELECT waiting.user_id FROM renewals waiting JOIN accounts USING (user_id)
-                           WHERE waiting.state = 'skipped' AND waiting.reason = 'balance-short'
-                             AND waiting.next_try_at > now() AND available >= waiting.price)`,
+      `UPDATE renewals SET next_try_at = now() WHERE ${lockedSql(`
+         state = 'skipped' AND reason = 'balance-short' AND next_try_at > now()
+         AND user_id IN (SELECT waiting.user_id FROM renewals waiting JOIN accounts USING (user_id)
+                          WHERE waiting.state = 'skipped' AND waiting.reason = 'balance-short'
+                            AND waiting.next_try_at > now() AND available >= waiting.price)`)}`,
     );
   }
 
