@@ -1,10 +1,12 @@
 #!/bin/sh
-# Creates the files in docker/secrets that are missing, which compose.yaml mounts. Passwords of the database are random;
-# for a volume that was filled before there were files, give its own in POSTGRES_PASSWORD and SERVICE_DATABASE_PASSWORD.
+# Creates the files in docker/secrets that are missing, which compose.yaml and compose.production.yaml mount. Passwords
+# are random; for a volume of the database that was filled before there were files, give its own in POSTGRES_PASSWORD and
+# SERVICE_DATABASE_PASSWORD.
 set -eu
 cd "$(dirname "$0")"
 # The directory keeps others out. The files themselves are read by the users inside of the containers.
 mkdir -p -m 700 secrets
+mkdir -p -m 755 secrets/provider
 
 # create NAME CONTENT
 create() {
@@ -25,3 +27,21 @@ if [ ! -e secrets/postgres_password ]; then
   create database_url "postgres://proxy_rental_service:$service@database:5432/proxy_rental"
 fi
 create px6_api_key ''
+create provider/px6_api_key ''
+create grafana_password "$(random)"
+# A backup has the hashes of tokens and the passwords of proxies. Keep a copy of the passphrase elsewhere.
+create pgbackrest.conf "[global]
+repo1-path=/backups
+repo1-cipher-type=aes-256-cbc
+repo1-cipher-pass=$(random)
+repo1-retention-full=2
+repo1-bundle=y
+start-fast=y
+lock-path=/tmp/pgbackrest
+log-level-console=warn
+log-level-file=off
+
+[proxy-rental]
+pg1-path=/var/lib/postgresql/data
+pg1-user=proxy_rental
+"

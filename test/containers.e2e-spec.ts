@@ -14,10 +14,11 @@ const DOCKER = join(__dirname, '..', 'docker');
 interface Service {
   readonly image: string;
   readonly environment?: Readonly<Record<string, string>>;
+  readonly env_file?: string;
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
   readonly security_opt?: readonly string[];
-  readonly secrets?: readonly string[];
+  readonly secrets?: readonly (string | { readonly source: string })[];
   readonly volumes?: readonly string[];
   readonly ports?: readonly string[];
   readonly depends_on?: Readonly<Record<string, unknown>> | readonly string[];
@@ -38,6 +39,9 @@ const named = (pattern: RegExp): string[] => files.filter((name) => pattern.test
 const read = (name: string): string => readFileSync(join(DOCKER, name), 'utf8');
 const compositionOf = (name: string): Composition => parse(read(name), { merge: true });
 
+const OPERATIONS = join(__dirname, '..', 'operations');
+const UNITS = readdirSync(join(OPERATIONS, 'systemd')).filter((name) => name.endsWith('.service'));
+const PRODUCTION = 'compose.production.yaml';
 const COMPOSITIONS = named(/(^|\/)compose[\w.-]*\.ya?ml$/);
 const SERVICES = COMPOSITIONS.flatMap((file) =>
   Object.entries(compositionOf(file).services).map(([name, service]) => [file, name, service] as const),
@@ -49,6 +53,10 @@ const KNOWN = new Set(
     settings.flatMap(([, { variable }]) => [variable, `${variable}_FILE`]),
   ),
 );
+
+/** The names of the variables that a file for `env_file` sets. */
+const variablesOf = (text: string): string[] =>
+  [...text.matchAll(/^([A-Z_0-9]+)=/gm)].map(([, name = '']) => name);
 
 describe.each(named(/(^|\/)Dockerfile$/))('docker/%s', (name) => {
   const stages = DockerfileParser.parse(read(name));
@@ -63,8 +71,8 @@ describe.each(named(/(^|\/)Dockerfile$/))('docker/%s', (name) => {
     expect(validate(read(name)).map(({ message, range }) => [range.start.line + 1, message])).toEqual([]);
   });
 
-  it('ends in a stage of its own that runs as another user than root', () => {
-    expect(stages.getFROMs().length).toBeGreaterThan(1);
+  it('leaves its tools behind, and runs as another user than root', () => {
+    if (read(name).includes('npm ')) expect(stages.getFROMs().length).toBeGreaterThan(1);
     expect(last('USER')).toMatch(/^(?!root|0)\w+$/);
   });
 
@@ -103,10 +111,12 @@ it.each(COMPOSITIONS)('docker/%s names only what there is', (name) => {
   for (const { secrets: used = [], volumes: mounted = [], depends_on: others = [], build } of Object.values(
     services,
   )) {
-    expect(Object.keys(secrets)).toEqual(expect.arrayContaining([...used]));
+    const sources = used.map((secret) => (typeof secret === 'string' ? secret : secret.source));
+    expect(Object.keys(secrets)).toEqual(expect.arrayContaining(sources));
     for (const [source = ''] of mounted.map((volume) => volume.split(':'))) {
       if (/^\w/.test(source)) expect(Object.keys(volumes)).toContain(source);
-      else expect(existsSync(join(DOCKER, name, '..', source))).toBe(true);
+      // docker/create-secrets.sh creates these.
+      else expect(existsSync(join(DOCKER, name, '..', source.replace(/^\.\/secrets\/.*/, '.')))).toBe(true);
     }
     expect(Object.keys(services)).toEqual(
       expect.arrayContaining(Array.isArray(others) ? others : Object.keys(others)),
@@ -116,11 +126,12 @@ it.each(COMPOSITIONS)('docker/%s names only what there is', (name) => {
   }
 });
 
-describe.each(SERVICES)('docker/%s, %s', (file, _name, service) => {
+describe.each(SERVICES)('docker/%s, %s', (file, name, service) => {
   const { environment = {}, ports = [] } = service;
 
-  it('is reached from this machine alone, and has no secret in its file', () => {
-    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  it('is reached from this machine alone, but for Caddy, and has no secret in its file', () => {
+    if (name === 'caddy') expect(ports).toEqual(['80:80', '443:443', '443:443/udp']);
+    else for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
     for (const [variable, value] of Object.entries(environment)) {
       if (/(PASSWORD|KEY)$/.test(variable)) expect(value).toMatch(/^\$\{\w+:?\?/);
       if (/^DATABASE_.*URL$/.test(variable)) expect(value).toMatch(/:\$\{\w+/);
@@ -134,7 +145,7 @@ describe.each(SERVICES)('docker/%s, %s', (file, _name, service) => {
 
   // The cluster on one machine shows how its parts fit together; this is what a machine is given to run.
   it('on one machine writes to volumes alone, cannot gain rights, and is given its secrets in files', () => {
-    if (file !== 'compose.yaml') return;
+    if (file === 'cluster/compose.yaml') return;
     expect(service).toMatchObject({
       read_only: true,
       cap_drop: ['ALL'],
@@ -146,8 +157,66 @@ describe.each(SERVICES)('docker/%s, %s', (file, _name, service) => {
   });
 });
 
-it('compose waits for the longest order before it kills the service', () => {
-  const period = compositionOf('compose.yaml').services['service']?.stop_grace_period ?? '';
-  const longestMs = longestOrderMs(readEnvironment({}));
-  expect(Number.parseInt(period, 10) * 1000).toBeGreaterThan(longestMs + 35_000);
+describe('Production', () => {
+  const { services } = compositionOf(PRODUCTION);
+  const settings = readFileSync(join(OPERATIONS, 'service.env'), 'utf8');
+  const drainSeconds = Number(/^DRAIN_SECONDS=(\d+)$/m.exec(settings)?.[1]);
+  const units = UNITS.map((name) => readFileSync(join(OPERATIONS, 'systemd', name), 'utf8'));
+  /** What units set in one line each. */
+  const lines = (name: string): string[] =>
+    units.flatMap((unit) =>
+      [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value),
+    );
+
+  it('waits for the longest order before it kills a replica', () => {
+    const longestMs = longestOrderMs(readEnvironment({}));
+    const grace = (file: string, name: string, drain: number) =>
+      Number.parseInt(compositionOf(file).services[name]?.stop_grace_period ?? '', 10) - drain;
+    for (const seconds of [
+      grace('compose.yaml', 'service', 0),
+      grace(PRODUCTION, 'replica-1', drainSeconds),
+      Number(lines('TimeoutStopSec')[0]) - drainSeconds,
+    ]) {
+      expect(seconds * 1000).toBeGreaterThan(longestMs + 35_000);
+    }
+  });
+
+  it('has two equal replicas, with every setting but those that the composition itself decides', () => {
+    expect(services['replica-2']).toEqual(services['replica-1']);
+    expect(services['replica-1']?.env_file).toBe('service.env');
+    expect(Object.keys(services['replica-1']?.environment ?? {}).toSorted()).toEqual([
+      'DATABASE_URL_FILE',
+      'METRICS_HOST',
+      'METRICS_PORT',
+      'MIGRATE_ON_START',
+      'TRUSTED_PROXIES',
+    ]);
+  });
+
+  it('has an example of settings, which the service and Caddy know', () => {
+    const caddy = [...readFileSync(join(OPERATIONS, 'Caddyfile'), 'utf8').matchAll(/\{\$(\w+)/g)].map(
+      ([, name]) => name,
+    );
+    const variables = variablesOf(settings);
+    expect(variables.filter((name) => !KNOWN.has(name) && !caddy.includes(name))).toEqual([]);
+    expect(caddy.filter((name) => !/^(HTTPS?_PORT|CADDY_ADMIN|REPLICAS)$/.test(name ?? ''))).toEqual([
+      'PUBLIC_URL',
+      'STAFF_NETWORKS',
+    ]);
+    expect(variables).toEqual(expect.arrayContaining(['PUBLIC_URL', 'STAFF_NETWORKS']));
+    const values = Object.fromEntries(settings.split('\n').map((line) => line.split('=', 2)));
+    const { PX6_API_KEY_FILE: _key, DATABASE_URL_FILE: _url, ...others } = values;
+    expect(readEnvironment({ ...others, PROVIDER: 'sandbox' }).server.publicUrl).toBe(
+      'https://proxies.example.com',
+    );
+  });
+
+  it('has units that set what the service knows, and read the settings from a file', () => {
+    const variables = lines('Environment').flatMap((line) =>
+      line.split(' ').map((each) => each.split('=')[0]),
+    );
+    expect(variables).toContain('MIGRATE_ON_START');
+    for (const variable of variables) expect([...KNOWN, 'NODE_ENV']).toContain(variable);
+    expect(lines('EnvironmentFile')).toEqual(UNITS.map(() => '/etc/proxy-rental/service.env'));
+  });
 });

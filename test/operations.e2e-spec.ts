@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -121,6 +121,15 @@ if (missingPackages('promtool').length > 0) {
 
     it('finds no fault in the configuration and the rules', async () => {
       expect(await promtool('check', 'config', 'prometheus.yml')).toContain('SUCCESS');
+    });
+
+    it('finds no fault in the configuration of the containers', async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-prometheus-'));
+      const text = await readFile(join(OPERATIONS, '../docker/production/prometheus.yml'), 'utf8');
+      const file = join(directory, 'prometheus.yml');
+      await writeFile(file, text.replace('/etc/prometheus/rules', OPERATIONS));
+      expect(await promtool('check', 'config', file)).toContain('SUCCESS: 1 rule files found');
+      await rm(directory, { recursive: true });
     });
 
     it("finds no fault in the dashboard's queries", async () => {

@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs';
 
 /** Where Debian 12 has the programs of the drills, with the packages that they come from. */
 export const DEBIAN = {
+  caddy: { path: '/usr/bin/caddy', package: 'caddy' },
   etcd: { path: '/usr/bin/etcd', package: 'etcd-server' },
   etcdctl: { path: '/usr/bin/etcdctl', package: 'etcd-client' },
   haproxy: { path: '/usr/sbin/haproxy', package: 'haproxy' },

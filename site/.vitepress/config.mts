@@ -58,6 +58,7 @@ export default withMermaid({
           page('Events and webhooks', 'events'),
           page('Renewals', 'renewals'),
           page('Staff', 'staff'),
+          page('Running it for real', 'production'),
           page('Operations', 'operations'),
           { text: 'Backups and restores', link: '/operations/backup' },
           page('Sizing', 'sizing'),
