@@ -14,15 +14,20 @@ const tables = {
   bulk_prolongations: { owner: 'orders' },
   catalog_copies: { owner: 'catalog', readers: ['status'] },
   completed_sweeps: { owner: 'inventory', readers: ['orders', 'renewals'] },
+  deposit_refunds: { owner: 'payments', readers: ['ledger'] },
+  deposits: { owner: 'payments' },
   default_markups: { owner: 'pricing' },
   events: { owner: 'events', readers: ['webhooks'] },
   export_links: { owner: 'proxies' },
   found_prolongations: { owner: 'inventory' },
-  installation: { owner: 'orders' },
+  installation: { owner: 'orders', readers: ['payments'] },
   job_runs: { owner: 'work', readers: ['status'] },
   ledger_entries: {
     owner: 'ledger',
-    writers: { orders: 'an order and its entries change in one statement' },
+    writers: {
+      orders: 'an order and its entries change in one statement',
+      payments: 'a payment and its entry are one statement',
+    },
     readers: ['staff', 'usage'],
   },
   orders: {
@@ -30,6 +35,8 @@ const tables = {
     readers: ['inventory', 'ledger', 'proxies', 'renewals', 'staff', 'status', 'usage'],
   },
   orphans: { owner: 'inventory', readers: ['status'] },
+  payment_comparisons: { owner: 'payments' },
+  payments: { owner: 'payments', readers: ['ledger'] },
   permit_demand: { owner: 'provider' },
   price_rules: { owner: 'pricing' },
   price_rules_revision: { owner: 'pricing' },
@@ -62,7 +69,7 @@ const tables = {
   token_spending: { owner: 'orders', readers: ['usage'] },
   users: {
     owner: 'users',
-    readers: ['auth', 'database', 'inventory', 'proxies', 'renewals', 'staff'],
+    readers: ['auth', 'database', 'inventory', 'payments', 'proxies', 'renewals', 'staff'],
   },
   webhook_attempts: { owner: 'webhooks' },
   webhook_deliveries: {

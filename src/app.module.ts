@@ -12,6 +12,7 @@ import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
 import { MetricsServer } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
+import { PaymentsModule } from './payments';
 import { ProviderModule, ProxyProvider } from './provider';
 import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
 import { RenewalsModule } from './renewals';
@@ -64,6 +65,7 @@ export class AppModule implements OnModuleDestroy {
         // The router tries routes in the order of their modules: those that are asked most come first.
         HealthModule,
         StaffModule,
+        ...(config.payments.provider === 'off' ? [] : [PaymentsModule]),
       ],
     };
   }

@@ -13,6 +13,7 @@ import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
+import { PaymentsModule } from './payments';
 import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
 import { RenewalsModule } from './renewals';
 import { StaffModule } from './staff';
@@ -20,7 +21,7 @@ import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
 import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
-const CUSTOMERS: ApiInterface = {
+const CUSTOMERS: Omit<ApiInterface, 'takesPayments'> = {
   title: SERVICE_NAME,
   description:
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries ' +
@@ -58,7 +59,7 @@ const CUSTOMERS: ApiInterface = {
   webhooks: EVENT_WEBHOOKS,
 };
 
-const STAFF: ApiInterface = {
+const STAFF: Omit<ApiInterface, 'takesPayments'> = {
   title: `${SERVICE_NAME}: staff`,
   description:
     'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
@@ -79,6 +80,13 @@ const STAFF: ApiInterface = {
   modules: [StaffModule],
 };
 
+/** The interface of customers, where they can pay in. */
+const withDeposits = (api: typeof CUSTOMERS): typeof CUSTOMERS => ({
+  ...api,
+  tags: { ...api.tags, Deposits: 'Paying in' },
+  modules: [...api.modules, PaymentsModule],
+});
+
 /** The application, configured but not yet listening. The tests run it, too. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
   const adapter = new HttpAdapter(longestOrderMs(config));
@@ -90,9 +98,11 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   // X-Forwarded-For is believed from these addresses only, by default from none.
   app.set('trust proxy', config.server.trustedProxies);
   const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs };
-  configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics));
-  adapter.addPages(() => serveDescription(app, CUSTOMERS, ''));
-  adapter.addPages(() => serveDescription(app, STAFF, 'staff/'));
+  const takesPayments = config.payments.provider !== 'off';
+  configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics), !takesPayments);
+  const customers = takesPayments ? withDeposits(CUSTOMERS) : CUSTOMERS;
+  adapter.addPages(() => serveDescription(app, { ...customers, takesPayments }, ''));
+  adapter.addPages(() => serveDescription(app, { ...STAFF, takesPayments }, 'staff/'));
   return app;
 }
 

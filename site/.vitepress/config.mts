@@ -60,6 +60,7 @@ export default withMermaid({
           page('Staff', 'staff'),
           page('Running it for real', 'production'),
           page('Operations', 'operations'),
+          page('Payments', 'payments'),
           { text: 'Backups and restores', link: '/operations/backup' },
           page('Sizing', 'sizing'),
         ],

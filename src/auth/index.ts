@@ -26,11 +26,13 @@ export { findRoutes } from './routes';
 export { ScopeCatalog } from './scope-catalog';
 export { ScopeOut } from './scope.dto';
 export {
+  ALL_PAYMENT_SCOPES,
   ALL_SCOPES,
   ALL_STAFF_SCOPES,
   type CustomerScope,
   isCustomerScope,
   isScope,
+  offeredPaymentScopes,
   isStaffScope,
   type Scope,
   type StaffScope,

@@ -2,7 +2,14 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { findRoutes } from './routes';
 import type { ScopeOut } from './scope.dto';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, isStaffScope, whatIsGranted } from './scopes';
+import {
+  ALL_PAYMENT_SCOPES,
+  ALL_SCOPES,
+  ALL_STAFF_SCOPES,
+  isScope,
+  isStaffScope,
+  whatIsGranted,
+} from './scopes';
 
 /** Lists which routes each scope opens, as the routes themselves say when the application starts. */
 @Injectable()
@@ -16,7 +23,7 @@ export class ScopeCatalog implements OnModuleInit {
 
   onModuleInit(): void {
     const routes = findRoutes(this.discovery, this.scanner);
-    this.catalog = [...ALL_SCOPES, ...ALL_STAFF_SCOPES].map((scope) => ({
+    this.catalog = [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, ...ALL_STAFF_SCOPES].map((scope) => ({
       scope,
       grants: whatIsGranted(scope),
       for: isStaffScope(scope) ? 'staff' : 'customers',
@@ -27,6 +34,6 @@ export class ScopeCatalog implements OnModuleInit {
   }
 
   list(): readonly ScopeOut[] {
-    return this.catalog;
+    return this.catalog.filter(({ scope }) => isScope(scope));
   }
 }

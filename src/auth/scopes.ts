@@ -1,3 +1,5 @@
+import { hidesPayments } from '../common';
+
 /** The scopes of customers, and what each grants. */
 export const SCOPES = {
   'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
@@ -14,6 +16,15 @@ export const SCOPES = {
 } as const;
 
 /**
+ * The scopes of deposits, which exist for a service that takes payments. They are named each time: a token
+ * with all scopes does not grow by them.
+ */
+export const PAYMENT_SCOPES = {
+  'deposits:read': 'Deposits',
+  'deposits:write': 'Making deposits',
+} as const;
+
+/**
  * The scopes of internal staff, for the routes under `/staff`. They include no scope of customers, nor the
  * reverse.
  */
@@ -27,11 +38,12 @@ export const STAFF_SCOPES = {
   'staff:system': 'The state of the service, sales, and the rules of prices',
 } as const;
 
-export type CustomerScope = keyof typeof SCOPES;
+export type CustomerScope = keyof typeof SCOPES | keyof typeof PAYMENT_SCOPES;
 export type StaffScope = keyof typeof STAFF_SCOPES;
 export type Scope = CustomerScope | StaffScope;
 
 export const ALL_SCOPES = Object.keys(SCOPES) as CustomerScope[];
+export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[];
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
 /**
@@ -40,9 +52,14 @@ export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
  */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 
-const GRANTS: Readonly<Record<Scope, string>> = { ...SCOPES, ...STAFF_SCOPES };
+const GRANTS: Readonly<Record<Scope, string>> = { ...SCOPES, ...PAYMENT_SCOPES, ...STAFF_SCOPES };
+
+/** The scopes of deposits that exist for the current request. */
+export const offeredPaymentScopes = (): readonly CustomerScope[] =>
+  hidesPayments() ? [] : ALL_PAYMENT_SCOPES;
 
 export const isStaffScope = (text: string): text is StaffScope => Object.hasOwn(STAFF_SCOPES, text);
-export const isCustomerScope = (text: string): text is CustomerScope => Object.hasOwn(SCOPES, text);
-export const isScope = (text: string): text is Scope => Object.hasOwn(GRANTS, text);
+export const isCustomerScope = (text: string): text is CustomerScope => isScope(text) && !isStaffScope(text);
+export const isScope = (text: string): text is Scope =>
+  Object.hasOwn(GRANTS, text) && !(hidesPayments() && Object.hasOwn(PAYMENT_SCOPES, text));
 export const whatIsGranted = (scope: Scope): string => GRANTS[scope];

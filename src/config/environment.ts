@@ -37,7 +37,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
   });
   // A secret that could not be read is not missing.
   if (fileProblems.length === 0) {
-    problems.push(...databaseProblems(given), ...providerProblems(given, needs));
+    problems.push(...databaseProblems(given), ...providerProblems(given, needs), ...paymentsProblems(given));
   }
   const { tuning, problems: tuningProblems } = readTuning(given(TUNING_VARIABLE));
   problems.push(...tuningProblems);
@@ -66,5 +66,16 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
     if (choice === 'px6' || (given('DATABASE_URL') !== undefined && needs.provider)) {
       yield 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)';
     }
+  }
+}
+
+/** What is wrong with the variables of payments taken together. */
+function* paymentsProblems(given: Lookup): Generator<string> {
+  if (given('PAYMENTS') !== 'yookassa') return;
+  for (const variable of ['YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY']) {
+    if (given(variable) === undefined) yield `${variable} is missing (PAYMENTS=off runs without it)`;
+  }
+  if (given('DEPOSIT_RETURN_URL') === undefined && given('PUBLIC_URL') === undefined) {
+    yield 'DEPOSIT_RETURN_URL is missing: customers need a way back from the page of the payment';
   }
 }

@@ -141,6 +141,22 @@ const publicUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('a URL that begins with https:// or http://, without a login, query or fragment');
 
+/** The secret travels in a header. */
+const paymentsUrl = publicUrl
+  .refine((href) => href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname), {
+    error: 'must be https unless it is on this machine: the secret travels in a header',
+  })
+  .describe('a URL that begins with https:// or http://, without a login, query or fragment');
+
+const receipt = z
+  .string()
+  .regex(/^[^\s@:]+@[^\s@:]+:[1-9]\d?$/)
+  .transform((both) => {
+    const [email = '', vatCode] = both.split(':');
+    return { email, vatCode: Number(vatCode) };
+  })
+  .describe('an e-mail address, a colon and a VAT code, e.g. receipts@example.com:1');
+
 const tracesUrl = publicUrl.describe('a URL that begins with http:// or https://, without a login or query');
 
 const ratio = z
@@ -453,6 +469,75 @@ export const SETTINGS = {
       rule: days(7),
       default: '30',
       description: 'For how many days customers can read an event, and have it sent again. `0`: for good.',
+    },
+  },
+  payments: {
+    provider: {
+      variable: 'PAYMENTS',
+      rule: oneOf('off', 'yookassa', 'sandbox'),
+      default: 'off',
+      description:
+        'The provider by which customers pay deposits. `off`: there are no deposits, and no description ' +
+        'mentions them.',
+    },
+    shopId: {
+      variable: 'YOOKASSA_SHOP_ID',
+      rule: key,
+      defaultText: 'none',
+      description: 'The id of the shop at YooKassa.',
+    },
+    secretKey: {
+      variable: 'YOOKASSA_SECRET_KEY',
+      rule: key,
+      isSecret: true,
+      defaultText: 'none',
+      description: 'The secret key of the shop. One that begins with `test_` is of a shop for tests.',
+    },
+    baseUrl: {
+      variable: 'YOOKASSA_BASE_URL',
+      rule: paymentsUrl,
+      default: 'https://api.yookassa.ru/v3',
+      description: 'The address of the API of YooKassa. It may be plain HTTP on this machine only.',
+    },
+    receipt: {
+      variable: 'YOOKASSA_RECEIPT',
+      rule: receipt,
+      defaultText: 'none (no receipt is requested)',
+      description:
+        'Requests a fiscal receipt (54-FZ) for each payment: the address to which receipts are sent, and ' +
+        'the code of the VAT rate.',
+    },
+    min: {
+      variable: 'DEPOSIT_MIN',
+      rule: roubles,
+      default: '100.00',
+      description: 'The smallest deposit of a customer, in roubles.',
+    },
+    max: {
+      variable: 'DEPOSIT_MAX',
+      rule: roubles,
+      default: '100000.00',
+      description: 'The largest deposit of a customer, in roubles.',
+    },
+    returnUrl: {
+      variable: 'DEPOSIT_RETURN_URL',
+      rule: publicUrl,
+      defaultText: '`PUBLIC_URL`',
+      description: 'Where the page of the payment leads customers back to.',
+    },
+    compareSeconds: {
+      variable: 'PAYMENTS_COMPARE_SECONDS',
+      rule: integer(1, 86_400),
+      default: '3600',
+      description: 'The time between two comparisons with the payments and refunds that the provider lists.',
+    },
+    sourcesFile: {
+      variable: 'PAYMENT_SOURCES_FILE',
+      rule: text,
+      defaultText: 'none (no other payments are accepted)',
+      description:
+        'A JSON file with the other sources of payments, their secrets and limits. docs/payments.md ' +
+        'describes it.',
     },
   },
   local: {

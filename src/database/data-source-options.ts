@@ -5,6 +5,9 @@ import { OrdersOfRenewals1767400000000 } from './migrations/1767400000000-orders
 import { LateProlongations1767500000000 } from './migrations/1767500000000-late-prolongations';
 import { ForgottenKeys1767600000000 } from './migrations/1767600000000-forgotten-keys';
 import { WrittenOffRequests1767610000000 } from './migrations/1767610000000-written-off-requests';
+import { Deposits1767700000000 } from './migrations/1767700000000-deposits';
+import { DepositEntries1767710000000 } from './migrations/1767710000000-deposit-entries';
+import { DepositConstraints1767720000000 } from './migrations/1767720000000-deposit-constraints';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -14,6 +17,9 @@ export const migrations = [
   LateProlongations1767500000000,
   ForgottenKeys1767600000000,
   WrittenOffRequests1767610000000,
+  Deposits1767700000000,
+  DepositEntries1767710000000,
+  DepositConstraints1767720000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

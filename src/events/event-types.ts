@@ -1,3 +1,5 @@
+import { hidesPayments } from '../common';
+
 /** A type of event. */
 export interface EventTypeDefinition {
   /** When it happens: for customers. */
@@ -32,6 +34,12 @@ const BALANCE = {
   order_id: 'The refunded order. Otherwise null',
   amount: 'Roubles added',
   available: 'Roubles available afterwards',
+};
+
+const DEPOSIT = {
+  deposit_id: 'The `id` of the deposit',
+  state: 'Its state, as in `GET /deposits`',
+  amount: 'Roubles of the deposit',
 };
 
 const RENEWAL = {
@@ -120,6 +128,21 @@ export const EVENT_TYPES = {
     data: { available: 'Available roubles', threshold: 'The threshold in roubles' },
     example: { available: '74.92', threshold: '100.00' },
   },
+  'deposit.succeeded': {
+    description: 'A deposit was paid, and the balance was credited',
+    data: DEPOSIT,
+    example: { deposit_id: 12, state: 'succeeded', amount: '1000.00' },
+  },
+  'deposit.canceled': {
+    description: 'A deposit was canceled, or was not paid in time',
+    data: DEPOSIT,
+    example: { deposit_id: 12, state: 'expired', amount: '1000.00' },
+  },
+  'deposit.refunded': {
+    description: 'Money of a deposit went back to you',
+    data: { ...DEPOSIT, amount: 'Roubles that went back' },
+    example: { deposit_id: 12, state: 'refunded', amount: '1000.00' },
+  },
   'renewal.planned': {
     description:
       'A rental will be renewed. Sent a week before its end, and again three days and one day before if ' +
@@ -168,8 +191,18 @@ export const EVENT_TYPES = {
 
 export type EventType = keyof typeof EVENT_TYPES;
 
+/** Types that exist for a service that takes payments. */
+const OF_PAYMENTS = /^deposit\./;
+
+/** Whether it is a type for the current request. */
+export const isEventType = (text: string): text is EventType =>
+  Object.hasOwn(EVENT_TYPES, text) && !(hidesPayments() && OF_PAYMENTS.test(text));
+
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.keys() gives texts
 export const ALL_EVENT_TYPES = Object.keys(EVENT_TYPES) as readonly EventType[];
+
+/** The types that exist for the current request. */
+export const offeredEventTypes = (): readonly EventType[] => ALL_EVENT_TYPES.filter(isEventType);
 
 const ID = 'evt_';
 

@@ -2,6 +2,8 @@ export {
   ALL_EVENT_TYPES,
   EVENT_TYPES,
   eventIdOf,
+  isEventType,
+  offeredEventTypes,
   type EventOut,
   type EventType,
   type EventTypeDefinition,

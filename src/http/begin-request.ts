@@ -13,10 +13,17 @@ const logger = new Logger('Http');
  * Gives the request an id, for its answer and its log lines, and a span. Once it has ended, so has the span,
  * and it is logged and counted.
  *
+ * @param hidesPayments whether words of payments are unknown to the request
  * @param goOn is run within the request
  */
-export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
-  const context: RequestContext = { requestId: chooseRequestId(request.get('x-request-id')) };
+export function beginRequest(
+  request: Request,
+  response: Response,
+  { metrics, hidesPayments }: { readonly metrics: Metrics; readonly hidesPayments: boolean },
+  goOn: () => void,
+): void {
+  const requestId = chooseRequestId(request.get('x-request-id'));
+  const context: RequestContext = { requestId, hidesPayments };
   const span = beginRequestSpan(request.method, () => request.get('traceparent'));
   if (span?.traceId !== undefined) context.traceId = span.traceId;
   const startedMs = performance.now();

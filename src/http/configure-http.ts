@@ -45,12 +45,14 @@ const PART_OF_ADDRESS = 0.5;
  * @param limits what clients may occupy
  * @param isUnavailable recognises failures of a dependency such as the database, which are answered 503
  * @param metrics counts the requests
+ * @param hidesPayments whether words of payments are unknown to all requests
  */
 export function configureHttp(
   app: NestExpressApplication,
   limits: ConnectionLimits,
   isUnavailable: (error: unknown) => boolean = () => false,
   metrics = Metrics.off,
+  hidesPayments = true,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   // Nest has already made Express build its router, so the setting `case sensitive routing` comes too late.
@@ -61,7 +63,7 @@ export function configureHttp(
   neverFreshWithoutTag(express);
   preferFixedPaths(express, 'proxy_id');
 
-  app.use(prepareRequest(metrics));
+  app.use(prepareRequest({ metrics, hidesPayments }));
   app.useGlobalFilters(new ErrorFilter(isUnavailable));
   app.useGlobalPipes(new RequestValidationPipe());
 
@@ -74,9 +76,9 @@ export function configureHttp(
 
 /** One middleware does all, because the router takes longer than each part of it. */
 const prepareRequest =
-  (metrics: Metrics) =>
+  (measured: { readonly metrics: Metrics; readonly hidesPayments: boolean }) =>
   (request: Request, response: Response, next: NextFunction): void => {
-    beginRequest(request, response, metrics, () => {
+    beginRequest(request, response, measured, () => {
       // `fresh`, which Express and `send` use, sends everything again to a client that says `no-cache`. That
       // asks a cache to validate (RFC 9111, 5.2.1.4), and fetch says it with each condition of a caller.
       delete request.headers['cache-control'];

@@ -19,6 +19,8 @@ const BOUNDS = {
   replay: { ofUser: 2 },
   /** Each is written for its caller alone, and takes up to 2 MB until that has read it. */
   export: { ofUser: 16 },
+  /** Each waits for the provider of payments. */
+  deposit: { ofUser: 4, ofAll: 100 },
   /** Each reads and decides all rentals of its user. */
   forecast: { ofUser: 2 },
 } satisfies Record<string, Bound>;

@@ -24,6 +24,9 @@ export class BalanceChangeOut {
   @ApiNullable('integer', { description: 'The order that it belongs to', example: 815 })
   order_id!: number | null;
 
+  @ApiNullable('integer', { description: 'The deposit that it belongs to', example: null })
+  deposit_id?: number | null;
+
   @ApiRoubles('Roubles that could be spent before the change', '974.92')
   available_before!: string;
 

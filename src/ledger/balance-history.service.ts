@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { hidesPayments } from '../common';
 import { queryRows } from '../database';
 import { assertPeriod, type Page, type PageRequest, readPageBy } from '../http';
 import type { BalanceChangeOut } from './balance-change.dto';
@@ -15,7 +16,7 @@ export interface BalanceHistoryFilter {
 }
 
 /** The columns of a file, in order. */
-const COLUMNS = [
+const ALL_COLUMNS = [
   'seq',
   'created_at',
   'kind',
@@ -26,21 +27,33 @@ const COLUMNS = [
   'held_before',
   'held_delta',
   'held_after',
+  'deposit_id',
 ] as const satisfies readonly (keyof BalanceChangeOut)[];
+
+/** The columns that exist for the current request. */
+const columnsOfFile = (): readonly string[] =>
+  hidesPayments() ? ALL_COLUMNS.filter((column) => column !== 'deposit_id') : ALL_COLUMNS;
+
+/** The deposit of an entry that credits its payment, or moves money of its refund. */
+const DEPOSIT_ID = `coalesce(
+  (SELECT deposit_id FROM payments WHERE payments.id = ledger_entries.payment_id),
+  (SELECT deposit_id FROM deposit_refunds WHERE deposit_refunds.id = ledger_entries.refund_id)
+) AS deposit_id`;
 
 /**
  * The columns of a {@link BalanceChangeOut}. Not the reason and the reference of staff: they were written for
  * colleagues.
  */
-const SHOWN = `
-  seq, created_at, ${SHOWN_KIND} AS kind, order_id,
+const shown = (): string => `
+  seq, created_at, ${SHOWN_KIND} AS kind, order_id, ${hidesPayments() ? '' : `${DEPOSIT_ID},`}
   available_after - available_delta AS available_before, available_delta, available_after,
   held_after - held_delta AS held_before, held_delta, held_after`;
 
 /** RFC 4180. Nothing needs quotes or is a formula: there are only numbers, times and words of our own. */
-const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.map((column) =>
-  column === 'created_at' ? 'iso_text(created_at)' : column,
-).join(', ')})`;
+const lineOf = (columns: readonly string[]): string =>
+  `format(E'${columns.map(() => '%s').join(',')}\\r\\n', ${columns
+    .map((column) => (column === 'created_at' ? 'iso_text(created_at)' : column))
+    .join(', ')})`;
 
 /** How many entries may have been written between an entry and one that has an earlier time. */
 const MOST_OVERTAKEN = 1000;
@@ -76,7 +89,7 @@ export class BalanceHistoryService {
       const [before, count] = [parameters.push(cursor ?? Number.MAX_SAFE_INTEGER), parameters.push(limit)];
       return queryRows<BalanceChangeOut>(
         this.dataSource,
-        `SELECT ${SHOWN} FROM ledger_entries
+        `SELECT ${shown()} FROM ledger_entries
           WHERE ${conditions} AND seq < $${before} ORDER BY seq DESC LIMIT $${count}`,
         parameters,
       );
@@ -93,9 +106,10 @@ export class BalanceHistoryService {
   async *writeCsv(userId: number, filter: BalanceHistoryFilter): AsyncGenerator<string> {
     assertPeriod(filter.from, filter.to);
     const end = await this.lastOf(userId);
-    let head = `${COLUMNS.join(',')}\r\n`;
+    const columns = columnsOfFile();
+    let head = `${columns.join(',')}\r\n`;
     for (let after = 0; ;) {
-      const { text, last } = await this.readLines(userId, filter, after, end);
+      const { text, last } = await this.readLines(userId, filter, columns, after, end);
       if (text === null) break;
       yield head + text;
       head = '';
@@ -117,6 +131,7 @@ export class BalanceHistoryService {
   private async readLines(
     userId: number,
     filter: BalanceHistoryFilter,
+    columns: readonly string[],
     after: number,
     end: number,
   ): Promise<Batch> {
@@ -124,8 +139,8 @@ export class BalanceHistoryService {
     const [first, last] = [parameters.push(after), parameters.push(end)];
     const [batch] = await queryRows<Batch>(
       this.dataSource,
-      `SELECT string_agg(${LINE}, '') AS text, max(seq) AS last
-         FROM (SELECT ${SHOWN} FROM ledger_entries
+      `SELECT string_agg(${lineOf(columns)}, '') AS text, max(seq) AS last
+         FROM (SELECT ${shown()} FROM ledger_entries
                 WHERE ${conditions} AND seq > $${first} AND seq <= $${last}
                 ORDER BY seq LIMIT ${BATCH_SIZE}) AS entry`,
       parameters,

@@ -19,7 +19,7 @@ const CAPTURED = {
   held_before: '25.08',
   held_delta: '-25.08',
   held_after: '0.00',
-} satisfies Record<keyof BalanceChangeOut, unknown>;
+} satisfies Record<keyof Required<Omit<BalanceChangeOut, 'deposit_id'>>, unknown>;
 
 const HELD = {
   ...CAPTURED,
@@ -46,7 +46,10 @@ const CREDITED = {
   held_after: '0.00',
 };
 
-const PAGE = { items: [CAPTURED, HELD, CREDITED], next_cursor: null };
+const PAGE = {
+  items: [CAPTURED, HELD, CREDITED].map((entry) => ({ ...entry, deposit_id: null })),
+  next_cursor: null,
+};
 
 const FILE = [
   Object.keys(CAPTURED),

@@ -20,6 +20,8 @@ export const PREFIX = 'proxy_rental_';
 /** From a request that reads one row to an order that waits for the provider, with its queue. */
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
+/** From a notification to a payment that only the comparison found. */
+const CREDIT_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600, 7200];
 const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
 /** From a look that finds nothing to the audit of all books. */
@@ -27,12 +29,14 @@ const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
 const METHOD = '`GET`, `POST` and so on; `other` stands for all that are not known';
 const ROUTE = 'the template of the path; `unmatched` stands for all paths that no route serves';
+const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the interface of the provider, such as `buy`';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** A label `job` would be hidden by the one that Prometheus gives to everything it scrapes. */
 const JOB_NAME = 'the name of the job, as in `cli status`';
 const WAITED_FOR =
-  '`dispatch-orders`, `read-ends`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`';
+  '`dispatch-orders`, `read-ends`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
+  '`check-deposits`';
 const SCOPE = '`day`, `all`';
 /** The reasons are those of `src/renewals`, which imports this module. */
 const RENEWAL_REASON = 'why it was skipped or failed, as in `cli renewals list`; empty otherwise';
@@ -74,6 +78,36 @@ export const METRICS = {
     help: 'Time from the placing of an order until it was sent to the provider.',
     labels: {},
     buckets: WAIT_BUCKETS,
+  },
+  payments_total: {
+    type: 'counter',
+    help: 'Outcomes of payments that the provider of payments showed, each counted once.',
+    labels: { outcome: '`credited`; `ended`: not paid; `unmatched`: staff decide' },
+  },
+  payment_credit_seconds: {
+    type: 'histogram',
+    help: 'Time from a payment to the credit of its balance.',
+    labels: {},
+    buckets: CREDIT_BUCKETS,
+  },
+  payment_notifications_total: {
+    type: 'counter',
+    help: 'Notifications of the provider of payments, true or not.',
+    labels: { outcome: '`known`: of a pending deposit; `unknown`; `ignored`: it names no payment' },
+  },
+  payment_calls_total: {
+    type: 'counter',
+    help: 'Calls to the provider of payments by method and outcome.',
+    labels: {
+      method: PAYMENT_METHOD,
+      outcome: '`done`, `refused`; `unavailable`: nothing was done; `unknown`: it may have been done',
+    },
+  },
+  payment_call_duration_seconds: {
+    type: 'histogram',
+    help: 'Time that calls to the provider of payments took.',
+    labels: { method: PAYMENT_METHOD },
+    buckets: CALL_BUCKETS,
   },
   provider_calls_total: {
     type: 'counter',

@@ -7,3 +7,4 @@ export type { Fault, FaultSpec } from './wire/faults/fault';
 export type { StateView } from './control/views';
 export type { Call } from './wire/call-log';
 export type { Latency } from './wire/latency';
+export { PaymentsSandbox, type PaymentFault } from './payments/payments-sandbox';

@@ -11,6 +11,8 @@ export type SpanAttributes = Readonly<
     'order.ids': number[];
     'order.kind': 'purchase' | 'prolongation';
     'order.outcome': string;
+    'payments.method': string;
+    'payments.outcome': string;
     'provider.method': string;
     'provider.outcome': string;
     'webhook.id': number;
@@ -142,7 +144,8 @@ export function inSharedSpan<Result>(
 function start({ api, tracer }: Tracing, name: string, attributes: SpanAttributes): Api.Span {
   const above = active.getStore();
   const context = above ? api.trace.setSpan(api.ROOT_CONTEXT, above) : api.ROOT_CONTEXT;
-  const kind = attributes['provider.method'] === undefined ? api.SpanKind.INTERNAL : api.SpanKind.CLIENT;
+  const called = attributes['provider.method'] ?? attributes['payments.method'];
+  const kind = called === undefined ? api.SpanKind.INTERNAL : api.SpanKind.CLIENT;
   return tracer.startSpan(name, { kind, attributes }, context);
 }
 

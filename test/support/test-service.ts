@@ -8,7 +8,13 @@ import { Money } from '../../src/common';
 import { readEnvironment, resolveConfig, type Tuning } from '../../src/config';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
-import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
+import {
+  PaymentsSandbox,
+  type RunningSandbox,
+  SandboxControl,
+  type SandboxOptions,
+  startSandbox,
+} from '../../src/sandbox';
 import { UsersService } from '../../src/users';
 import { Work } from '../../src/work';
 import { shared } from '../jest/shared';
@@ -118,11 +124,21 @@ export async function listen(app: NestExpressApplication, work: Work, intervalsM
   await app.listen(0, '127.0.0.1');
 }
 
+/** What leads a service to a sandbox of payments. */
+export const paymentsEnvironment = ({ baseUrl, shopId, secretKey }: PaymentsSandbox) => ({
+  PAYMENTS: 'sandbox',
+  YOOKASSA_BASE_URL: baseUrl,
+  YOOKASSA_SHOP_ID: shopId,
+  YOOKASSA_SECRET_KEY: secretKey,
+});
+
 interface TestServiceOptions {
   environment?: Record<string, string>;
   /** Constants of the application, in place of the usual ones. */
   tuning?: Tuning;
   sandbox?: SandboxOptions;
+  /** Where customers pay. */
+  payments?: PaymentsSandbox;
   /** A migrated database of the test's own; left out: one is created. */
   database?: DatabaseUrls;
   /** Runs before the service starts on the database, whose owner's URL it is given. */
@@ -153,6 +169,7 @@ async function start(options: TestServiceOptions): Promise<Started> {
     PX6_API_KEY: sandbox.apiKey,
     PX6_BASE_URL: sandbox.baseUrl,
     ...QUICK,
+    ...(options.payments && paymentsEnvironment(options.payments)),
     ...tuned({ ...QUICK_TUNING, ...options.tuning }),
     ...options.environment,
   });
@@ -161,6 +178,7 @@ async function start(options: TestServiceOptions): Promise<Started> {
   await listen(app, app.get(Work), options.jobIntervalsMs);
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const owner = await connectAsOwner(database);
+  if (options.payments) options.payments.notifier.url = `${baseUrl}/payments/sandbox/notifications`;
   return { app, baseUrl, database, clock, owner, sandbox, jobIntervalsMs: options.jobIntervalsMs };
 }
 

@@ -1,9 +1,9 @@
 import type { Money } from '../../common';
 import { AmountField, DateTimeField, StrictRequest, StringListField, TextField } from '../../http';
 import { NetworksField } from '../networks-field';
-import { type CustomerScope, USUAL_SCOPES } from '../scopes';
+import { type CustomerScope, offeredPaymentScopes, USUAL_SCOPES } from '../scopes';
 
-const isUsual = (text: string): boolean => USUAL_SCOPES.some((scope) => scope === text);
+const grantable = (): readonly CustomerScope[] => [...USUAL_SCOPES, ...offeredPaymentScopes()];
 
 @StrictRequest()
 export class NewCustomerTokenRequest {
@@ -11,12 +11,18 @@ export class NewCustomerTokenRequest {
     description: 'The scopes of the new token, all of which the token of the request must have',
     example: ['profile:read', 'proxies:read'],
     atLeast: 1,
-    atMost: USUAL_SCOPES.length,
+    get atMost() {
+      return grantable().length;
+    },
     of: {
-      isValid: isUsual,
+      isValid: (text) => grantable().some((scope) => scope === text),
       type: 'enum',
-      choices: USUAL_SCOPES,
-      msg: `Input should be ${USUAL_SCOPES.map((scope) => `'${scope}'`).join(', ')}`,
+      choices: grantable(),
+      get msg() {
+        return `Input should be ${grantable()
+          .map((scope) => `'${scope}'`)
+          .join(', ')}`;
+      },
     },
   })
   scopes!: readonly CustomerScope[];

@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 /** The request that the running code serves. */
 export interface RequestContext {
   readonly requestId: string;
+  /** Whether the service that serves it takes no payments. */
+  readonly hidesPayments?: boolean;
   /** Of its trace, when that is recorded. */
   traceId?: string;
   userId?: string;
@@ -21,6 +23,12 @@ const contexts = new AsyncLocalStorage<RequestContext>();
 export function runInRequest<Result>(context: RequestContext, run: () => Result): Result {
   return contexts.run(context, run);
 }
+
+/**
+ * Whether nothing of payments exists for the current request, because they are switched off: its words are as
+ * unknown as any other. Outside of a request nothing is hidden.
+ */
+export const hidesPayments = (): boolean => contexts.getStore()?.hidesPayments === true;
 
 /** The id of the current request; undefined outside of one, for example in a job. */
 export function requestId(): string | undefined {

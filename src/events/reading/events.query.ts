@@ -1,13 +1,10 @@
 import { IntegerField, LimitField, Refusal, StrictRequest, StringField } from '../../http';
-import { ALL_EVENT_TYPES, type EventType } from '../event-types';
+import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
 import { CURSOR_PATTERN } from './cursor';
 
 export const LONGEST_WAIT_SECONDS = 30;
 
 export const UNKNOWN_TYPE = `Input should be types of events, separated by commas`;
-
-const isEventType = (text: string): text is EventType =>
-  (ALL_EVENT_TYPES as readonly string[]).includes(text);
 
 const WORDS = ALL_EVENT_TYPES.map((type) => `\`${type}\``).join(', ');
 

@@ -8,6 +8,7 @@ import { addCommonAnswers, liftParameterExamples } from './common-answers';
 import { describeNull } from './describe-null';
 import { addEmptyForms, offerWords } from './empty-forms';
 import { compareOperations, fillKeys, filterOperations, PAGE_STYLE, preparePage } from './swagger-page';
+import { withoutPayments } from './without-payments';
 
 /** Of the specified interface, which does not change with the version of the service. */
 const INTERFACE_VERSION = '0.1.0';
@@ -20,13 +21,15 @@ export interface ApiInterface {
   /** What each tag groups, in the order in which they are shown. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
+  /** Whether it takes payments; otherwise nothing of them is described. */
+  readonly takesPayments: boolean;
   /** What the service sends, by name. */
   readonly webhooks?: NonNullable<OpenAPIObject['webhooks']>;
 }
 
 function describe(
   app: NestExpressApplication,
-  { title, description, scheme, tags, modules, webhooks }: ApiInterface,
+  { title, description, scheme, tags, modules, webhooks, takesPayments }: ApiInterface,
 ): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -53,7 +56,7 @@ function describe(
   describeNull(document);
   addCommonAnswers(document);
   liftParameterExamples(document);
-  return document;
+  return takesPayments ? document : withoutPayments(document);
 }
 
 /** The second style of the page, as `@nestjs/swagger` writes it: ours, and one of its own. */

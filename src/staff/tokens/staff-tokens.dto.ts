@@ -4,6 +4,7 @@ import {
   ALL_STAFF_SCOPES,
   isScope,
   NetworksField,
+  offeredPaymentScopes,
   type Scope,
   Token,
   type TokenOrigin,
@@ -22,18 +23,24 @@ import {
 } from '../../http';
 import { ReasonRequest } from '../fields';
 
-const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
+const everyScope = (): readonly Scope[] => [...ALL_SCOPES, ...offeredPaymentScopes(), ...ALL_STAFF_SCOPES];
 
 @StrictRequest()
 export class NewTokenRequest {
   @StringListField({
     atLeast: 1,
-    atMost: EVERY_SCOPE.length,
+    get atMost() {
+      return everyScope().length;
+    },
     of: {
       isValid: isScope,
       type: 'enum',
-      choices: EVERY_SCOPE,
-      msg: `Input should be ${EVERY_SCOPE.map((scope) => `'${scope}'`).join(', ')}`,
+      choices: everyScope(),
+      get msg() {
+        return `Input should be ${everyScope()
+          .map((scope) => `'${scope}'`)
+          .join(', ')}`;
+      },
     },
   })
   scopes!: readonly Scope[];

@@ -1,9 +1,7 @@
-import { ALL_EVENT_TYPES, type EventType } from '../../events';
+import { ALL_EVENT_TYPES, isEventType, offeredEventTypes } from '../../events';
 import { type FieldOptions, Refusal, StringField, StringListField } from '../../http';
 
 const MAX_URL_LENGTH = 2000;
-
-const isEventType = (text: string): text is EventType => ALL_EVENT_TYPES.some((type) => type === text);
 
 /** Reads the URL of a webhook. Which addresses it may lead to is checked later: `addresses.ts`. */
 export const WebhookUrlField = (options: FieldOptions = {}): PropertyDecorator =>
@@ -20,17 +18,20 @@ function refuseUrl(text: string): Refusal | undefined {
   return undefined;
 }
 
-const TYPES = {
-  atLeast: 1,
-  atMost: ALL_EVENT_TYPES.length,
-  of: {
-    isValid: isEventType,
-    type: 'enum',
-    msg: 'Input should be a type of event',
-    choices: ALL_EVENT_TYPES,
-  },
+const TYPE = {
+  isValid: isEventType,
+  type: 'enum',
+  msg: 'Input should be a type of event',
+  choices: ALL_EVENT_TYPES,
 };
 
 /** Reads types of events. */
 export const TypesField = (options: FieldOptions): PropertyDecorator =>
-  StringListField({ ...TYPES, ...options });
+  StringListField({
+    ...options,
+    atLeast: 1,
+    get atMost() {
+      return offeredEventTypes().length;
+    },
+    of: TYPE,
+  });

@@ -1,0 +1,112 @@
+import { Body, Controller, Get, Headers, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiParam, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { CurrentUserId, Route } from '../../auth';
+import { Money } from '../../common';
+import {
+  disconnection,
+  LIMIT_TOO_LARGE,
+  markReplay,
+  missing,
+  PageQuery,
+  tooGreat,
+  TooManyUnderWay,
+} from '../../http';
+import type { Deposit } from '../records/deposit-records';
+import { DepositOut, DepositQuery, DepositRequest, DepositsPage, LONGEST_WAIT_SECONDS } from './deposits.dto';
+import {
+  DepositBeingPrepared,
+  DepositNotFound,
+  DepositOutOfBounds,
+  PaymentsRefused,
+  TooManyDeposits,
+} from './deposits.errors';
+import { DepositsService } from './deposits.service';
+
+@ApiTags('Deposits')
+@Controller('deposits')
+export class DepositsController {
+  constructor(private readonly deposits: DepositsService) {}
+
+  @Post()
+  @Route({
+    scope: 'deposits:write',
+    summary: 'Make a deposit',
+    description:
+      'Begins a deposit: open `payment_url` to pay it. The balance is credited when the provider of ' +
+      'payments shows that it received the money, usually within a second; `GET /deposits/{id}?wait=30` ' +
+      'and the event `deposit.succeeded` report it.',
+    status: 201,
+    idempotencyKey: {
+      required: true,
+      description:
+        'Makes the request safe to retry: one deposit per key. Retry on 5xx and lost connections with the ' +
+        'same key.',
+      example: 'deposit-1',
+    },
+    response: { description: 'The deposit', type: DepositOut },
+    errors: {
+      400: [
+        'The amount is not within the limits',
+        new DepositOutOfBounds(Money.parse('100'), Money.parse('100000')),
+      ],
+      429: ['too many deposits are pending or being prepared', TooManyDeposits, TooManyUnderWay],
+      503: [
+        'The provider of payments did not respond, or refused',
+        new DepositBeingPrepared(12),
+        PaymentsRefused,
+      ],
+    },
+    invalid: missing('body', 'amount'),
+  })
+  async createDeposit(
+    @CurrentUserId() userId: number,
+    @Body() { amount }: DepositRequest,
+    @Headers('idempotency-key') key: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Deposit> {
+    const { deposit, isReplay } = await this.deposits.create(userId, amount, key);
+    markReplay(response, isReplay);
+    return deposit;
+  }
+
+  @Get()
+  @Route({
+    scope: 'deposits:read',
+    summary: 'Deposits',
+    description:
+      'The deposits of the user, newest first, a page at a time: send `next_cursor` as `cursor` until it ' +
+      'is null.',
+    response: { description: 'A page of deposits', type: DepositsPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
+  listDeposits(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<DepositsPage> {
+    return this.deposits.list(userId, page);
+  }
+
+  @Get(':deposit_id')
+  @Route({
+    scope: 'deposits:read',
+    summary: 'Deposit',
+    description:
+      `A deposit of the user. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits ` +
+      'for the end of the deposit; send it again while it is `pending`.',
+    response: { description: 'The deposit', type: DepositOut },
+    errors: { 404: ['No deposit of the user has this id', DepositNotFound] },
+    invalid: tooGreat('wait', LONGEST_WAIT_SECONDS, '600'),
+  })
+  @ApiParam({
+    name: 'deposit_id',
+    description: 'The `id` of a deposit of the user; any other text returns 404',
+    schema: { type: 'string', title: 'Deposit Id', example: '1' },
+  })
+  getDeposit(
+    @CurrentUserId() userId: number,
+    @Param('deposit_id') depositId: string,
+    @Query() { wait }: DepositQuery,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Deposit> {
+    return this.deposits.read(userId, depositId, { seconds: wait, request, hungUp: disconnection(response) });
+  }
+}

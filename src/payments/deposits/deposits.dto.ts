@@ -1,0 +1,78 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { Money } from '../../common';
+import {
+  AmountField,
+  ApiInteger,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  IntegerField,
+  PageOf,
+  StrictRequest,
+} from '../../http';
+import { type Deposit, DEPOSIT_STATES, type DepositState } from '../records/deposit-records';
+
+export const LONGEST_WAIT_SECONDS = 30;
+
+@StrictRequest()
+export class DepositRequest {
+  @AmountField({ description: 'Roubles to pay in, within the limits of the shop', example: '1000.00' })
+  amount!: Money;
+}
+
+@StrictRequest()
+export class DepositQuery {
+  @IntegerField({
+    description:
+      'Seconds to wait while the deposit is `pending`. The response is sent as soon as it is not, or after ' +
+      'that time, with its current state',
+    example: 30,
+    atLeast: 0,
+    atMost: LONGEST_WAIT_SECONDS,
+    default: 0,
+  })
+  wait!: number;
+}
+
+export class DepositOut implements Deposit {
+  @ApiInteger('The id of the deposit', 12)
+  id!: number;
+
+  @ApiProperty({
+    type: 'string',
+    enum: DEPOSIT_STATES,
+    description:
+      '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and `expired`: ' +
+      'not paid. `refunded`: all of it went back to you',
+    example: 'pending',
+  })
+  state!: DepositState;
+
+  @ApiRoubles('Roubles to be paid, or paid', '1000.00')
+  amount!: string;
+
+  @ApiProperty({ type: 'string', example: 'RUB' })
+  currency!: 'RUB';
+
+  @ApiNullable('string', {
+    format: 'uri',
+    description: 'The page on which it is paid. `null` once that is over, and while it is being prepared',
+    example: 'https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1',
+  })
+  payment_url!: string | null;
+
+  @ApiRoubles('Roubles of it that went back to you', '0.00')
+  refunded!: string;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiMoment('Until when the page can be used, as a rule', '2026-11-21T13:00:00.000Z')
+  expires_at!: Date;
+
+  @ApiNullableMoment('When it ended. `null` while it is `pending`', null)
+  closed_at!: Date | null;
+}
+
+export class DepositsPage extends PageOf(DepositOut) {}

@@ -1,0 +1,42 @@
+import { DomainError, domainError, type Money } from '../../common';
+import { MOST_PENDING } from '../records/deposit-records';
+
+export class DepositNotFound extends domainError('not-found', 'Deposit not found') {}
+
+export class DepositOutOfBounds extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor(min: Money, max: Money) {
+    super(`The amount must be from ${min.toString()} to ${max.toString()}`);
+  }
+}
+
+const RETRY_AFTER_SECONDS = 5;
+
+/** The customer finds out with the same key, and pays once whatever has become of the creation. */
+export class DepositBeingPrepared extends DomainError {
+  readonly kind = 'unavailable';
+
+  constructor(id: number) {
+    super(`The payment of deposit ${id} is being prepared: retry with the same Idempotency-Key`, {
+      headers: { Location: `/deposits/${id}` },
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+  }
+}
+
+export class PaymentsRefused extends domainError(
+  'unavailable',
+  'The payment was refused by the provider of payments. Nothing was charged',
+) {}
+
+export class TooManyDeposits extends DomainError {
+  readonly kind = 'rate-limited';
+
+  constructor() {
+    super(`At most ${MOST_PENDING} deposits may be pending`, { retryAfterSeconds: 60 });
+  }
+}
+
+/** Like any path that does not exist. */
+export class UnknownNotifier extends domainError('not-found', 'Not Found') {}

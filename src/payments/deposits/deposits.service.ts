@@ -1,0 +1,114 @@
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { AccessRecheck } from '../../auth';
+import { Money } from '../../common';
+import { AppConfig } from '../../config';
+import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
+import { IdempotencyKeyMissing, IdempotencyKeyReused, readIdempotency } from '../../orders';
+import { PaymentError, PaymentRefused } from '../provider/payment-errors';
+import { PaymentProvider } from '../provider/payment-provider';
+import { type Deposit, DepositRecords } from '../records/deposit-records';
+import { DepositWaits } from './deposit-waits';
+import {
+  DepositBeingPrepared,
+  DepositNotFound,
+  DepositOutOfBounds,
+  PaymentsRefused,
+  TooManyDeposits,
+} from './deposits.errors';
+import { PaymentFollowing } from './payment-following';
+
+/** Seconds to wait, and for whom. */
+export interface Wait {
+  readonly seconds: number;
+  /** Its token is checked again after the wait. */
+  readonly request: Request;
+  readonly hungUp: AbortSignal;
+}
+
+/** What customers do with deposits. */
+@Injectable()
+export class DepositsService {
+  private readonly min: Money;
+  private readonly max: Money;
+
+  constructor(
+    private readonly records: DepositRecords,
+    private readonly following: PaymentFollowing,
+    private readonly provider: PaymentProvider,
+    private readonly waits: DepositWaits,
+    private readonly underWay: RequestsUnderWay,
+    private readonly access: AccessRecheck,
+    { payments }: AppConfig,
+  ) {
+    this.min = Money.parse(payments.min);
+    this.max = Money.parse(payments.max);
+  }
+
+  /**
+   * Makes a deposit, with the page on which it is paid; once for each key.
+   *
+   * @throws DepositOutOfBounds, TooManyDeposits, TooManyUnderWay, IdempotencyKeyMissing,
+   *   IdempotencyKeyInvalid, IdempotencyKeyReused, DepositBeingPrepared, PaymentsRefused
+   */
+  async create(
+    userId: number,
+    amount: Money,
+    keyHeader: string | undefined,
+  ): Promise<{ readonly deposit: Deposit; readonly isReplay: boolean }> {
+    const idempotency = readIdempotency(keyHeader, { amount: amount.toString() });
+    if (!idempotency) throw new IdempotencyKeyMissing();
+    const isOutOfBounds = this.min.minus(amount).isPositive() || amount.minus(this.max).isPositive();
+    if (isOutOfBounds) throw new DepositOutOfBounds(this.min, this.max);
+    return this.underWay.run('deposit', userId, async () => {
+      const placed = await this.records.place(userId, this.provider.name, amount.toString(), idempotency);
+      if (!placed) throw new TooManyDeposits();
+      if (!placed.isSame) throw new IdempotencyKeyReused(idempotency.key);
+      await this.createPayment(placed.id);
+      const deposit = await this.get(userId, placed.id);
+      return { deposit, isReplay: !placed.isNew };
+    });
+  }
+
+  /** A page of the user's deposits, newest first. The cursor is the id of the last one before it. */
+  list(userId: number, page: PageRequest): Promise<Page<Deposit>> {
+    return readPage(page, (wider) => this.records.list(userId, wider));
+  }
+
+  /**
+   * A deposit of the user. While it is pending, the response waits for its end.
+   *
+   * @throws DepositNotFound, TooManyUnderWay; after a wait what the guard throws when the caller may no
+   *   longer read
+   */
+  async read(userId: number, depositId: string, wait: Wait): Promise<Deposit> {
+    if (!/^[1-9]\d{0,14}$/.test(depositId)) throw new DepositNotFound();
+    const id = Number(depositId);
+    const deposit = await this.get(userId, id);
+    if (deposit.state !== 'pending' || wait.seconds === 0) return deposit;
+    await this.underWay.run('wait', userId, () =>
+      this.waits.untilEnded(id, wait.seconds * 1000, wait.hungUp),
+    );
+    if (wait.hungUp.aborted) return deposit;
+    await this.access.assertStillAllowed(wait.request, 'deposits:read');
+    return this.get(userId, id);
+  }
+
+  private async get(userId: number, id: number): Promise<Deposit> {
+    const deposit = await this.records.find(userId, id);
+    if (!deposit) throw new DepositNotFound();
+    return deposit;
+  }
+
+  private async createPayment(id: number): Promise<void> {
+    const wanted = await this.records.findWanted(id);
+    if (!wanted) return;
+    try {
+      await this.following.create(wanted);
+    } catch (error) {
+      if (error instanceof PaymentRefused) throw new PaymentsRefused();
+      if (error instanceof PaymentError) throw new DepositBeingPrepared(id);
+      throw error;
+    }
+  }
+}

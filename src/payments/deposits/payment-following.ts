@@ -1,0 +1,64 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AppConfig } from '../../config';
+import { Metrics } from '../../metrics';
+import { PaymentRefused } from '../provider/payment-errors';
+import { PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
+import { DepositRecords, type WantedPayment } from '../records/deposit-records';
+import { PaymentRecords, type Settled } from '../records/payment-records';
+import { DepositWaits } from './deposit-waits';
+
+/** Requests payments of the provider, reads them, and takes over what it shows. */
+@Injectable()
+export class PaymentFollowing {
+  private readonly logger = new Logger('Payments');
+
+  constructor(
+    private readonly provider: PaymentProvider,
+    private readonly deposits: DepositRecords,
+    private readonly payments: PaymentRecords,
+    private readonly waits: DepositWaits,
+    private readonly metrics: Metrics,
+    private readonly config: AppConfig,
+  ) {}
+
+  /**
+   * Has the payment of a deposit created; again under the same key, when a response was lost.
+   *
+   * @throws PaymentError
+   */
+  async create(wanted: WantedPayment): Promise<void> {
+    const { returnUrl, baseUrl } = this.config.payments;
+    const payment = await this.provider
+      .create({ ...wanted, returnUrl: returnUrl ?? this.config.server.publicUrl ?? baseUrl })
+      .catch(async (error: unknown) => {
+        if (error instanceof PaymentRefused) {
+          await this.deposits.cancelRefused(wanted.depositId);
+          this.logger.warn(`the payment of deposit ${wanted.depositId} was refused: ${error.message}`);
+        }
+        throw error;
+      });
+    await this.takeOver(payment);
+  }
+
+  /** Reads a payment. @throws PaymentError */
+  async read(paymentId: string): Promise<void> {
+    const payment = await this.provider.read(paymentId);
+    if (payment) await this.takeOver(payment);
+  }
+
+  /** Takes over what the provider shows of a payment. */
+  async takeOver(payment: ProviderPayment): Promise<Settled> {
+    const { name, isForTests } = this.provider;
+    const settled = await this.payments.settle(name, payment, isForTests);
+    const { outcome, depositId, reason } = settled;
+    if (depositId !== undefined) this.waits.announce(depositId);
+    if (outcome === 'unmatched') {
+      this.logger.warn(`a payment was not credited (${reason}): staff decide`);
+    }
+    if (outcome !== 'none') this.metrics.count('payments_total', { outcome });
+    if (outcome === 'credited' && payment.paidAt) {
+      this.metrics.observe('payment_credit_seconds', {}, (Date.now() - payment.paidAt.getTime()) / 1000);
+    }
+    return settled;
+  }
+}

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import { AppConfig } from '../../config';
+import { type LeasedRun, Work } from '../../work';
+import { PaymentFollowing } from '../deposits/payment-following';
+import { PaymentProvider } from '../provider/payment-provider';
+import { ComparisonRecords } from '../records/comparison-records';
+
+export interface ComparisonReport {
+  readonly payments: number;
+  readonly credited: number;
+  readonly unmatched: number;
+}
+
+/**
+ * Compares all that the provider lists since the last complete pass with what is stored, as the sweep does
+ * for proxies: a payment is credited even if its notification and the response to its creation were lost.
+ */
+@Injectable()
+export class Comparison {
+  constructor(
+    private readonly provider: PaymentProvider,
+    private readonly records: ComparisonRecords,
+    private readonly following: PaymentFollowing,
+    { payments }: AppConfig,
+    work: Work,
+  ) {
+    work.run({
+      name: 'compare-payments',
+      everySeconds: payments.compareSeconds,
+      carryOut: (run) => this.compare(run),
+    });
+  }
+
+  /** What it reads is taken over at once. Only a complete pass moves the beginning of the next one. */
+  private async compare(run: LeasedRun): Promise<ComparisonReport> {
+    const report = { payments: 0, credited: 0, unmatched: 0 };
+    await run.renew(report);
+    const { since, now } = await this.records.span(this.provider.name);
+    for await (const payments of this.provider.paymentsSince(since)) {
+      await run.renew(report);
+      for (const payment of payments) {
+        const { outcome } = await this.following.takeOver(payment);
+        report.payments += 1;
+        if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
+      }
+    }
+    await this.records.complete(this.provider.name, now);
+    return report;
+  }
+}

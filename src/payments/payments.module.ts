@@ -1,0 +1,34 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth';
+import { DepositWaits } from './deposits/deposit-waits';
+import { DepositsController } from './deposits/deposits.controller';
+import { DepositsService } from './deposits/deposits.service';
+import { PaymentFollowing } from './deposits/payment-following';
+import { Comparison } from './following/comparison';
+import { DepositChecks } from './following/deposit-checks';
+import { Notifications } from './following/notifications';
+import { NotificationsController } from './following/notifications.controller';
+import { PaymentProvider } from './provider/payment-provider';
+import { YooKassaProvider } from './provider/yookassa.provider';
+import { ComparisonRecords } from './records/comparison-records';
+import { DepositRecords } from './records/deposit-records';
+import { PaymentRecords } from './records/payment-records';
+
+/** Deposits: only in an application that takes payments. Without it nothing of them exists. */
+@Module({
+  imports: [AuthModule],
+  controllers: [DepositsController, NotificationsController],
+  providers: [
+    { provide: PaymentProvider, useClass: YooKassaProvider },
+    ComparisonRecords,
+    DepositRecords,
+    PaymentRecords,
+    DepositWaits,
+    PaymentFollowing,
+    DepositsService,
+    Comparison,
+    DepositChecks,
+    Notifications,
+  ],
+})
+export class PaymentsModule {}

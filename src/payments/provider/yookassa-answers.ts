@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
+
+/*
+ * The answers of YooKassa's API v3, as far as they are used. Unknown fields are ignored: the provider adds
+ * some without a new version. Any other difference makes an answer unusable.
+ */
+
+const amount = z.object({
+  value: z.string().regex(/^\d{1,12}(\.\d{1,8})?$/),
+  currency: z.string().regex(/^[A-Z]{3}$/),
+});
+
+const id = z.string().regex(/^[\w-]{1,64}$/);
+
+const moment = z.string().transform((text, { issues }) => {
+  const time = new Date(text);
+  if (!Number.isNaN(time.getTime())) return time;
+  issues.push({ code: 'custom', input: text });
+  return z.NEVER;
+});
+
+/** What was stored with a payment or a refund. A shop may have others than ours. */
+const metadata = z.record(z.string(), z.unknown()).optional();
+
+const payment = z.object({
+  id,
+  status: z.enum(['pending', 'waiting_for_capture', 'succeeded', 'canceled']),
+  amount,
+  created_at: moment,
+  captured_at: moment.optional(),
+  confirmation: z.object({ confirmation_url: z.string().optional() }).optional(),
+  cancellation_details: z.object({ reason: z.string() }).optional(),
+  test: z.boolean(),
+  metadata,
+});
+
+const refund = z.object({
+  id,
+  payment_id: id,
+  status: z.enum(['pending', 'succeeded', 'canceled']),
+  amount,
+  metadata,
+});
+
+const integer = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/)
+  .transform(Number);
+
+const mark = z.object({
+  deposit_id: integer,
+  deposit_key: z.uuid(),
+  user_id: integer,
+  environment: z.string().max(64),
+  idempotency_key: z.string().max(255).optional(),
+});
+
+/** The metadata of a payment: text each, at most 512 characters. */
+export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> => ({
+  deposit_id: String(of.depositId),
+  deposit_key: of.paymentKey,
+  user_id: String(of.userId),
+  environment: of.environment,
+  ...(of.idempotencyKey !== null && { idempotency_key: of.idempotencyKey }),
+});
+
+function readMark(data: unknown): PaymentMark | null {
+  const read = mark.safeParse(data);
+  if (!read.success) return null;
+  return {
+    depositId: read.data.deposit_id,
+    paymentKey: read.data.deposit_key,
+    userId: read.data.user_id,
+    environment: read.data.environment,
+    idempotencyKey: read.data.idempotency_key ?? null,
+  };
+}
+
+/** Nobody confirmed it in time: the customer is told of a deposit that expired. */
+const EXPIRED = new Set(['expired_on_confirmation', 'expired_on_capture']);
+
+const stateOf = ({ status, cancellation_details: details }: z.output<typeof payment>) => {
+  if (status === 'waiting_for_capture') return 'pending';
+  return status === 'canceled' && EXPIRED.has(details?.reason ?? '') ? 'expired' : status;
+};
+
+export const paymentAnswer = payment.transform((read): ProviderPayment => ({
+  id: read.id,
+  state: stateOf(read),
+  amount: read.amount,
+  mark: readMark(read.metadata),
+  paymentUrl: read.status === 'pending' ? (read.confirmation?.confirmation_url ?? null) : null,
+  isTest: read.test,
+  createdAt: read.created_at,
+  paidAt: read.captured_at ?? null,
+}));
+
+export const refundAnswer = refund.transform((read): ProviderRefund => ({
+  id: read.id,
+  paymentId: read.payment_id,
+  state: read.status,
+  amount: read.amount,
+  refundKey: z.uuid().safeParse(read.metadata?.['refund_key']).data ?? null,
+}));
+
+export const listOf = <Item extends z.ZodType>(item: Item) =>
+  z.object({ items: z.array(item), next_cursor: z.string().optional() });

@@ -1,0 +1,210 @@
+import { Injectable } from '@nestjs/common';
+import { z } from 'zod';
+import { AppConfig } from '../../config';
+import { Metrics } from '../../metrics';
+import { inSpan, noteInSpan } from '../../tracing';
+import { PaymentOutcomeUnknown, PaymentRefused, PaymentsUnavailable } from './payment-errors';
+import {
+  type NewPayment,
+  type NewRefund,
+  PaymentProvider,
+  type ProviderPayment,
+  type ProviderRefund,
+} from './payment-provider';
+import { listOf, paymentAnswer, refundAnswer, toMetadata } from './yookassa-answers';
+
+/** As long as a customer waits for the address of a payment. */
+const TIMEOUT_MS = 15_000;
+/** After 429 nothing is sent for this time. */
+const PAUSE_MS = 2000;
+/** The most that the provider lists in an answer. */
+const LISTED_AT_ONCE = 100;
+/** In a receipt: a payment in advance, for a service. */
+const RECEIPT_ITEM = { quantity: '1.00', payment_mode: 'advance', payment_subject: 'payment' };
+
+type Method = 'create' | 'read' | 'list' | 'refund' | 'refunds';
+
+interface Call<Answer extends z.ZodType> {
+  readonly method: Method;
+  readonly path: string;
+  readonly answer: Answer;
+  /** Of a call that changes something. */
+  readonly post?: { readonly key: string; readonly body: object };
+}
+
+/** YooKassa's API v3; docs/payments.md has what is known of it, with its sources. */
+@Injectable()
+export class YooKassaProvider extends PaymentProvider {
+  readonly name: string;
+  readonly isForTests: boolean;
+  private readonly authorization: string;
+  private pausedUntilMs = -Infinity;
+
+  constructor(
+    private readonly config: AppConfig,
+    private readonly metrics: Metrics,
+  ) {
+    super();
+    const { provider, shopId = '', secretKey = '' } = config.payments;
+    this.name = provider;
+    this.isForTests = secretKey.startsWith('test_');
+    this.authorization = `Basic ${Buffer.from(`${shopId}:${secretKey}`).toString('base64')}`;
+  }
+
+  create({ amount, returnUrl, ...mark }: NewPayment): Promise<ProviderPayment> {
+    const { receipt } = this.config.payments;
+    const paid = { value: amount, currency: 'RUB' };
+    const description = `Deposit ${mark.depositId}`;
+    const item = { ...RECEIPT_ITEM, description, amount: paid };
+    const body = {
+      amount: paid,
+      capture: true,
+      confirmation: { type: 'redirect', return_url: returnUrl },
+      description,
+      metadata: toMetadata(mark),
+      ...(receipt && {
+        receipt: { customer: { email: receipt.email }, items: [{ ...item, vat_code: receipt.vatCode }] },
+      }),
+    };
+    const post = { key: mark.paymentKey, body };
+    return this.call({ method: 'create', path: 'payments', answer: paymentAnswer, post });
+  }
+
+  read(paymentId: string): Promise<ProviderPayment | null> {
+    const path = `payments/${encodeURIComponent(paymentId)}`;
+    return this.call({ method: 'read', path, answer: paymentAnswer }).catch((error: unknown) => {
+      if (error instanceof PaymentRefused && error.cause === 404) return null;
+      throw error;
+    });
+  }
+
+  async *paymentsSince(moment: Date): AsyncGenerator<readonly ProviderPayment[]> {
+    yield* this.list('list', 'payments', { 'created_at.gte': moment.toISOString() }, paymentAnswer);
+  }
+
+  refund({ refundId, refundKey, paymentId, amount }: NewRefund): Promise<ProviderRefund> {
+    const body = {
+      payment_id: paymentId,
+      amount: { value: amount, currency: 'RUB' },
+      description: `Refund ${refundId}`,
+      metadata: { refund_key: refundKey },
+    };
+    return this.call({
+      method: 'refund',
+      path: 'refunds',
+      answer: refundAnswer,
+      post: { key: refundKey, body },
+    });
+  }
+
+  async *refundsSince(moment: Date): AsyncGenerator<readonly ProviderRefund[]> {
+    yield* this.list('refunds', 'refunds', { 'created_at.gte': moment.toISOString() }, refundAnswer);
+  }
+
+  async *refundsOf(paymentId: string): AsyncGenerator<readonly ProviderRefund[]> {
+    yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundAnswer);
+  }
+
+  private async *list<Item extends z.ZodType>(
+    method: Method,
+    resource: string,
+    filter: Readonly<Record<string, string>>,
+    item: Item,
+  ): AsyncGenerator<readonly z.output<Item>[]> {
+    let cursor: string | undefined;
+    do {
+      const query = new URLSearchParams({
+        ...filter,
+        limit: String(LISTED_AT_ONCE),
+        ...(cursor !== undefined && { cursor }),
+      });
+      const page = await this.call({ method, path: `${resource}?${query.toString()}`, answer: listOf(item) });
+      yield page.items;
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+  }
+
+  /** The span and the metrics name the method alone. */
+  private call<Answer extends z.ZodType>(call: Call<Answer>): Promise<z.output<Answer>> {
+    const { method } = call;
+    return inSpan(`payments.${method}`, { 'payments.method': method }, async () => {
+      const beganMs = performance.now();
+      const report = (outcome: 'done' | 'refused' | 'unavailable' | 'unknown'): void => {
+        this.metrics.count('payment_calls_total', { method, outcome });
+        this.metrics.observe(
+          'payment_call_duration_seconds',
+          { method },
+          (performance.now() - beganMs) / 1000,
+        );
+        noteInSpan({ 'payments.outcome': outcome });
+      };
+      try {
+        const answer = await this.send(call);
+        report('done');
+        return answer;
+      } catch (error) {
+        if (error instanceof PaymentRefused) report('refused');
+        else report(error instanceof PaymentsUnavailable ? 'unavailable' : 'unknown');
+        throw error;
+      }
+    });
+  }
+
+  private async send<Answer extends z.ZodType>({
+    method,
+    path,
+    answer,
+    post,
+  }: Call<Answer>): Promise<z.output<Answer>> {
+    if (performance.now() < this.pausedUntilMs) {
+      throw new PaymentsUnavailable(`${method} was not sent: the provider has had too many calls`);
+    }
+    const { status, json } = await this.fetch(method, path, post);
+    if (status === 429) {
+      this.pausedUntilMs = performance.now() + PAUSE_MS;
+      throw new PaymentsUnavailable(`${method} returned 429`);
+    }
+    if (status >= 400 && status < 500) {
+      throw new PaymentRefused(`${method} returned ${status}`, { cause: status });
+    }
+    const read = status === 200 ? answer.safeParse(json) : undefined;
+    if (read?.success !== true) {
+      throw new PaymentOutcomeUnknown(`${method} returned ${status} without a result`);
+    }
+    return read.data;
+  }
+
+  private async fetch(
+    method: Method,
+    path: string,
+    post: Call<z.ZodType>['post'],
+  ): Promise<{ readonly status: number; readonly json: unknown }> {
+    try {
+      const response = await fetch(`${this.config.payments.baseUrl}/${path}`, {
+        method: post ? 'POST' : 'GET',
+        headers: {
+          Authorization: this.authorization,
+          ...(post && { 'Content-Type': 'application/json', 'Idempotence-Key': post.key }),
+        },
+        ...(post && { body: JSON.stringify(post.body) }),
+        redirect: 'error',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      const text = await response.text();
+      return { status: response.status, json: parseJson(text) };
+    } catch (error) {
+      // The cause may name the address: only its code is passed on.
+      const { code } = ((error as Error).cause ?? {}) as { readonly code?: unknown };
+      const reason = typeof code === 'string' ? code : (error as Error).name;
+      throw new PaymentOutcomeUnknown(`${method} was sent, then: ${reason}`);
+    }
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,203 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { inTurnOf, preparedRows, queryRows } from '../../database';
+import type { PageRequest } from '../../http';
+import type { Idempotency } from '../../orders';
+import type { PaymentMark } from '../provider/payment-provider';
+
+/** What customers are told: a deposit is refunded once all of it went back. */
+export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
+export type DepositState = (typeof DEPOSIT_STATES)[number];
+
+/** The state of a row of `deposits`, as customers are told it. */
+export const SHOWN_STATE = `CASE WHEN refunded = amount THEN 'refunded' ELSE state END`;
+
+/** A deposit as its customer sees it. */
+export interface Deposit {
+  readonly id: number;
+  readonly state: DepositState;
+  readonly amount: string;
+  readonly currency: 'RUB';
+  readonly payment_url: string | null;
+  readonly refunded: string;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly closed_at: Date | null;
+}
+
+export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS currency,
+  CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
+  closed_at`;
+
+/** A deposit whose payment is not known to have been created. */
+export interface WantedPayment extends PaymentMark {
+  readonly amount: string;
+}
+
+const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id AS "userId", amount,
+  (SELECT environment FROM installation) AS environment, idempotency_key AS "idempotencyKey"`;
+
+/** What a deposit is checked for. */
+export interface DueDeposit extends WantedPayment {
+  /** Null: the creation has not been confirmed. */
+  readonly paymentId: string | null;
+  readonly ageSeconds: number;
+}
+
+/** How many deposits a customer may have that are neither paid nor over. */
+export const MOST_PENDING = 20;
+/** As long as a page of a payment by card can be used. What the provider shows decides. */
+const PAYABLE_MINUTES = 60;
+/** A new deposit is checked soon: a notification may have come before its payment was known. */
+const FIRST_CHECK_SECONDS = 3;
+/** Pauses between checks grow with the age of a deposit: a quarter of it, within these bounds. */
+const SHORTEST_PAUSE_SECONDS = 5;
+const LONGEST_PAUSE_SECONDS = 600;
+/** However many notifications come, the provider is called once in this time for a payment. */
+const NOTIFIED_AGAIN_SECONDS = 1;
+/** The comparison must have seen all that the last attempt to create can have left. */
+const EXPIRES_UNSEEN_MINUTES = 120;
+
+/** The statements of deposits that do not move money. */
+@Injectable()
+export class DepositRecords {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Stores a deposit; once for each key.
+   *
+   * @returns null when the customer has too many that are pending
+   */
+  async place(
+    userId: number,
+    provider: string,
+    amount: string,
+    { key, requestHash }: Idempotency,
+  ): Promise<{ readonly id: number; readonly isNew: boolean; readonly isSame: boolean } | null> {
+    return inTurnOf(userId, async () => {
+      const find = () =>
+        queryRows<{ id: number; isSame: boolean }>(
+          this.dataSource,
+          `SELECT id, request_hash = $3 AS "isSame" FROM deposits
+            WHERE user_id = $1 AND idempotency_key = $2`,
+          [userId, key, requestHash],
+        );
+      const [earlier] = await find();
+      if (earlier) return { ...earlier, isNew: false };
+      const [placed] = await queryRows<{ id: number }>(
+        this.dataSource,
+        `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at,
+                               next_check_at)
+         SELECT $1, $2, $3, $4, $5, now() + make_interval(mins => ${PAYABLE_MINUTES}),
+                now() + make_interval(secs => ${FIRST_CHECK_SECONDS})
+          WHERE (SELECT count(*) FROM deposits WHERE user_id = $1 AND state = 'pending') < ${MOST_PENDING}
+         ON CONFLICT (user_id, idempotency_key) DO NOTHING RETURNING id`,
+        [userId, provider, amount, key, requestHash],
+      );
+      if (placed) return { ...placed, isNew: true, isSame: true };
+      const [meanwhile] = await find();
+      return meanwhile ? { ...meanwhile, isNew: false } : null;
+    });
+  }
+
+  async find(userId: number, id: number): Promise<Deposit | null> {
+    const [deposit] = await preparedRows<Deposit>(
+      this.dataSource,
+      `SELECT ${DEPOSIT_COLUMNS} FROM deposits WHERE id = $1 AND user_id = $2`,
+      [id, userId],
+    );
+    return deposit ?? null;
+  }
+
+  list(userId: number, { cursor, limit }: PageRequest): Promise<Deposit[]> {
+    return preparedRows<Deposit>(
+      this.dataSource,
+      `SELECT ${DEPOSIT_COLUMNS} FROM deposits WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+      [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+    );
+  }
+
+  /** A deposit whose payment is still to be created; null: it was, or it is over. */
+  async findWanted(id: number): Promise<WantedPayment | null> {
+    const [wanted] = await queryRows<WantedPayment>(
+      this.dataSource,
+      `SELECT ${WANTED_COLUMNS} FROM deposits
+        WHERE id = $1 AND state = 'pending' AND provider_payment_id IS NULL`,
+      [id],
+    );
+    return wanted ?? null;
+  }
+
+  /** Which of these deposits have ended. */
+  async endedOf(ids: readonly number[]): Promise<number[]> {
+    const rows = await preparedRows<{ id: number }>(
+      this.dataSource,
+      `SELECT id FROM deposits WHERE id = ANY ($1) AND state <> 'pending'`,
+      [ids],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Takes deposits whose check is due, and sets the moment of the next one. */
+  claimDue(provider: string, room: number): Promise<DueDeposit[]> {
+    return queryRows<DueDeposit>(
+      this.dataSource,
+      `UPDATE deposits
+          SET checked_at = now(),
+              next_check_at = now() + make_interval(secs => least(${LONGEST_PAUSE_SECONDS},
+                greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - created_at) / 4)))
+        WHERE id IN (SELECT id FROM deposits WHERE next_check_at <= now() AND provider = $1
+                      ORDER BY next_check_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+       RETURNING ${WANTED_COLUMNS}, provider_payment_id AS "paymentId",
+                 extract(epoch FROM now() - created_at)::double precision AS "ageSeconds"`,
+      [provider, room],
+    );
+  }
+
+  /** Has the payments of these ids read soon, as far as they are ours and not over. @returns how many */
+  async bringForward(provider: string, paymentIds: readonly string[]): Promise<number> {
+    const found = await queryRows(
+      this.dataSource,
+      `UPDATE deposits
+          SET next_check_at = least(next_check_at,
+                greatest(now(), checked_at + make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})))
+        WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_check_at IS NOT NULL
+       RETURNING id`,
+      [provider, paymentIds],
+    );
+    return found.length;
+  }
+
+  /** The provider refuses to create the payment: there is none, and there will be none. */
+  async cancelRefused(id: number): Promise<void> {
+    await queryRows(this.dataSource, endStatement(`id = $2 AND provider_payment_id IS NULL`), [
+      'canceled',
+      id,
+    ]);
+  }
+
+  /**
+   * Ends a deposit whose creation was never confirmed, once a comparison has listed all that its attempts can
+   * have left, and it was not there.
+   */
+  async expireUnseen(id: number): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      endStatement(`id = $2 AND provider_payment_id IS NULL AND EXISTS (
+        SELECT FROM payment_comparisons
+         WHERE provider = deposits.provider
+           AND compared_to > created_at + make_interval(mins => ${EXPIRES_UNSEEN_MINUTES}))`),
+      ['expired', id],
+    );
+  }
+}
+
+/** Ends pending deposits with the state `$1`, and writes the event. @param which a condition */
+export const endStatement = (which: string): string => `
+  WITH ended AS (
+    UPDATE deposits SET state = $1, closed_at = now(), next_check_at = NULL
+     WHERE state = 'pending' AND ${which}
+    RETURNING id, user_id, state, amount
+  )
+  SELECT id, log_event(user_id, 'deposit.canceled', jsonb_build_object(
+           'deposit_id', id, 'state', state, 'amount', amount::text)) FROM ended`;

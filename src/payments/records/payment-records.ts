@@ -1,0 +1,189 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryRows, violatedConstraint } from '../../database';
+import type { ProviderPayment } from '../provider/payment-provider';
+import { endStatement } from './deposit-records';
+
+/** Why a payment is not credited by itself, and staff decide. */
+export const UNMATCHED_REASONS = [
+  'test-payment',
+  'other-currency',
+  'no-deposit',
+  'other-amount',
+  'second-payment',
+  'no-user',
+  'above-limit',
+  'reused-reference',
+] as const;
+export type UnmatchedReason = (typeof UNMATCHED_REASONS)[number];
+
+/** What became of a payment that the provider has shown. */
+export interface Settled {
+  readonly outcome: 'credited' | 'ended' | 'unmatched' | 'none';
+  /** The deposit whose state has changed. */
+  readonly depositId?: number;
+  readonly reason?: UnmatchedReason;
+}
+
+const NONE: Settled = { outcome: 'none' };
+
+/**
+ * Posts the credit of a payment that a statement has stored: a CTE `credited (id, user_id, amount)`. The
+ * foreign key of the entry makes sure that it is of this payment, its user and its amount, and the index of
+ * `payment_id` that there is one. `ledger_entries` is written here because a payment and its entry are one
+ * statement.
+ *
+ * @param origin expressions for the reason, the reference and the action of staff
+ */
+export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
+  INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, payment_id, reason, reference,
+                              action_id)
+  SELECT user_id, 'topup', amount, 0, id, ${origin} FROM credited`;
+
+/** Takes over what the provider shows of payments, by statements guarded by the state before. */
+@Injectable()
+export class PaymentRecords {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Takes over what the provider has shown of a payment, whoever read it and however often. A state that goes
+   * back changes nothing: a deposit that has ended stays as it is, unless money has come in after all.
+   */
+  async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<Settled> {
+    if (payment.state !== 'succeeded') {
+      const known = await this.attach(provider, payment);
+      if (payment.state === 'pending' || !known) return NONE;
+      return this.end(provider, payment);
+    }
+    await this.attach(provider, payment);
+    if (payment.isTest && !areTestsGood) return this.leaveToStaff(provider, payment, 'test-payment');
+    if (payment.amount.currency !== 'RUB') return this.leaveToStaff(provider, payment, 'other-currency');
+    const depositId = await this.credit(provider, payment);
+    if (depositId !== null) return { outcome: 'credited', depositId };
+    const reason = await this.reasonAgainst(provider, payment);
+    return reason === null ? NONE : this.leaveToStaff(provider, payment, reason);
+  }
+
+  /**
+   * Notes the payment of a deposit whose creation was not confirmed; makes the deposit anew when a restore
+   * has forgotten it. Its mark was written by us alone: nobody else has the shop's key.
+   *
+   * @returns whether the payment has a deposit
+   */
+  private async attach(provider: string, { id, mark, ...payment }: ProviderPayment): Promise<boolean> {
+    if (mark === null) return false;
+    const attached = await queryRows(
+      this.dataSource,
+      `WITH known AS (SELECT id, provider_payment_id FROM deposits WHERE payment_key = $1 AND provider = $2),
+            attached AS (
+              UPDATE deposits SET provider_payment_id = $3, payment_url = coalesce(payment_url, $4)
+               WHERE id IN (SELECT id FROM known WHERE provider_payment_id IS NULL)
+            )
+       SELECT FROM known`,
+      [mark.paymentKey, provider, id, payment.paymentUrl],
+    );
+    if (attached.length > 0) return true;
+    const { currency, value } = payment.amount;
+    if (currency !== 'RUB') return false;
+    const found = await queryRows(
+      this.dataSource,
+      `INSERT INTO deposits (user_id, provider, amount, payment_key, provider_payment_id, payment_url,
+                             idempotency_key, request_hash, created_at, expires_at, next_check_at)
+       SELECT users.id, $1, $2, $3, $4, $5, free.key,
+              CASE WHEN free.key IS NOT NULL
+                   THEN sha256(convert_to('{"amount":"' || $2::numeric(14,2) || '"}', 'UTF8')) END,
+              $8, $8::timestamptz + interval '1 hour', now()
+         FROM users, installation,
+              LATERAL (SELECT CASE WHEN NOT EXISTS (
+                         SELECT FROM deposits WHERE user_id = users.id AND idempotency_key = $7)
+                       THEN $7::text END AS key) AS free
+        WHERE users.id = $6 AND users.created_at < $8 AND installation.environment = $9
+       ON CONFLICT DO NOTHING RETURNING id`,
+      [
+        provider,
+        value,
+        mark.paymentKey,
+        id,
+        payment.paymentUrl,
+        mark.userId,
+        mark.idempotencyKey,
+        payment.createdAt,
+        mark.environment,
+      ],
+    );
+    return found.length > 0;
+  }
+
+  private async end(provider: string, { id, state }: ProviderPayment): Promise<Settled> {
+    const [ended] = await queryRows<{ id: number }>(
+      this.dataSource,
+      endStatement('provider = $2 AND provider_payment_id = $3'),
+      [state, provider, id],
+    );
+    return ended ? { outcome: 'ended', depositId: ended.id } : NONE;
+  }
+
+  /** The payment, the state of its deposit, the entry and the event are one statement. */
+  private async credit(provider: string, payment: ProviderPayment): Promise<number | null> {
+    try {
+      const [credited] = await queryRows<{ id: number }>(
+        this.dataSource,
+        `WITH deposit AS (
+           UPDATE deposits SET state = 'succeeded', closed_at = now(), next_check_at = NULL
+            WHERE provider = $1 AND provider_payment_id = $2 AND amount = $3 AND state <> 'succeeded'
+           RETURNING id, user_id, amount
+         ),
+         credited AS (
+           INSERT INTO payments (provider, payment_id, deposit_id, state, user_id, amount, paid_amount,
+                                 currency, paid_at, closed_at)
+           SELECT $1, $2, id, 'credited', user_id, $3, $3, 'RUB', coalesce($4, now()), now() FROM deposit
+           RETURNING id, user_id, amount
+         ),
+         entry AS (${creditSql()})
+         SELECT id, log_event(user_id, 'deposit.succeeded', jsonb_build_object(
+                  'deposit_id', id, 'state', 'succeeded', 'amount', amount::text)) FROM deposit`,
+        [provider, payment.id, payment.amount.value, payment.paidAt],
+      );
+      return credited?.id ?? null;
+    } catch (error) {
+      // Staff have decided the payment in the meantime.
+      if (violatedConstraint(error) === 'payments_provider_payment_id_key') return null;
+      throw error;
+    }
+  }
+
+  /** Why a payment was not credited; null: it was, earlier, or staff know of it. */
+  private async reasonAgainst(provider: string, payment: ProviderPayment): Promise<UnmatchedReason | null> {
+    const [known] = await queryRows<{ isRecorded: boolean; hasOther: boolean; hasDeposit: boolean }>(
+      this.dataSource,
+      `SELECT EXISTS (SELECT FROM payments WHERE provider = $1 AND payment_id = $2) AS "isRecorded",
+              EXISTS (SELECT FROM deposits WHERE payment_key = $3
+                         AND provider_payment_id <> $2) AS "hasOther",
+              EXISTS (SELECT FROM deposits WHERE provider = $1 AND provider_payment_id = $2) AS "hasDeposit"`,
+      [provider, payment.id, payment.mark?.paymentKey ?? null],
+    );
+    if (known?.isRecorded) return null;
+    if (known?.hasDeposit) return 'other-amount';
+    return known?.hasOther ? 'second-payment' : 'no-deposit';
+  }
+
+  /** Stores a payment for staff, once. Its deposit, if there is one, waits for them. */
+  private async leaveToStaff(
+    provider: string,
+    { id, amount, paidAt }: ProviderPayment,
+    reason: UnmatchedReason,
+  ): Promise<Settled> {
+    const [stored] = await queryRows<{ depositId: number | null }>(
+      this.dataSource,
+      `WITH deposit AS (
+         UPDATE deposits SET next_check_at = NULL WHERE provider = $1 AND provider_payment_id = $2
+         RETURNING id
+       )
+       INSERT INTO payments (provider, payment_id, deposit_id, state, paid_amount, currency, paid_at, reason)
+       VALUES ($1, $2, (SELECT id FROM deposit), 'unmatched', $3, $4, coalesce($5, now()), $6)
+       ON CONFLICT DO NOTHING RETURNING deposit_id AS "depositId"`,
+      [provider, id, amount.value, amount.currency, paidAt, reason],
+    );
+    return stored ? { outcome: 'unmatched', reason } : NONE;
+  }
+}

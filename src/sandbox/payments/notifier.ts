@@ -1,0 +1,83 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+interface Notified {
+  readonly id: string;
+}
+
+/** How notifications go wrong. */
+export interface NotificationFaults {
+  readonly lost?: boolean;
+  readonly times?: number;
+  readonly delayMs?: number;
+  /** The customer pays, and the service hears of it, before the creation is answered. */
+  readonly beforeCreationIsAnswered?: boolean;
+}
+
+const TIMEOUT_MS = 30_000;
+/** The sandbox gives up sooner than the provider, which tries for a day. */
+const ATTEMPTS = 3;
+const RETRY_AFTER_MS = 500;
+
+/** Tells the service of changes, by requests that nothing signs. */
+export class Notifier {
+  url: string | undefined;
+  private faults: NotificationFaults = {};
+  private readonly end = new AbortController();
+
+  close(): void {
+    this.end.abort();
+  }
+
+  goWrong(faults: NotificationFaults): void {
+    this.faults = faults;
+  }
+
+  reset(): void {
+    this.faults = {};
+  }
+
+  /** Sends in the background. */
+  send(event: string, object: Notified): void {
+    const { lost = false, times = 1, delayMs = 0 } = this.faults;
+    if (lost) return;
+    for (let n = 0; n < times; n += 1) void this.deliver(event, object, delayMs);
+  }
+
+  /** A notification that somebody else made up. */
+  forge(object: object, event = 'payment.succeeded'): Promise<number | undefined> {
+    return this.post({ type: 'notification', event, object });
+  }
+
+  async beforeAnswer(payment: Notified, pay: (id: string) => void): Promise<void> {
+    if (this.faults.beforeCreationIsAnswered !== true) return;
+    pay(payment.id);
+    await pause(200);
+  }
+
+  private async deliver(event: string, object: Notified, delayMs: number): Promise<void> {
+    try {
+      await pause(delayMs, undefined, { signal: this.end.signal });
+      for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+        if ((await this.post({ type: 'notification', event, object })) === 200) return;
+        await pause(RETRY_AFTER_MS, undefined, { signal: this.end.signal });
+      }
+    } catch {
+      // It ends with the sandbox.
+    }
+  }
+
+  private async post(body: object): Promise<number | undefined> {
+    if (this.url === undefined) return undefined;
+    try {
+      const { status } = await fetch(this.url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), this.end.signal]),
+      });
+      return status;
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+
+/** Roubles, or another currency, as the wire writes them. */
+export interface Amount {
+  readonly value: string;
+  readonly currency: string;
+}
+
+export type PaymentStatus = 'pending' | 'succeeded' | 'canceled';
+
+export interface SandboxPayment {
+  readonly id: string;
+  status: PaymentStatus;
+  amount: Amount;
+  readonly created_at: string;
+  captured_at?: string;
+  readonly description?: string;
+  metadata: Record<string, string>;
+  readonly return_url: string;
+  refunded_amount: Amount;
+  test: boolean;
+  cancellation_details?: { readonly party: string; readonly reason: string };
+}
+
+export interface SandboxRefund {
+  readonly id: string;
+  readonly payment_id: string;
+  status: 'pending' | 'succeeded' | 'canceled';
+  readonly amount: Amount;
+  readonly created_at: string;
+  readonly metadata: Record<string, string>;
+}
+
+/** Why the wire refuses a request, with the status of its answer. */
+export class WireError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    description: string,
+  ) {
+    super(description);
+  }
+}
+
+const kopecks = (value: string): bigint => BigInt(value.replace('.', ''));
+const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 100n).padStart(2, '0')}`;
+
+/** The payments and refunds of one shop, as the provider of payments keeps them. */
+export class PaymentBook {
+  readonly payments = new Map<string, SandboxPayment>();
+  readonly refunds = new Map<string, SandboxRefund>();
+  /** What a repeated request with the same key is given again. */
+  private readonly keys = new Map<string, string>();
+
+  /** @param changed is called after each change */
+  constructor(private readonly changed: () => void = () => undefined) {}
+
+  create(
+    key: string,
+    wanted: Pick<SandboxPayment, 'amount' | 'description' | 'metadata' | 'return_url'>,
+  ): SandboxPayment {
+    const known = this.payments.get(this.keys.get(key) ?? '');
+    if (known) return known;
+    if (!/^\d+\.\d\d$/.test(wanted.amount.value)) {
+      throw new WireError(400, 'invalid_request', 'amount.value is not an amount');
+    }
+    const payment: SandboxPayment = {
+      id: randomUUID(),
+      status: 'pending',
+      created_at: new Date().toISOString(),
+      refunded_amount: { value: '0.00', currency: wanted.amount.currency },
+      test: false,
+      ...wanted,
+    };
+    this.payments.set(payment.id, payment);
+    this.keys.set(key, payment.id);
+    this.changed();
+    return payment;
+  }
+
+  /** The customer pays. @returns whether that changed anything */
+  pay(id: string): boolean {
+    const payment = this.payment(id);
+    if (payment.status !== 'pending') return false;
+    payment.status = 'succeeded';
+    payment.captured_at = new Date().toISOString();
+    this.changed();
+    return true;
+  }
+
+  /** @param reason `expired_on_confirmation` when nobody paid in time */
+  cancel(id: string, reason = 'canceled_by_merchant'): boolean {
+    const payment = this.payment(id);
+    if (payment.status !== 'pending') return false;
+    payment.status = 'canceled';
+    payment.cancellation_details = { party: 'yoo_money', reason };
+    this.changed();
+    return true;
+  }
+
+  refund(
+    key: string,
+    wanted: Pick<SandboxRefund, 'payment_id' | 'amount' | 'metadata'>,
+    status: SandboxRefund['status'] = 'succeeded',
+  ): SandboxRefund {
+    const known = this.refunds.get(this.keys.get(key) ?? '');
+    if (known) return known;
+    const payment = this.payment(wanted.payment_id);
+    const after = kopecks(payment.refunded_amount.value) + kopecks(wanted.amount.value);
+    if (payment.status !== 'succeeded' || after > kopecks(payment.amount.value)) {
+      throw new WireError(400, 'invalid_request', 'The payment has less than that to refund');
+    }
+    const refund: SandboxRefund = {
+      id: randomUUID(),
+      created_at: new Date().toISOString(),
+      status,
+      ...wanted,
+    };
+    this.refunds.set(refund.id, refund);
+    this.keys.set(key, refund.id);
+    if (status !== 'canceled') {
+      payment.refunded_amount = { value: roubles(after), currency: payment.amount.currency };
+    }
+    this.changed();
+    return refund;
+  }
+
+  payment(id: string): SandboxPayment {
+    const payment = this.payments.get(id);
+    if (!payment) throw new WireError(404, 'not_found', 'There is no such payment');
+    return payment;
+  }
+
+  /** For a file, and for the next start. */
+  toJSON(): object {
+    return {
+      payments: [...this.payments.values()],
+      refunds: [...this.refunds.values()],
+      keys: [...this.keys],
+    };
+  }
+
+  load(text: string): void {
+    const { payments, refunds, keys } = JSON.parse(text) as {
+      payments: SandboxPayment[];
+      refunds: SandboxRefund[];
+      keys: [string, string][];
+    };
+    for (const payment of payments) this.payments.set(payment.id, payment);
+    for (const refund of refunds) this.refunds.set(refund.id, refund);
+    for (const [key, id] of keys) this.keys.set(key, id);
+  }
+}

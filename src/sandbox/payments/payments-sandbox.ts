@@ -1,0 +1,275 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { listenOnFirstFree, stopListening } from '../listen';
+import { writePrivateFile } from '../private-file';
+import { hasErrorCode } from '../system-error';
+import { Notifier } from './notifier';
+import { paymentPage } from './page';
+import { type Amount, PaymentBook, type SandboxPayment, type SandboxRefund, WireError } from './payment-book';
+
+const LOOPBACK = '127.0.0.1';
+const MAX_BODY_BYTES = 64 * 1024;
+const MOST_LISTED = 100;
+const STATE_FILE = 'payments.json';
+
+export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
+
+/**
+ * `lost`: done, and the answer never arrives. `500-done`: done, and answered 500. All others: not done.
+ */
+export type PaymentFault = 'lost' | '500-done' | '500' | '429' | '400';
+
+export interface PaymentsSandboxOptions {
+  /** Of its state. Default: in memory only. */
+  readonly directory?: string;
+  /** Where notifications go. It can be set later. */
+  readonly notifyUrl?: string;
+}
+
+/** The request as far as it matters: its method of the wire, its key and its JSON. */
+interface WireCall {
+  readonly method: WireMethod;
+  readonly key: string;
+  readonly id: string;
+  readonly query: URLSearchParams;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * A stand-in for a provider of payments with the wire of YooKassa's API v3, as far as the service uses it: it
+ * creates, shows and lists payments, refunds them, notifies, and serves a page on which a person pays.
+ */
+export class PaymentsSandbox {
+  readonly shopId = '100500';
+  readonly secretKey: string;
+  readonly notifier: Notifier;
+  readonly book: PaymentBook;
+  /** How often each method was called. */
+  readonly calls: Record<WireMethod, number> = { create: 0, read: 0, list: 0, refund: 0, refunds: 0 };
+  /** How often each payment was read, known or not. */
+  readonly reads = new Map<string, number>();
+  baseUrl = '';
+
+  private readonly server = createServer((request, response) => void this.serve(request, response));
+  private readonly faults = new Map<WireMethod, PaymentFault[]>();
+  private writing = Promise.resolve();
+
+  private constructor(private readonly directory: string | undefined) {
+    this.secretKey = `live_${randomBytes(24).toString('base64url')}`;
+    this.book = new PaymentBook(() => this.store());
+    this.notifier = new Notifier();
+  }
+
+  static async start({ directory, notifyUrl }: PaymentsSandboxOptions = {}): Promise<PaymentsSandbox> {
+    const sandbox = new PaymentsSandbox(directory);
+    await sandbox.load();
+    sandbox.notifier.url = notifyUrl;
+    const port = await listenOnFirstFree(sandbox.server, LOOPBACK, [0]);
+    sandbox.baseUrl = `http://${LOOPBACK}:${port}/v3`;
+    return sandbox;
+  }
+
+  async close(): Promise<void> {
+    this.notifier.close();
+    this.server.closeAllConnections();
+    await stopListening(this.server);
+    await this.writing;
+  }
+
+  /** The next calls of a method fail, each by its fault. */
+  fail(method: WireMethod, ...faults: readonly PaymentFault[]): void {
+    this.faults.set(method, [...(this.faults.get(method) ?? []), ...faults]);
+  }
+
+  /** Forgets faults that nothing met, and notifies as usual. */
+  resetFaults(): void {
+    this.faults.clear();
+    this.notifier.reset();
+  }
+
+  /** The customer pays, and the service is notified. */
+  pay(id: string): void {
+    if (this.book.pay(id)) this.notifier.send('payment.succeeded', this.toWire(this.book.payment(id)));
+  }
+
+  /** The customer cancels, or nobody pays in time. */
+  cancel(id: string, reason?: string): void {
+    if (this.book.cancel(id, reason)) {
+      this.notifier.send('payment.canceled', this.toWire(this.book.payment(id)));
+    }
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const url = new URL(request.url ?? '/', this.baseUrl);
+      const [, first, id = '', action] = url.pathname.split('/');
+      if (first === 'pay') return this.servePage(request, response, id, action);
+      await this.serveWire(request, response, url);
+    } catch (error) {
+      const { status, code } = error instanceof WireError ? error : { status: 500, code: 'internal_error' };
+      const description = error instanceof Error ? error.message : '';
+      sendJson(response, status, { type: 'error', id: 'sandbox', code, description });
+    }
+  }
+
+  private servePage(
+    request: IncomingMessage,
+    response: ServerResponse,
+    id: string,
+    action: string | undefined,
+  ): void {
+    const payment = this.book.payment(id);
+    if (request.method === 'POST') {
+      if (action === 'pay') this.pay(id);
+      else this.cancel(id);
+      response.writeHead(303, { Location: `/pay/${id}` }).end();
+      return;
+    }
+    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' }).end(paymentPage(payment));
+  }
+
+  private async serveWire(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    this.authorize(request);
+    const call = await readCall(request, url);
+    this.calls[call.method] += 1;
+    const fault = this.faults.get(call.method)?.shift();
+    if (fault === '500') throw new WireError(500, 'internal_server_error', 'Nothing was done');
+    if (fault === '400') throw new WireError(400, 'invalid_request', 'Nothing was done');
+    if (fault === '429') throw new WireError(429, 'too_many_requests', 'Nothing was done');
+    const answer = this.perform(call);
+    // The provider may notify before its own answer has arrived.
+    if (call.method === 'create') {
+      await this.notifier.beforeAnswer(answer as SandboxPayment, (id) => this.pay(id));
+    }
+    if (fault === '500-done') throw new WireError(500, 'internal_server_error', 'It was done');
+    if (fault === 'lost') response.destroy();
+    else sendJson(response, 200, answer);
+  }
+
+  private authorize({ headers }: IncomingMessage): void {
+    const expected = Buffer.from(`${this.shopId}:${this.secretKey}`).toString('base64');
+    if (headers.authorization !== `Basic ${expected}`) {
+      throw new WireError(401, 'invalid_credentials', 'The shop or its key is not known');
+    }
+  }
+
+  private perform({ method, key, id, query, body }: WireCall): unknown {
+    switch (method) {
+      case 'create': {
+        const { return_url } = body['confirmation'] as { return_url: string };
+        return this.toWire(
+          this.book.create(key, {
+            amount: body['amount'] as Amount,
+            metadata: (body['metadata'] ?? {}) as Record<string, string>,
+            return_url,
+            ...(typeof body['description'] === 'string' && { description: body['description'] }),
+          }),
+        );
+      }
+      case 'read':
+        this.reads.set(id, (this.reads.get(id) ?? 0) + 1);
+        return this.toWire(this.book.payment(id));
+      case 'list':
+        return page(
+          [...this.book.payments.values()].map((payment) => this.toWire(payment)),
+          query,
+        );
+      case 'refund': {
+        const refund = this.book.refund(key, {
+          payment_id: String(body['payment_id']),
+          amount: body['amount'] as Amount,
+          metadata: (body['metadata'] ?? {}) as Record<string, string>,
+        });
+        this.notifier.send('refund.succeeded', refund);
+        return refund;
+      }
+      case 'refunds':
+        return page([...this.book.refunds.values()], query);
+    }
+  }
+
+  private toWire({ return_url, ...payment }: SandboxPayment) {
+    const origin = new URL(this.baseUrl).origin;
+    return {
+      ...payment,
+      paid: payment.status === 'succeeded',
+      refundable: payment.status === 'succeeded',
+      recipient: { account_id: this.shopId, gateway_id: '1' },
+      confirmation: { type: 'redirect', return_url, confirmation_url: `${origin}/pay/${payment.id}` },
+    };
+  }
+
+  private async load(): Promise<void> {
+    if (this.directory === undefined) return;
+    try {
+      this.book.load(await readFile(join(this.directory, STATE_FILE), 'utf8'));
+    } catch (error) {
+      if (!hasErrorCode(error, 'ENOENT')) throw error;
+    }
+  }
+
+  private store(): void {
+    const { directory } = this;
+    if (directory === undefined) return;
+    this.writing = this.writing.then(() =>
+      writePrivateFile(join(directory, STATE_FILE), JSON.stringify(this.book)),
+    );
+  }
+}
+
+/** Newest first, at most a hundred, and a cursor for the rest. */
+function page(
+  all: readonly { readonly created_at: string; readonly payment_id?: string }[],
+  query: URLSearchParams,
+) {
+  const since = query.get('created_at.gte') ?? '';
+  const paymentId = query.get('payment_id');
+  const found = all
+    .filter((one) => one.created_at >= since && (paymentId === null || one.payment_id === paymentId))
+    .toReversed();
+  const start = Number(query.get('cursor') ?? 0);
+  const end = start + Math.min(MOST_LISTED, Number(query.get('limit') ?? 10));
+  return {
+    type: 'list',
+    items: found.slice(start, end),
+    ...(end < found.length && { next_cursor: String(end) }),
+  };
+}
+
+async function readCall(request: IncomingMessage, url: URL): Promise<WireCall> {
+  const [, , resource, id = ''] = url.pathname.split('/');
+  const isPost = request.method === 'POST';
+  const method = methodOf(resource, isPost, id);
+  if (method === undefined) throw new WireError(404, 'not_found', 'There is no such method');
+  const key = request.headers['idempotence-key'];
+  if (isPost && (typeof key !== 'string' || key.length > 64)) {
+    throw new WireError(400, 'invalid_request', 'Idempotence-Key is missing or too long');
+  }
+  const body = isPost ? (JSON.parse(await readText(request)) as Record<string, unknown>) : {};
+  return { method, key: String(key), id, query: url.searchParams, body };
+}
+
+function methodOf(resource: string | undefined, isPost: boolean, id: string): WireMethod | undefined {
+  if (resource === 'payments') return isPost ? 'create' : id === '' ? 'list' : 'read';
+  if (resource === 'refunds') return isPost ? 'refund' : 'refunds';
+  return undefined;
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new WireError(400, 'invalid_request', 'The body is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+}
+
+export type { SandboxPayment, SandboxRefund };

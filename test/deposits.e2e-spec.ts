@@ -1,0 +1,365 @@
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
+import { PaymentsSandbox } from '../src/sandbox';
+import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests } from './support/fixtures';
+import { startTestService, type TestUser } from './support/test-service';
+
+// The service takes payments here, which the shared one does not.
+
+interface Deposit {
+  readonly id: number;
+  readonly state: string;
+  readonly amount: string;
+  readonly payment_url: string | null;
+  readonly refunded: string;
+}
+
+interface Answer<Body> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+const payments = forAllTests(() => PaymentsSandbox.start());
+const service = forAllTests(() => startTestService({ payments }));
+beforeClosing(() => service.audit());
+let user: TestUser;
+
+beforeAll(async () => {
+  user = await createUser();
+});
+afterEach(() => payments.resetFaults());
+
+const createUser = (balance = '0.00') =>
+  service.createUser({ balance, scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
+
+let keys = 0;
+
+async function call<Body>(
+  of: TestUser,
+  path: string,
+  { headers, ...options }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {},
+): Promise<Answer<Body>> {
+  const response = await fetch(service.baseUrl + path, {
+    ...options,
+    headers: { Authorization: `Bearer ${of.token}`, 'Content-Type': 'application/json', ...headers },
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+
+const deposit = (of: TestUser, amount: unknown, key = `key-${(keys += 1)}`): Promise<Answer<Deposit>> =>
+  call<Deposit>(of, '/deposits', {
+    method: 'POST',
+    headers: { 'Idempotency-Key': key },
+    body: JSON.stringify({ amount }),
+  });
+
+const read = async (of: TestUser, id: number, query = ''): Promise<Deposit> =>
+  (await call<Deposit>(of, `/deposits/${id}${query}`)).body;
+
+const paymentOf = ({ payment_url: url }: Deposit): string => url?.split('/').at(-1) ?? '';
+
+const untilState = (of: TestUser, id: number, state: string) =>
+  eventually(async () => (await read(of, id)).state === state);
+
+/** Has the payments of pending deposits read at the next look. */
+const checkNow = () =>
+  service.dataSource.query(`UPDATE deposits SET next_check_at = now() WHERE next_check_at IS NOT NULL`);
+
+/** Keeps the checks from a customer's deposits, so that the comparison finds what has become of them. */
+const letBe = ({ id }: TestUser) =>
+  service.dataSource.query('UPDATE deposits SET next_check_at = NULL WHERE user_id = $1', [id]);
+
+const available = async (of: TestUser) => (await service.balanceOf(of)).available;
+
+describe('A deposit', () => {
+  it('is paid on the page of the provider, and credited within a second', async () => {
+    const customer = await createUser();
+    const { status, body } = await deposit(customer, '1000.00');
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.any(Number),
+        state: 'pending',
+        amount: '1000.00',
+        currency: 'RUB',
+        payment_url: expect.stringContaining('/pay/'),
+        refunded: '0.00',
+        created_at: expect.any(String),
+        expires_at: expect.any(String),
+        closed_at: null,
+      },
+    ]);
+    const page = await fetch(body.payment_url ?? '');
+    expect(await page.text()).toContain('1000.00 RUB');
+    const waiting = read(customer, body.id, '?wait=30');
+    const paidAt = performance.now();
+    await fetch(`${body.payment_url}/pay`, { method: 'POST' });
+    expect(await waiting).toMatchObject({ state: 'succeeded', payment_url: null });
+    expect(performance.now() - paidAt).toBeLessThan(1000);
+    expect(await available(customer)).toBe('1000.00');
+  });
+
+  it('is shown in the ledger and in events', async () => {
+    const customer = await createUser();
+    const { body } = await deposit(customer, 250);
+    payments.pay(paymentOf(body));
+    await untilState(customer, body.id, 'succeeded');
+    const ledger = await call<{ items: object[] }>(customer, '/ledger');
+    expect(ledger.body.items).toEqual([
+      expect.objectContaining({ kind: 'credit', available_delta: '250.00', deposit_id: body.id }),
+    ]);
+    const events = await call<{ items: object[] }>(customer, '/events?wait=5&type=deposit.succeeded');
+    expect(events.body.items).toEqual([
+      expect.objectContaining({ data: { deposit_id: body.id, state: 'succeeded', amount: '250.00' } }),
+    ]);
+    const csv = await fetch(`${service.baseUrl}/ledger/csv`, {
+      headers: { Authorization: `Bearer ${customer.token}` },
+    });
+    expect(await csv.text()).toMatch(new RegExp(`,deposit_id\r\n.*,${body.id}\r\n$`));
+  });
+
+  it('is one for each key, however often the request is repeated', async () => {
+    const customer = await createUser();
+    const answers = await Promise.all(Array.from({ length: 4 }, () => deposit(customer, '300', 'same')));
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    const again = await deposit(customer, '300.00', 'same');
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(again.body).toEqual(answers[0]?.body);
+    expect((await deposit(customer, '301', 'same')).status).toBe(422);
+  });
+
+  it('has bounds, needs a key, and is one of a few that are pending', async () => {
+    const customer = await createUser();
+    expect(await deposit(customer, '99.99')).toMatchObject({
+      status: 400,
+      body: { detail: 'The amount must be from 100.00 to 100000.00' },
+    });
+    expect((await deposit(customer, '100000.01')).status).toBe(400);
+    const without = await call(customer, '/deposits', { method: 'POST', body: '{"amount":"500"}' });
+    expect(without.status).toBe(422);
+    for (let n = 0; n < 20; n += 1) expect((await deposit(customer, '100')).status).toBe(201);
+    expect((await deposit(customer, '100')).status).toBe(429);
+  });
+
+  it('is found by its customer alone', async () => {
+    const { body } = await deposit(user, '100');
+    const other = await createUser();
+    for (const path of [`/deposits/${body.id}`, '/deposits/0', '/deposits/x']) {
+      expect((await call(other, path)).status).toBe(404);
+    }
+    const list = await call<{ items: Deposit[] }>(other, '/deposits');
+    expect(list.body.items).toEqual([]);
+    const own = await call<{ items: Deposit[] }>(user, '/deposits?limit=1');
+    expect(own.body.items.map(({ id }) => id)).toEqual([body.id]);
+  });
+
+  it('is canceled or expires as the provider shows', async () => {
+    const [canceled, expired] = await Promise.all([deposit(user, '100'), deposit(user, '100')]);
+    payments.cancel(paymentOf(canceled.body));
+    payments.cancel(paymentOf(expired.body), 'expired_on_confirmation');
+    await untilState(user, canceled.body.id, 'canceled');
+    await untilState(user, expired.body.id, 'expired');
+  });
+});
+
+describe('Without its notification', () => {
+  it('a payment is found by the checks', async () => {
+    const customer = await createUser();
+    payments.notifier.goWrong({ lost: true });
+    const { body } = await deposit(customer, '100');
+    payments.pay(paymentOf(body));
+    await checkNow();
+    await untilState(customer, body.id, 'succeeded');
+  });
+
+  it.each(['lost', '500-done'] as const)(
+    'and when the creation was done and its response %s, a retry gives the same payment',
+    async (fault) => {
+      const customer = await createUser();
+      payments.fail('create', fault);
+      const first = await deposit(customer, '100', `lost-${fault}`);
+      expect(first).toMatchObject({ status: 503 });
+      const again = await deposit(customer, '100', `lost-${fault}`);
+      expect(again.status).toBe(201);
+      const { id } = again.body;
+      const mine = [...payments.book.payments.values()].filter(
+        (one) => one.metadata['deposit_id'] === String(id),
+      );
+      expect(mine).toHaveLength(1);
+    },
+  );
+
+  it('and the response to its creation, it is found by the comparison', async () => {
+    const customer = await createUser();
+    payments.notifier.goWrong({ lost: true });
+    payments.fail('create', 'lost');
+    await deposit(customer, '100');
+    await letBe(customer);
+    const payment = [...payments.book.payments.values()].at(-1);
+    payments.pay(payment?.id ?? '');
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1, unmatched: 0 });
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 0, unmatched: 0 });
+    expect(await available(customer)).toBe('100.00');
+  });
+
+  it('a payment of a deposit that a restore has forgotten is credited once to its customer', async () => {
+    const customer = await createUser();
+    payments.notifier.goWrong({ lost: true });
+    const { body } = await deposit(customer, '700', 'before-the-restore');
+    payments.pay(paymentOf(body));
+    await service.owner.query('DELETE FROM deposits WHERE id = $1', [body.id]);
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1 });
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 0 });
+    expect(await available(customer)).toBe('700.00');
+    expect(await deposit(customer, '700', 'before-the-restore')).toMatchObject({
+      status: 201,
+      body: { state: 'succeeded' },
+    });
+  });
+});
+
+describe('A notification', () => {
+  it('that is doubled, late or forged credits nothing twice', async () => {
+    const customer = await createUser();
+    payments.notifier.goWrong({ times: 5 });
+    const { body } = await deposit(customer, '100');
+    const id = paymentOf(body);
+    await payments.notifier.forge({ id, status: 'succeeded', amount: { value: '9999.00', currency: 'RUB' } });
+    expect(await read(customer, body.id)).toMatchObject({ state: 'pending' });
+    payments.pay(id);
+    await untilState(customer, body.id, 'succeeded');
+    await payments.notifier.forge({ id, status: 'succeeded' });
+    await service.runJob('compare-payments');
+    expect(await available(customer)).toBe('100.00');
+  });
+
+  it('before the response to the creation is not lost', async () => {
+    const customer = await createUser();
+    payments.notifier.goWrong({ beforeCreationIsAnswered: true });
+    const { body } = await deposit(customer, '100');
+    await untilState(customer, body.id, 'succeeded');
+    expect(await available(customer)).toBe('100.00');
+  });
+
+  it('of unknown payments costs the provider no call, and responds with 200 to anything', async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => payments.notifier.forge({ id: `unknown-${n}` })),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    for (const body of ['[]', '"x"', '{"object":{"id":7}}', '{"object":null}']) {
+      const { status } = await fetch(payments.notifier.url ?? '', { method: 'POST', body });
+      expect(status).toBe(200);
+    }
+    expect([...payments.reads.keys()].filter((id) => id.startsWith('unknown'))).toEqual([]);
+  });
+
+  it('is repeated hundreds of times for one pending payment at the cost of a call in a second', async () => {
+    const { body } = await deposit(user, '100');
+    const id = paymentOf(body);
+    const beganMs = performance.now();
+    for (let round = 0; round < 6; round += 1) {
+      await Promise.all(Array.from({ length: 50 }, () => payments.notifier.forge({ id })));
+    }
+    const reads = await eventually(() => payments.reads.get(id));
+    const seconds = Math.ceil((performance.now() - beganMs) / 1000);
+    expect(reads).toBeLessThanOrEqual(seconds + 1);
+  });
+
+  it('to another provider is sent to an unknown path', async () => {
+    const response = await fetch(`${service.baseUrl}/payments/yookassa/notifications`, {
+      method: 'POST',
+      body: '{}',
+    });
+    expect([response.status, await response.json()]).toEqual([404, { detail: 'Not Found' }]);
+  });
+});
+
+describe('What the provider shows', () => {
+  it('changes nothing of a deposit that has succeeded when its state goes back', async () => {
+    const customer = await createUser();
+    const { body } = await deposit(customer, '100');
+    const payment = payments.book.payment(paymentOf(body));
+    payments.pay(payment.id);
+    await untilState(customer, body.id, 'succeeded');
+    payment.status = 'canceled';
+    await service.runJob('compare-payments');
+    payment.status = 'pending';
+    await service.runJob('compare-payments');
+    expect(await read(customer, body.id)).toMatchObject({ state: 'succeeded' });
+    expect(await available(customer)).toBe('100.00');
+    payment.status = 'succeeded';
+  });
+
+  it('is credited also when a canceled payment was paid after all', async () => {
+    const customer = await createUser();
+    const { body } = await deposit(customer, '100');
+    const payment = payments.book.payment(paymentOf(body));
+    payments.cancel(payment.id);
+    await untilState(customer, body.id, 'canceled');
+    payment.status = 'succeeded';
+    await service.runJob('compare-payments');
+    expect(await read(customer, body.id)).toMatchObject({ state: 'succeeded' });
+    expect(await available(customer)).toBe('100.00');
+  });
+
+  it.each<[reason: string, change: (payment: ReturnType<PaymentsSandbox['book']['payment']>) => void]>([
+    ['other-amount', (payment) => (payment.amount = { value: '100.01', currency: 'RUB' })],
+    ['other-currency', (payment) => (payment.amount = { value: '100.00', currency: 'USD' })],
+    ['test-payment', (payment) => (payment.test = true)],
+    ['no-deposit', (payment) => (payment.metadata = {})],
+  ])('goes to staff when it is: %s', async (reason, change) => {
+    const customer = await createUser();
+    payments.notifier.goWrong({ lost: true });
+    if (reason === 'no-deposit') payments.fail('create', 'lost');
+    await deposit(customer, '100');
+    await letBe(customer);
+    const payment = [...payments.book.payments.values()].at(-1);
+    if (!payment) throw new Error('no payment');
+    change(payment);
+    payments.pay(payment.id);
+    await service.runJob('compare-payments');
+    await service.runJob('compare-payments');
+    const found = await service.dataSource.query<object[]>(
+      'SELECT state, reason FROM payments WHERE payment_id = $1',
+      [payment.id],
+    );
+    expect(found).toEqual([{ state: 'unmatched', reason }]);
+    expect(await available(customer)).toBe('0.00');
+  });
+
+  it('is no deposit that the provider refuses to create', async () => {
+    const customer = await createUser();
+    payments.fail('create', '400');
+    expect(await deposit(customer, '100', 'refused')).toMatchObject({
+      status: 503,
+      body: { detail: 'The payment was refused by the provider of payments. Nothing was charged' },
+    });
+    expect((await deposit(customer, '100', 'refused')).body).toMatchObject({ state: 'canceled' });
+  });
+});
+
+describe('The database', () => {
+  it('takes no credit without its payment, of another amount or user, or a second one', async () => {
+    const customer = await createUser();
+    const other = await createUser();
+    const { body } = await deposit(customer, '100');
+    payments.pay(paymentOf(body));
+    await untilState(customer, body.id, 'succeeded');
+    const [payment] = await service.dataSource.query<{ id: number }[]>(
+      'SELECT id FROM payments WHERE deposit_id = $1',
+      [body.id],
+    );
+    const post = (userId: number, amount: string, paymentId: number) =>
+      service.dataSource.query(
+        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, payment_id)
+         VALUES ($1, 'topup', $2, 0, $3)`,
+        [userId, amount, paymentId],
+      );
+    const id = payment?.id ?? 0;
+    await expect(post(customer.id, '100.00', id)).rejects.toThrow('ledger_entries_payment_id_key');
+    await expect(post(customer.id, '100.00', id + 1000)).rejects.toThrow('ledger_entries_payment_fkey');
+    await expect(post(other.id, '100.00', id)).rejects.toThrow(/ledger_entries_payment/);
+    await expect(service.dataSource.query('DELETE FROM payments')).rejects.toThrow('permission denied');
+  });
+});
