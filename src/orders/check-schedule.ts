@@ -1,6 +1,5 @@
 /**
- * When an order whose outcome is unknown is checked, in seconds after its deadline, for the ordinary quiet
- * time.
+ * When an order with an unknown outcome is checked: seconds after its deadline, for the ordinary quiet time.
  */
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_QUIET_SECONDS = 600;
@@ -8,7 +7,7 @@ const ORDINARY_QUIET_SECONDS = 600;
 /** After this an order goes to staff. */
 export const CHECKS_END_AFTER_SECONDS = 24 * 3600;
 
-/** The schedule of checks, scaled with the quiet time. The last offset is the quiet time itself. */
+/** The schedule of checks, scaled with the quiet time. The last offset is the quiet time. */
 export function checkOffsetsSeconds(quietSeconds: number): number[] {
   return OFFSETS_SECONDS.map((offset) => (offset * quietSeconds) / ORDINARY_QUIET_SECONDS);
 }

@@ -1,6 +1,6 @@
 import type { OrderKind } from './order-states';
 
-/** Both as the configuration has them, in milliseconds. */
+/** From the configuration, in milliseconds. */
 interface OrderTimes {
   readonly purchases: { readonly waitMs: number };
   readonly provider: { readonly timeoutMs: number };
@@ -9,12 +9,12 @@ interface OrderTimes {
 /** Time for our own steps between the reservation and the claim. */
 const SLACK_MS = 2000;
 
-/** How much longer than the call a request waits: the check after a lost answer takes a while. */
+/** How long a request may wait after its call: the check after a lost response takes a while. */
 export const LONGEST_CHECK_MS = 10_000;
 
 /**
- * How long a request waits for its order at most, in milliseconds: for a rate permit, its call and the check
- * after a lost answer; a prolongation waits for a permit and a listing before that.
+ * The longest wait of a request for its order, in milliseconds: for a rate permit, its call and the check
+ * after a lost response; a prolongation first waits for another permit and a listing.
  */
 export function longestOrderMs(
   { purchases, provider }: OrderTimes,
@@ -25,17 +25,17 @@ export function longestOrderMs(
 }
 
 /**
- * How long an order may wait until it is claimed, in seconds: for a rate permit; a prolongation waits for a
- * permit and a listing before that.
+ * How long an order may wait until it is claimed, in seconds: for a rate permit; a prolongation first waits
+ * for another permit and a listing.
  */
 export function longestQueueSeconds({ purchases, provider }: OrderTimes, kind: OrderKind): number {
   const waitMs = kind === 'purchase' ? purchases.waitMs : 2 * purchases.waitMs + provider.timeoutMs;
   return (waitMs + SLACK_MS) / 1000;
 }
 
-/** How long the order of a renewal may wait until it is claimed: no customer waits for it. */
+/** How long the order of a renewal may wait until it is claimed, while no customer waits for it. */
 export const RENEWAL_QUEUE_SECONDS = 2 * 3600;
 
-/** How long a replica reads the end of a rental, in seconds, before another one does. */
+/** How long a replica may take to read the end of a rental, in seconds, before another one takes over. */
 export const longestReadingSeconds = ({ provider }: OrderTimes): number =>
   (provider.timeoutMs + SLACK_MS) / 1000;

@@ -10,17 +10,17 @@ export interface BatchMember {
   readonly isRenewal: boolean;
   /** What the provider quoted for it: roubles, a decimal string. */
   readonly cost: string;
-  /** Of a prolongation: the provider's id of the proxy, and the tag under which the provider lists it. */
+  /** For a prolongation: the provider's id of the proxy, and the tag under which the provider lists it. */
   readonly providerProxyId: string | null;
   readonly purchaseTag: string | null;
-  /** Of a prolongation: the end of the proxy's rental right before the call. */
+  /** For a prolongation: the end of the proxy's rental right before the call. */
   readonly dateEndBefore: Date | null;
 }
 
 /**
  * Orders of the same kind that go to the provider in one call. A batch has the id of its leader, its first
  * order, and a batch of purchases carries the leader's tag. Each member keeps its own state, charge and
- * answer. An order that is sent alone is a batch of one.
+ * response. An order that is sent alone is a batch of one.
  */
 export interface OrderBatch {
   readonly id: number;
@@ -34,7 +34,7 @@ export interface OrderBatch {
   readonly submittedAt: Date;
   /** Whether its members were in a batch that was refused: they are not sent a third time. */
   readonly resent: boolean;
-  /** The last moment at which the call can have gone out. */
+  /** The last moment at which the call can have been sent. */
   readonly deadline: Date;
   /** What the provider quoted for all members: roubles, a decimal string with four decimals. */
   readonly providerPrice: string;
@@ -42,7 +42,7 @@ export interface OrderBatch {
   readonly members: readonly BatchMember[];
 }
 
-/** How many proxies a batch asks for. */
+/** How many proxies a batch orders. */
 export const sizeOf = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
@@ -50,7 +50,7 @@ export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ i
 
 /**
  * Chooses members one after the other, each if there is still room for it: the first order of each user in
- * order of arrival, then the second of each, and so on. A large order is passed over and stops no small one.
+ * order of arrival, then the second of each, and so on. A large order is skipped and blocks no small one.
  *
  * @param room proxies or roubles, a decimal string
  * @param sizeOfMember how much of it a member takes, a decimal string
@@ -66,7 +66,7 @@ export function chooseInTurn(
     turns.set(member.userId, turn);
     return { member, turn };
   });
-  // The sort is stable: within a turn the order of arrival stays.
+  // The sort is stable: within a turn, the order of arrival remains.
   queue.sort((one, other) => one.turn - other.turn);
   let left = room;
   return queue.flatMap(({ member }) => {
@@ -81,7 +81,7 @@ export function chooseInTurn(
 export const nameOf = (batch: OrderBatch): string =>
   batch.members.length === 1 ? `order ${memberIds(batch)[0]}` : `orders ${memberIds(batch).join(', ')}`;
 
-/** Whether a listing has the proxies of all these prolongations. */
+/** Whether a listing contains the proxies of all these prolongations. */
 export const hasAll =
   (members: readonly Pick<BatchMember, 'providerProxyId'>[]) =>
   (listed: readonly { readonly id: string }[]): boolean => {

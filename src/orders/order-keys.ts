@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { readIdempotencyKey, Refusal } from '../http';
 import { IdempotencyKeyInvalid } from './orders.errors';
 
-/** A caller's key, and the hash of the request that it stands for. */
+/** A caller's key, and the hash of its request. */
 export interface Idempotency {
   readonly key: string;
   readonly requestHash: Buffer;
 }
 
 /**
- * Reads the header, with the request that it stands for.
+ * Reads the header together with its request.
  *
- * @param request what the key stands for, with defaults applied and normalised
+ * @param request the normalised request, with defaults applied
  * @throws IdempotencyKeyInvalid
  */
 export function readIdempotency(
@@ -35,7 +35,7 @@ export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
 
 /**
  * The key of the order that renews a rental: each (proxy, old end) is charged once. No caller can send it,
- * because keys have no spaces, and no order of a bulk has it, because those have one.
+ * because keys have no spaces, and no order of a bulk has it, because its keys have one space.
  */
 export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
   `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;

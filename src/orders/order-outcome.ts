@@ -4,7 +4,7 @@ import type { QueueStep } from './order-queue';
 import type { OrderKind, OrderState } from './order-states';
 
 /**
- * A delivered proxy as the response had it, kept for idempotent replays. Kept times are ISO 8601. Login and
+ * A delivered proxy as it was in the response, stored for idempotent replays. Times are ISO 8601. Login and
  * password are removed after the replay window.
  */
 export interface DeliveredProxy {
@@ -15,41 +15,41 @@ export interface DeliveredProxy {
   readonly password?: string;
   readonly date_start: string | Date | null;
   readonly date_end: string | Date | null;
-  /** The label at the time of a prolongation. A purchase has none, nor has what earlier versions kept. */
+  /** The label at the time of a prolongation. Purchases and responses of earlier versions have none. */
   readonly descr?: string | null;
 }
 
-/** What the response to the caller is made of. Amounts are roubles. */
+/** The data of the response to the caller. Amounts are in roubles. */
 export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** A `FailureReason` when the order was refunded; the reason for staff when it came to review. */
+  /** A `FailureReason` when the order was refunded; a text for staff when it went to review. */
   readonly failure: string | null;
   readonly captured: string;
-  /** Of a prolongation. */
+  /** For a prolongation. */
   readonly proxyId: number | null;
   readonly proxyType: ProxyType;
   readonly country: string;
   readonly version: IpVersion;
-  /** Null: the proxies are to be read. */
+  /** `null` when the proxies must be read. */
   readonly answer: readonly DeliveredProxy[] | null;
 }
 
-/** The columns of an {@link OrderOutcome}, apart from the answer. */
+/** The columns of an {@link OrderOutcome}, except for `answer`. */
 export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
               proxy_type AS "proxyType", country, version`;
 
-/** What has become of an order so far. */
+/** The state of an order so far. */
 export type OrderProgress = OrderOutcome & {
-  /** Of a reserved order. */
+  /** For a reserved order. */
   readonly step?: QueueStep | null;
 };
 
-/** An order that was closed, or left to staff. */
+/** An order that was closed or went to review. */
 export type EndedOrder = Pick<OrderOutcome, 'kind' | 'state'>;
 
-/** What staff decide is counted before their transaction ends. */
+/** Decisions of staff are counted before their transaction ends. */
 export function countOutcomes(metrics: Metrics, orders: readonly EndedOrder[]): void {
   for (const { kind, state } of orders) metrics.count('orders_total', { kind, outcome: state });
 }

@@ -13,23 +13,23 @@ import { IdempotencyKeyReused } from './orders.errors';
 interface SentOrder {
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** Null: it was not sent yet. */
+  /** `null` before it is sent. */
   readonly batchId: number | null;
 }
 
 /** A request whose order a restore of the database has forgotten and staff have written off. */
 export const WRITTEN_OFF = 'written-off';
 
-/** What came of an earlier request with the same idempotency key. */
+/** The outcome of an earlier request with the same idempotency key. */
 export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 
-/** How the provider knows a proxy. */
+/** How the provider identifies a proxy. */
 interface ProviderIdentity {
   readonly tag: string;
   readonly providerProxyId: string;
 }
 
-/** An order of a batch together with what the batch has in common. */
+/** An order of a batch together with the common fields of the batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
 /** Selects {@link BatchRow}s from a common table expression `sent` that has the columns of `orders`. */
@@ -57,19 +57,19 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 }
 
 /**
- * Every statement that reads orders for their own life. Lists of customers, staff, sales and the invariants
- * have their own reports over the table.
+ * Every statement that reads orders in order to process them. Lists for customers and staff, sales and the
+ * invariants query the table themselves.
  */
 @Injectable()
 export class OrderQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The database's time, which all deadlines of orders are measured by. */
+  /** The database's time, on which all deadlines of orders are based. */
   now(): Promise<Date> {
     return databaseTime(this.dataSource);
   }
 
-  /** Where an order stands, and the batch in which it was sent. */
+  /** The state of an order, and the batch in which it was sent. */
   async find(orderId: number): Promise<SentOrder | null> {
     const [order] = await queryRows<SentOrder>(
       this.dataSource,
@@ -80,9 +80,9 @@ export class OrderQueries {
   }
 
   /**
-   * The order that holds or has spent money under an idempotency key. A failover cannot take it back. The key
-   * of an order that has no order is that of a request that was written off; for the key of a bulk, which has
-   * none either, the result means nothing.
+   * The order that holds or has spent money under an idempotency key. A failover cannot take it back. A key
+   * of an order without an order belongs to a request that was written off; for the key of a bulk, which has
+   * no order either, the result means nothing.
    *
    * @throws IdempotencyKeyReused when the key is that of another request, for an order or a bulk
    */
@@ -105,7 +105,7 @@ export class OrderQueries {
     return order ?? null;
   }
 
-  /** The ids of the orders that were placed with client-generated ids, by these. */
+  /** The ids of placed orders by their client-generated ids. */
   async findIdsByAttempt(
     attempts: readonly { readonly userId: number; readonly attempt: string }[],
   ): Promise<ReadonlyMap<string, number>> {
@@ -126,11 +126,11 @@ export class OrderQueries {
     return outcome;
   }
 
-  /** The callers of a batch ask in the same moment: their questions become one statement. */
+  /** The callers of a batch request it at the same moment, in one statement. */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
   /**
-   * Outcomes by order id; ids that do not exist are left out. A failover cannot take back that one is closed.
+   * Outcomes by order id; ids that do not exist are omitted. A failover reopens no order returned as closed.
    */
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
@@ -142,7 +142,7 @@ export class OrderQueries {
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
   }
 
-  /** Counts the proxies that purchases in the queue and under way are going to take from a stock. */
+  /** Counts the proxies that queued and running purchases will take from a stock. */
   async countQueuedProxies(country: string, version: IpVersion): Promise<number> {
     const [queued] = await preparedRows<{ count: number }>(
       this.dataSource,
@@ -154,7 +154,7 @@ export class OrderQueries {
     return queued?.count ?? 0;
   }
 
-  /** The members of a batch that may have been bought and are open; null when there are none. */
+  /** The open members of a batch that may have been bought; null when there are none. */
   async findBatch(batchId: number): Promise<OrderBatch | null> {
     return (await this.findBatches([batchId]))[0] ?? null;
   }
@@ -173,7 +173,7 @@ export class OrderQueries {
   }
 
   /**
-   * How the provider knows a proxy: its own id of it, and the tag under which it lists it.
+   * How the provider identifies a proxy: by its own id, and the tag under which it lists the proxy.
    *
    * @throws Error when there is no such proxy
    */
@@ -183,7 +183,7 @@ export class OrderQueries {
     return identity;
   }
 
-  /** The prolongations of a bulk ask in the same moment. */
+  /** The prolongations of a bulk request it at the same moment. */
   private readonly identityOf = batchedLookup(async (proxyIds: readonly number[]) => {
     const rows = await preparedRows<ProviderIdentity & { id: number }>(
       this.dataSource,
@@ -194,7 +194,7 @@ export class OrderQueries {
     return new Map(rows.map((row) => [row.id, row]));
   });
 
-  /** Of the provider's ids, those of proxies that belong to an order already. */
+  /** Returns those of the provider's ids whose proxies already belong to an order. */
   async findOwnedProxyIds(
     provider: string,
     providerProxyIds: readonly string[],

@@ -4,24 +4,24 @@ import { statesBefore } from './order-states';
 import { RECOVERING_SQL } from './recovery-state';
 
 /*
- * The queue in front of the provider is the table of orders: what stands in it, and what each order waits
- * for. The constants are expressions over a row of `orders`.
+ * The queue in front of the provider is the table of orders: which orders wait, and for what. The constants
+ * are expressions over a row of `orders`.
  */
 
-/** Reserved, and not given up. What waited when the database was restored may have been sent since. */
+/** Reserved and before its deadline. Orders that waited before a restore may have been sent since. */
 export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_check_at > now()
             AND NOT (SELECT ${RECOVERING_SQL})`;
 
-/** The end of a rental that was read longer ago is read again: it may have been prolonged by others since. */
+/** An end that was read longer ago is read again: others may have prolonged the rental since. */
 const AN_END_IS_BELIEVED_FOR = `interval '1 hour'`;
 
-/** Whether an order in the queue can be called for. */
+/** Whether the call for an order in the queue can be made. */
 export const IS_READY = `(kind = 'purchase'
             OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_IS_BELIEVED_FOR})`;
 
 /**
- * Whether an order in the queue waits for somebody who reads the end of its rental. A replica that reads for
- * too long is gone.
+ * Whether an order in the queue waits for a replica to read the end of its rental. A replica that takes too
+ * long is considered dead.
  *
  * @param longestReadingSeconds a parameter
  */
@@ -32,7 +32,7 @@ export const isUnread = (longestReadingSeconds: string): string => `(kind = 'pro
                  OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_IS_BELIEVED_FOR}))`;
 
 /**
- * Where a reserved order stands: `unread`: the end of its rental is to be read; `reading`: a replica does;
+ * The step of a reserved order: `unread`: the end of its rental must be read; `reading`: a replica reads it;
  * `queued`: it waits for its call.
  */
 export type QueueStep = 'unread' | 'reading' | 'queued';
@@ -43,16 +43,16 @@ export const QUEUE_STEP = `CASE WHEN state <> 'reserved' THEN NULL
               ELSE 'unread' END`;
 
 /**
- * Whether an order lets all others go first: nobody waits for the answer of a renewal. One that has waited
- * for long has its turn like any other, or a busy service would never renew.
+ * Whether an order lets all others go first: no customer waits for the response of a renewal. One that has
+ * waited for long has its turn like any other, or a busy service would never renew.
  */
 export const GIVES_WAY = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /**
- * How many reserved orders a job has before it, and since when the oldest waits: for its metrics. Nobody
- * waits for a renewal in the queue, which lets all other orders go first.
+ * How many reserved orders wait for a job, and since when the oldest one waits, for its metrics. The oldest
+ * is not a renewal, because those let all other orders go first.
  *
- * @param which narrows them down
+ * @param which a condition on the orders
  */
 export const waitingOrders = (which = 'true'): string => `
   SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest

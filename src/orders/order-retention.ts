@@ -6,15 +6,15 @@ import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
 
-/** An order whose outcome was unknown is closed within this time, or left to staff. */
+/** An order with an unknown outcome is closed or in review after this time. */
 const DAYS_TO_CLOSE = 2;
 
-/** The answer of one order can have a thousand proxies. */
+/** The response of one order can contain a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
 /**
- * How long is kept what belongs to orders and is no part of the books. Logins and passwords that are kept
- * beside the customer's list go once nobody can need them.
+ * The retention of order data that is not accounting data. Copies of logins and passwords outside the
+ * customer's list are removed when the proxies have ended.
  */
 @Injectable()
 export class OrderRetention {
@@ -41,7 +41,7 @@ export class OrderRetention {
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND jsonb_array_length(history) > 1
                    AND closed_at < now() - make_interval(days => $2 - ${DAYS_TO_CLOSE})`,
     });
-    // Those of orders for staff to decide are evidence.
+    // The calls of orders in review are evidence.
     retention.addOldRows({
       name: 'provider_calls',
       table: 'provider_calls',
@@ -55,10 +55,10 @@ export class OrderRetention {
   }
 
   /**
-   * Removes logins and passwords from the kept answers of a batch of orders whose rentals, as prolonged,
+   * Removes logins and passwords from the stored responses of a batch of orders whose rentals, as prolonged,
    * ended some days ago.
    *
-   * @param after where the batch before ended
+   * @param after where the previous batch ended
    */
   private async forgetCredentials(
     days: number,
@@ -92,8 +92,8 @@ export class OrderRetention {
   }
 
   /**
-   * Removes the kept answers of a batch of orders whose rentals, as first sold, ended some days ago and whose
-   * logins and passwords have been removed. A replay then returns the proxies as they are.
+   * Removes the stored responses of a batch of orders whose rentals, as first sold, ended some days ago and
+   * whose logins and passwords have been removed. A replay then returns the current proxies.
    */
   private forgetAnswers(days: number): Promise<RetentionStep<true>> {
     return this.forgetBatch(
@@ -106,7 +106,7 @@ export class OrderRetention {
     );
   }
 
-  /** Removes what tokens spent on days some days ago. What is released later is taken off no day then. */
+  /** Removes the spending of tokens on past days. Later releases are then not subtracted from those days. */
   private forgetSpending(days: number): Promise<RetentionStep<true>> {
     return this.forgetBatch(
       `DELETE FROM token_spending WHERE (token_id, day) IN (
@@ -116,7 +116,7 @@ export class OrderRetention {
     );
   }
 
-  /** @param removal of so many rows at most: parameter 2 */
+  /** @param removal parameter 2 limits the number of rows */
   private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
     const [batch] = await queryRows<{ removed: number }>(
       this.dataSource,

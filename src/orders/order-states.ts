@@ -1,13 +1,13 @@
 import type { RefusalReason } from '../provider';
 
 /**
- * The states of an order, and why an order ends without a delivery. Everything that names a state takes it
- * from here: the entity, the guards of the statements, the check constraints and partial indexes (held by a
- * test), status, the invariants and the description of staff's interface.
+ * The states of an order, and the reasons why one ends without a delivery. Everything that names a state
+ * takes it from here: the guards of the statements, the check constraints and partial indexes (a test
+ * compares them), status, the invariants and the description of staff's interface.
  */
 
 /*
- * Every statement that changes an order is in `transitions/`, but the first one, which is `place_orders.sql`:
+ * Every statement that changes an order is in `transitions/`, except for the first one, `place_orders.sql`:
  *
  *   place ────→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | refunded
  *                 │ ↑                           │ │ │                         ↑
@@ -19,8 +19,8 @@ import type { RefusalReason } from '../provider';
  *                 │                                   sendToReview └→ review ─┘ deliver…, releaseHolds
  *                 └─ releaseHolds ──→ refunded
  *
- * Each is one statement, committed by itself and guarded by the states it may start from (NEXT_STATES):
- * run twice, or at two replicas, it changes nothing the second time. What is delivered, the orders' states
+ * Each is one statement in its own transaction, guarded by the states it may start from (NEXT_STATES):
+ * run twice, or on two replicas, it changes nothing the second time. Delivered proxies, the orders' states
  * and the entries of the ledger change together or not at all. Entries are made in the order of users, so
  * that two batches never wait for each other. Times are the database's, so that the clocks of replicas do not
  * matter.
@@ -30,10 +30,10 @@ import type { RefusalReason } from '../provider';
  * Which states may follow which.
  *
  * - `reserved`: the money is held, and nothing has been sent.
- * - `submitting`: the one call to the provider is under way, or the process that made it is gone.
+ * - `submitting`: the one call to the provider is under way, or the process that made it has died.
  * - `confirming`: the outcome is unknown, and reconciliation checks the provider for it.
  * - `review`: the evidence is missing or contradictory, and staff decide.
- * - `completed`, `partial`, `refunded`: closed, with everything, a part, or nothing delivered and paid.
+ * - `completed`, `partial`, `refunded`: closed, with all, some, or none of the proxies delivered and paid.
  */
 const NEXT_STATES = {
   reserved: ['submitting', 'refunded'],
@@ -88,7 +88,7 @@ export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
   (state) => state !== 'reserved',
 );
 
-/** Open, and settled without staff: reconciliation takes these up when they are due. */
+/** Open, and settled without staff: reconciliation processes these when they are due. */
 export const UNATTENDED_STATES: readonly OpenState[] = OPEN_STATES.filter((state) => state !== 'review');
 
 /** The states that a transition to `next` may start from: the guard of its statement. */
@@ -98,11 +98,11 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
 
 /**
  * Why an order was refunded without a delivery: the provider refused it; `unavailable`: the provider was
- * certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`: nothing sent it
- * before its deadline; `nothing-found`: reconciliation proved that nothing was bought; `staff`: staff decided
- * so.
+ * certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`: it was not sent
+ * before its deadline; `nothing-found`: reconciliation proved that nothing was bought; `staff`: a decision of
+ * staff.
  */
 export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Refunded, although the call was sent and may have had its effect after all, later than anybody looked. */
+/** Refunded, although the call was sent and may have had its effect after the last check. */
 export const REFUNDED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];

@@ -1,4 +1,4 @@
-/** What every tag of an installation begins with, read once for a statement. */
+/** The prefix of all tags of an installation, read once for a statement. */
 export const TAG_PREFIX_SQL = '(SELECT tag_prefix())';
 
 /**

@@ -6,24 +6,24 @@ import type { OrderProgress } from './order-outcome';
 import { OrderQueries } from './order-queries';
 import { isOpen } from './order-states';
 
-/** Somebody who waits for an order. */
+/** A wait for the outcome of an order. */
 export interface OrderWait {
-  /** Is shown the order whenever somebody has looked at it. @returns whether the wait is over */
+  /** Receives the order whenever it has been read. @returns whether the wait is over */
   readonly see: (order: OrderProgress) => boolean;
   /** Ends the wait, with the order that ended it. */
   readonly end: (order?: OrderProgress) => void;
 }
 
 /**
- * Whoever waits for an order. Orders that this process has changed, or heard to be changed, are looked at
- * once, and all of them each second.
+ * All waits for orders. Orders that this process has changed, or got a hint about, are read at once, and all
+ * of them each second.
  */
 @Injectable()
 export class OrderWaits implements OnModuleDestroy {
   private readonly logger = new Logger(OrderWaits.name);
   private readonly hints: Hints;
   private readonly waits: RowWaits<OrderWait>;
-  /** Those who wait until an order is closed, which may take a day. */
+  /** Waits until an order is closed, which may take a day. */
   private readonly readers = new Set<() => void>();
   private isEnded = false;
 
@@ -43,7 +43,7 @@ export class OrderWaits implements OnModuleDestroy {
     this.hints.close();
   }
 
-  /** How many wait until an order is closed. */
+  /** The number of waits until an order is closed. */
   count(): number {
     return this.readers.size;
   }
@@ -78,14 +78,14 @@ export class OrderWaits implements OnModuleDestroy {
     over();
   }
 
-  /** Shows orders, as they are after a statement of this process, to those who wait for them. */
+  /** Passes orders, as a statement of this process left them, to their waits. */
   show(orders: Iterable<OrderProgress>): void {
     for (const order of orders) {
       for (const wait of this.waits.of(order.id) ?? []) if (wait.see(order)) wait.end(order);
     }
   }
 
-  /** Looks what has become of orders, as far as anybody waits for them. Never rejects. */
+  /** Reads the orders among these that have waits. Never rejects. */
   async look(orderIds: Iterable<number>): Promise<void> {
     try {
       await this.showNow([...orderIds].filter((id) => this.waits.of(id)));
@@ -94,12 +94,12 @@ export class OrderWaits implements OnModuleDestroy {
     }
   }
 
-  /** Has the other replicas look at orders. */
+  /** Sends the other replicas a hint to read these orders. */
   tellOthers(orderIds: readonly number[]): void {
     this.hints.send(orderIds);
   }
 
-  /** Ends the waits of readers, and lets no more begin. */
+  /** Ends the waits of readers, and allows no new ones. */
   endReading(): void {
     this.isEnded = true;
     for (const end of this.readers) end();

@@ -12,17 +12,17 @@ export class DailyLimitExceeded extends domainError(
 /** The provider no longer has the proxy. */
 export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
-/** The order costs more by now than its caller allowed. */
+/** The order now costs more than its caller allowed. */
 export class PriceAboveMax extends DomainError {
   readonly kind = 'conflict';
 
-  /** @param price what the whole order costs */
+  /** @param price of the whole order */
   constructor(price: Money, maxPrice: Money) {
     super(`The price is ${price.toString()}, above the max_price of ${maxPrice.toString()}`);
   }
 }
 
-/** What is in progress ends soon. A caller who gets a `Retry-After` may retry the request as it is. */
+/** Requests in progress end soon. A caller who gets a `Retry-After` may retry the request unchanged. */
 const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
 
 export class ProlongationInProgress extends DomainError {
@@ -35,13 +35,13 @@ export class ProlongationInProgress extends DomainError {
   }
 }
 
-/** Where the order can be read that is not closed yet. */
+/** Where the open order can be read. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
 
 export class KeyInProgress extends DomainError {
   readonly kind = 'conflict';
 
-  /** @param orderId of the order under this key, if it is known */
+  /** @param orderId the order under this key, if it is known */
   constructor(orderId?: number) {
     super('A request with this Idempotency-Key is in progress', {
       retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
@@ -50,7 +50,7 @@ export class KeyInProgress extends DomainError {
   }
 }
 
-/** Its order was forgotten by a restore of the database, and staff wrote it off: nobody gets it any more. */
+/** A restore of the database forgot its order, and staff wrote it off: it will never be delivered. */
 export class RequestWrittenOff extends domainError(
   'conflict',
   'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
@@ -62,7 +62,7 @@ const RETRY_AFTER_SECONDS = 5;
 
 /**
  * The outcome is unknown. The money stays held until the order is settled in the background. An order that
- * may not even have been placed is named by its request.
+ * may not even have been placed is identified by its request id.
  */
 export class OrderBeingConfirmed extends DomainError {
   readonly kind = 'unavailable';
@@ -78,7 +78,7 @@ export class OrderBeingConfirmed extends DomainError {
 
 export class OrderNotFound extends domainError('not-found', 'Order not found') {}
 
-/** Staff decide only about orders in review; or a colleague was quicker. */
+/** Staff decide only about orders in review, or a colleague was faster. */
 export class OrderNotInReview extends domainError('conflict', 'The order is not in review') {}
 
 export class NothingToDeliver extends domainError(

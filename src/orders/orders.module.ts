@@ -37,14 +37,14 @@ import { OutcomeChecks } from './transitions/outcome-checks';
 import { ProlongationSettlement } from './transitions/prolongation-settlement';
 import { PurchaseSettlement } from './transitions/purchase-settlement';
 
-/** An order whose answer was lost is checked first after a second: it is not found later than that. */
+/** An order whose response was lost is first checked within a second. */
 const RECONCILE_INTERVAL_MS = 1000;
 const CHECKS_AT_ONCE = 20;
 const DUE_CHECKS = `
   SELECT count(*)::integer AS count, min(next_check_at) AS oldest
     FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()`;
 
-/** The orders' statements, and what staff decide of orders. */
+/** The statements of orders, and staff's decisions about them. */
 const RECORDS = [
   OrderQueries,
   OrderClaims,
@@ -83,8 +83,8 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(work: Work, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // Checks come due by a schedule that decides what counts as evidence, so no failure or lease moves it:
-    // the claim of one sets the moment of the next.
+    // The schedule of checks decides what counts as evidence, so no failure or lease may move it: the claim
+    // of a check sets the time of the next.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
     work.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(CHECKS_AT_ONCE), {
       waiting: DUE_CHECKS,

@@ -4,7 +4,7 @@ import { messageOf } from '../common';
 import { lookUpLost, mayHaveCommitted, queryRows } from '../database';
 import type { ProviderCallRecord } from '../provider';
 
-/** Stores the calls to the provider that were made for an order, so that staff can see what happened. */
+/** Stores the calls to the provider for an order, so that staff can see what happened. */
 @Injectable()
 export class ProviderCallLog {
   private readonly logger = new Logger(ProviderCallLog.name);
@@ -13,7 +13,7 @@ export class ProviderCallLog {
 
   /**
    * Makes calls and stores their records under an order, except those that a statement of the work has
-   * stored. The outcome of the work is passed on unchanged, also when a record cannot be stored.
+   * stored. The outcome of the work is returned unchanged, even when a record cannot be stored.
    */
   async record<Answer>(
     orderId: number,
@@ -42,7 +42,7 @@ export class ProviderCallLog {
     }
   }
 
-  /** Looks it up when the reply to the statement was lost that stores it. */
+  /** Queries it when the reply to the statement that stores it was lost. */
   private async isFirstStored({ orderId, records: [first], lost }: CallsForOrder): Promise<boolean> {
     if (!lost || !first) return false;
     return lookUpLost(this.dataSource, lost, async () => {
@@ -74,7 +74,7 @@ export class CallsForOrder {
     this.noted.push(record);
   }
 
-  /** Runs a statement that stores the first record together with what that call brought. */
+  /** Runs a statement that stores the first record together with the delivery of that call. */
   async storeFirstBy<Result>(
     statement: (call: RecordedCall | undefined) => Promise<Result>,
   ): Promise<Result> {
@@ -90,13 +90,13 @@ export class CallsForOrder {
   }
 }
 
-/** The call that brought a delivery, to be recorded under an order. */
+/** The call of a delivery, which is recorded under an order. */
 export interface RecordedCall {
   readonly orderId: number;
   readonly record: ProviderCallRecord;
 }
 
-/** Records the call that brought a delivery. @param place of {@link callParameter}, e.g. `$4` */
+/** Records the call of a delivery. @param place of {@link callParameter}, e.g. `$4` */
 export const recordCall = (place: string): string => `
        recorded AS (
          INSERT INTO provider_calls
@@ -107,7 +107,7 @@ export const recordCall = (place: string): string => `
           WHERE order_id IS NOT NULL
        )`;
 
-/** The parameter of {@link recordCall}; null: there is nothing to record. */
+/** The parameter of {@link recordCall}; `null` when there is nothing to record. */
 export function callParameter(call: RecordedCall | undefined): string | null {
   if (!call) return null;
   const { method, request, outcome, httpStatus, answer, durationMs } = call.record;
@@ -117,7 +117,7 @@ export function callParameter(call: RecordedCall | undefined): string | null {
     request,
     outcome,
     http_status: httpStatus,
-    // The column is text: an answer may have characters that jsonb refuses.
+    // The column is text: a response may contain characters that jsonb refuses.
     answer: JSON.stringify(answer),
     duration_ms: durationMs,
   });

@@ -7,8 +7,8 @@ import { ordersAreShut } from './refusals';
 export const RECOVERING_SQL = 'EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL)';
 
 /**
- * Whether orders are shut, because the database was restored to an earlier moment. No order is placed then,
- * and nothing is sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` see to that on every replica.
+ * Whether orders are refused because the database was restored to an earlier moment. No order is then placed
+ * or sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that on every replica.
  */
 @Injectable()
 export class RecoveryState {
@@ -19,7 +19,7 @@ export class RecoveryState {
     return row?.isOn ?? false;
   }
 
-  /** @throws ServiceUnavailable while orders are shut */
+  /** @throws ServiceUnavailable while orders are refused */
   async assertOrdersAreOpen(): Promise<void> {
     if (await this.isOn()) throw ordersAreShut();
   }

@@ -3,14 +3,14 @@ import type { DomainError } from '../common';
 import type { FailureReason, OrderKind } from './order-states';
 import { CannotBeProlonged } from './orders.errors';
 
-/** The queue was too long: it may be shorter after this. */
+/** The queue was too long; it may be shorter after this time. */
 const BUSY_RETRY_AFTER_SECONDS = 5;
 
 const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
- * The error that a caller gets for each reason for which an order was refunded. Nothing was bought, and
- * nothing is charged. The database function `refusal_reason` has the same classes, for events and renewals.
+ * The error that a caller gets for each reason of a refund. Nothing was bought, and nothing is charged. The
+ * database function `refusal_reason` has the same classes, for events and renewals.
  */
 const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),
@@ -38,9 +38,9 @@ export function refusalOf(kind: OrderKind, failure: string | null): DomainError 
   return isFailureReason(failure) ? REFUSALS[failure](kind) : unavailable();
 }
 
-/** The error that a caller gets while orders are shut. A recovery takes longer than ten minutes. */
+/** For the error during a recovery, which takes longer than ten minutes. */
 const RETRY_AFTER_SECONDS = 60;
 
-/** The request was not carried out, and may be retried as it is. */
+/** The request had no effect, and may be retried unchanged. */
 export const ordersAreShut = (): ServiceUnavailable =>
   new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });

@@ -33,7 +33,7 @@ import {
   type BulkStatus,
 } from './bulk.dto';
 
-/** A request, read and checked by itself. */
+/** A request that has been read and validated. */
 interface BulkRequest {
   readonly caller: Caller;
   readonly selection: Selection;
@@ -43,16 +43,16 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** The order of one proxy, and what it delivers in the end; or why there is none. */
+/** The order of one proxy and its later delivery, or the reason why there is no order. */
 type Outcome = { readonly orderId: number; readonly deliver: () => Promise<Delivery> } | DomainError;
 
-/** An order that is to be placed, or why it is not. */
+/** An order to place, or the reason why it is not placed. */
 type Prepared = NewOrder | DomainError;
 
 /**
- * Prolongs many proxies for one request. Each has an ordinary order of its own, under a key that is derived
- * from the request's, so that it is placed once whatever dies and whoever repeats the request. What the
- * request is about is fixed when it first comes.
+ * Prolongs many proxies for one request. Each proxy has an ordinary order, under a key derived from the
+ * request's, so that crashes and retries never place it twice. The first request fixes the proxies and their
+ * guards.
  */
 @Injectable()
 export class BulkProlongations {
@@ -70,7 +70,7 @@ export class BulkProlongations {
     private readonly provider: ProxyProvider,
   ) {}
 
-  /** @returns the response, and whether all of it is an earlier request's */
+  /** @returns the response, and whether all of it belongs to an earlier request */
   async prolong(
     caller: Caller,
     body: BulkProlongRequest,
@@ -111,7 +111,7 @@ export class BulkProlongations {
   }
 
   /**
-   * Fixes what the request is about, and what each order may cost.
+   * Fixes the proxies of the request, and the price limit of each order.
    *
    * @throws IdempotencyKeyReused, TooManySelected, PriceAboveMax, ServiceUnavailable
    */
@@ -133,7 +133,7 @@ export class BulkProlongations {
     });
   }
 
-  /** Places the orders of these proxies, in their order, so that the balance goes to the first of them. */
+  /** Places the orders in the sequence of the proxies, so that the balance pays for the first ones. */
   private async order(
     { caller, period, idempotency }: BulkRequest,
     { proxyIds, maxPrices }: Bulk,
@@ -192,7 +192,7 @@ export class BulkProlongations {
     return new ServiceUnavailable();
   }
 
-  /** The price of each proxy, or why it cannot be ordered. */
+  /** The price of each proxy, or the reason why it cannot be ordered. */
   private pricesOf(
     userId: number,
     proxies: readonly SelectedProxy[],
@@ -241,7 +241,7 @@ function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string |
   return { caller, selection, period, maxPrice, idempotency };
 }
 
-/** What an order may cost when all together may cost `maxPrice`: in proportion to its price, rounded down. */
+/** The share of an order in the `maxPrice` of the bulk: in proportion to its price, rounded down. */
 const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
   total.isPositive() ? Money.ofKopecks((maxPrice.kopecks * price.kopecks) / total.kopecks) : Money.zero;
 

@@ -7,10 +7,10 @@ import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';
 
-/** What a bulk is about, fixed when it was accepted. */
+/** The proxies and guards of a bulk, fixed when it was accepted. */
 export interface Bulk {
   readonly proxyIds: readonly number[];
-  /** The guard of each order; null: none. */
+  /** The guard of each order; `null` without one. */
   readonly maxPrices: readonly Money[] | null;
 }
 
@@ -22,16 +22,16 @@ interface BulkRow {
 
 const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices::text[] AS "maxPrices"';
 
-/** How long a bulk under whose key nothing was ordered is kept after its last try. */
+/** How long a bulk without orders is kept after its last attempt. */
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
 
-/** Every statement about what customers prolong together. */
+/** Every statement about bulks. */
 @Injectable()
 export class BulkRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Finds what was accepted under a key. @throws IdempotencyKeyReused */
+  /** Finds the bulk that was accepted under a key. @throws IdempotencyKeyReused */
   async retry(userId: number, idempotency: Idempotency): Promise<Bulk | null> {
     const [row] = await queryRows<BulkRow>(
       this.dataSource,
@@ -43,8 +43,8 @@ export class BulkRecords {
   }
 
   /**
-   * Accepts a bulk, unless another request with the key was faster: then that one's holds, and
-   * `claim_bulk_key.sql` refuses the key of an order.
+   * Accepts a bulk, or returns that of a faster request with the same key. `claim_bulk_key.sql` refuses the
+   * key of an order.
    *
    * @throws IdempotencyKeyReused
    */
@@ -80,8 +80,8 @@ export class BulkRecords {
   }
 
   /**
-   * Deletes bulks under whose keys nothing was ordered: their keys are free. Those with orders are kept as
-   * long as the orders, so that a key never means another set of proxies.
+   * Deletes bulks without orders, which frees their keys. The others are kept as long as their orders, so
+   * that a key never stands for another set of proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const [counts] = await queryRows<{ checked: number; forgotten: number }>(

@@ -27,10 +27,10 @@ export class BulkProlongRequest extends ProxySelection {
 }
 
 /**
- * - `prolonged`: charged, and carried out.
- * - `being_confirmed`: the money is held, and the outcome is not known yet.
+ * - `prolonged`: prolonged and charged.
+ * - `being_confirmed`: the money is held; the outcome is not known yet.
  * - `refused`: nothing was charged; `detail` says why.
- * - `unavailable`: nothing was charged, and the same request may carry it out later.
+ * - `unavailable`: nothing was charged; a retry of the same request may succeed later.
  * - `not_found`: the user has no proxy with this id.
  */
 export const BULK_STATUSES = ['prolonged', 'being_confirmed', 'refused', 'unavailable', 'not_found'] as const;

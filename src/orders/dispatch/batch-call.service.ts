@@ -27,23 +27,20 @@ import { OutcomeChecks } from '../transitions/outcome-checks';
 import { ProlongationSettlement } from '../transitions/prolongation-settlement';
 import { PurchaseSettlement } from '../transitions/purchase-settlement';
 
-/**
- * What the one call of a batch needs: a place in the provider's rate, and the moment after which nothing may
- * be sent.
- */
+/** What the call of a batch requires: a rate permit, and the time after which it must not be sent. */
 export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;
 }
 
-/** What became of a batch, as far as it is known without asking the database. */
+/** The outcome of a batch, where it is known without a query. */
 export interface SettledBatch {
   /** Whether some of the orders may be queued again. */
   readonly mayBeQueued: boolean;
   readonly outcomes: readonly OrderOutcome[];
 }
 
-/** The members of a refused batch that go once more. */
+/** The members of a refused batch that are sent once more. */
 interface AnotherCall {
   readonly members: readonly BatchMember[];
   readonly how: 'together' | 'alone';
@@ -53,10 +50,10 @@ const NO_OTHER_CALL: AnotherCall = { members: [], how: 'alone' };
 
 type OnCall = (record: ProviderCallRecord) => void;
 
-/** How long callers wait for the check that follows a lost answer. */
+/** How long callers wait for the check after a lost response. */
 const CHECK_TIMEOUT_MS = 5000;
 
-/** Makes the one call of a batch that was claimed, and settles what the provider answers. */
+/** Makes the one call of a claimed batch, and settles it according to the provider's response. */
 @Injectable()
 export class BatchCallService {
   private readonly logger = new Logger(BatchCallService.name);
@@ -74,7 +71,7 @@ export class BatchCallService {
     private readonly calls: ProviderCallLog,
   ) {}
 
-  /** Never rejects: what it cannot settle is left to reconciliation. */
+  /** Never rejects: reconciliation takes over orders that it cannot settle. */
   async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<SettledBatch> {
     const outcomes: OrderOutcome[] = [];
     let isAnswered = false;
@@ -101,8 +98,8 @@ export class BatchCallService {
       for (const { count } of batch.members) this.catalog.notePriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
-      // After a yes, a failure says nothing about the orders: only the failure of the money call itself may
-      // be a no.
+      // After a success, a failure proves nothing about the orders: only a failure of the money call itself
+      // can be a refusal.
       const failure = isAnswered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
         return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
@@ -127,7 +124,7 @@ export class BatchCallService {
     return closed;
   }
 
-  /** The provider delivered fewer than ordered: if it lists more under the tag, those count. */
+  /** The provider delivered fewer than ordered: if it lists more under the tag, they count. */
   private async confirmShortDelivery(
     batch: OrderBatch,
     purchase: ProviderPurchase,
@@ -140,7 +137,7 @@ export class BatchCallService {
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
 
-  /** A rental whose end has not moved was not prolonged, even if the provider said yes. */
+  /** A rental whose end has not moved was not prolonged, even if the provider reported success. */
   private async settleProlongations(
     batch: OrderBatch,
     { dateEnds, providerOrderId, charge }: ProviderProlongation,
@@ -165,8 +162,8 @@ export class BatchCallService {
   }
 
   /**
-   * When it is certain that nothing was bought, the orders are refunded, except for those that may go once
-   * more. Otherwise the provider is checked once, and reconciliation does the rest.
+   * When it is certain that nothing was bought, the orders are refunded, except for those that may be sent
+   * once more. Otherwise the provider is checked once, and reconciliation continues.
    *
    * @returns whether some of the orders are queued again
    */
@@ -183,8 +180,8 @@ export class BatchCallService {
   }
 
   /**
-   * A batch may be refused for what only some of its members are: one more call is made for the others, and
-   * never a third one.
+   * A batch may be refused because of only some of its members: the others get a second call, but never a
+   * third.
    *
    * @returns whether some of the orders are queued again
    */
@@ -213,13 +210,13 @@ export class BatchCallService {
     if (isPurchase && reason === 'out-of-stock') {
       return { members: await this.chooseInStock(batch), how: 'together' };
     }
-    // Each prolongation may be the reason, and so may the size of a purchase. All else is the same for all
-    // purchases of a batch.
+    // Any single prolongation may be the reason, and so may the size of a purchase. Everything else is the
+    // same for all purchases of a batch.
     const mayConcernOne = !isPurchase || reason === 'count';
     return mayConcernOne ? { members: batch.members, how: 'alone' } : NO_OTHER_CALL;
   }
 
-  /** When the stock cannot be read, the refusal stands for all. */
+  /** When the stock cannot be read, all members are refused. */
   private async chooseInStock(batch: OrderBatch): Promise<BatchMember[]> {
     const stock = await this.catalog.readStock(batch.country, batch.version).catch(() => 0);
     return chooseInTurn(batch, String(stock), ({ count }) => String(count));
@@ -230,7 +227,7 @@ export class BatchCallService {
     return chooseInTurn(batch, balance?.amount ?? '0', ({ cost }) => cost);
   }
 
-  /** Orders that come later are then refused before anything is held for them. */
+  /** Later orders are then refused before their money is held. */
   private correctStock({ country, version }: OrderBatch): void {
     void this.catalog.readStock(country, version).catch(() => undefined);
   }
@@ -239,7 +236,7 @@ export class BatchCallService {
     const open = await this.queries.findBatch(batchId);
     if (!open) return;
     const foundNothing = await this.reconciliation.check(open, CHECK_TIMEOUT_MS);
-    // By its documentation the provider does nothing when it answers 429; a listing that agrees is enough.
+    // The provider documents that a request that gets 429 has no effect; a listing that agrees is enough.
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
       await this.refundUnbought(memberIds(open), 'unavailable');
     } else {
@@ -247,7 +244,7 @@ export class BatchCallService {
     }
   }
 
-  /** Reconciliation may have begun to check for the batch meanwhile. */
+  /** Reconciliation may have begun to check the batch in the meantime. */
   private async refundUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
     await this.releases.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }

@@ -18,23 +18,23 @@ import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderRequests } from './order-requests';
 
-/** How soon orders are found that another replica has left in the queue, or did not get to. */
+/** How soon a replica finds orders that another one has left in the queue. */
 const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 
-/** A batch that is sent, or whatever else follows from a claim. */
+/** The work that follows from a claim, usually a call. */
 type ClaimedCall = () => Promise<void>;
 
 const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
- * The queue in front of the provider. It is the table of orders, one queue for all replicas: whoever has a
- * rate permit sends the next batch, whoever placed its orders. What is placed here is sent at once, and what
- * another replica has left is found within a second.
+ * The queue in front of the provider. It is the table of orders, one queue for all replicas: the replica that
+ * has a rate permit sends the next batch, wherever its orders were placed. Orders placed here are sent at
+ * once; those that another replica has left are found within a second.
  *
- * Its claim is no lease, as that of other due work is: it means "possibly bought", so nobody ever claims the
- * order again, and the permit comes before it.
+ * Unlike other due work, its claims are not leases: a claim means "possibly bought", so an order is never
+ * claimed again, and the permit comes first.
  */
 @Injectable()
 export class DispatcherService {
@@ -58,7 +58,7 @@ export class DispatcherService {
       name: 'dispatch-orders',
       lookEveryMs: LOOK_EVERY_MS,
       waiting: waitingOrders(),
-      // The provider's rate is the bound.
+      // The provider's rate is the limit.
       atOnce: Infinity,
       claim: () => this.claimNext(),
       carryOut: (call) => call(),
@@ -72,9 +72,9 @@ export class DispatcherService {
   }
 
   /**
-   * Waits until an order that was placed has an outcome, as far as one is to be had now. Never rejects.
+   * Waits until a placed order has an outcome, or until none can be expected now. Never rejects.
    *
-   * @returns undefined when the order is to be read to know its outcome
+   * @returns undefined when the outcome must be read from the order
    */
   awaitOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     const outcome = this.requests.untilOutcome(orderId, kind);
@@ -89,7 +89,7 @@ export class DispatcherService {
     this.ends.wake();
   }
 
-  /** Sends from now on only while requests of this process are queued. */
+  /** From now on, sends only while requests of this process are queued. */
   stop(): void {
     this.isStopping = true;
     this.ends.stop();
@@ -100,21 +100,21 @@ export class DispatcherService {
     return this.calls.untilIdle();
   }
 
-  /** Whether orders are queued, whoever placed them. */
+  /** Whether orders of any replica are queued. */
   isAnyQueued(): Promise<boolean> {
     return this.claims.hasNext();
   }
 
   private async claimNext(): Promise<Claimed<ClaimedCall>> {
-    // What woke this may have been claimed with the batch before: a permit and a claim would find nothing.
+    // The order that caused the wake-up may have been claimed with the last batch: a permit would be wasted.
     if (!this.requests.isAny('queued') && (this.isStopping || !(await this.isAnyQueued()))) return NOTHING;
     try {
       this.provider.assertTakesOrders();
       return await this.claimBatch(await this.provider.waitForPermit('order', this.config.purchases.waitMs));
     } catch (error) {
       if (error instanceof ProviderError) {
-        // There was no permit in time, or there will be none. Requests that have waited long enough leave
-        // by their own timers.
+        // No permit was, or will be, available in time. Requests that have waited long enough leave by their
+        // own timers.
         await this.requests.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
@@ -139,7 +139,7 @@ export class DispatcherService {
     }
     if (!batch) {
       await permit.giveBack();
-      // What is still queued is being claimed by another replica at this very moment.
+      // Another replica is claiming the rest of the queue at this moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
       return { rows: [], isMore: await this.claims.hasNext() };
     }
@@ -149,7 +149,7 @@ export class DispatcherService {
   }
 
   private async toCall(batch: ClaimedBatch, permission: CallPermission): Promise<ClaimedCall> {
-    // Only a batch of one may cost more than is known to be there.
+    // Only a batch of one may cost more than the known balance.
     const isAfforded = batch.members.length > 1 || (await this.provider.affords(batch.providerPrice));
     if (isAfforded) return () => this.send(batch, permission);
     await permission.permit.giveBack();
@@ -158,13 +158,13 @@ export class DispatcherService {
 
   private observeWaits({ submittedAt, members }: OrderBatch): void {
     for (const { placedAt, isRenewal } of members) {
-      // Nobody waits for a renewal, which lets all others go first.
+      // No request waits for a renewal, which lets all other orders go first.
       if (isRenewal) continue;
       this.metrics.observe('queue_wait_seconds', {}, (submittedAt.getTime() - placedAt.getTime()) / 1000);
     }
   }
 
-  /** Refunds a batch that was claimed and costs more than our balance at the provider. */
+  /** Refunds a claimed batch that costs more than our balance at the provider. */
   private async refundUnsent(batch: OrderBatch): Promise<void> {
     const ids = memberIds(batch);
     try {
@@ -186,7 +186,7 @@ export class DispatcherService {
     return inSharedSpan('orders.send', attributes, this.requests.origins(ids), this.background, work);
   }
 
-  /** Nothing is ever sent for a claim whose reply was lost. */
+  /** A claim whose reply was lost is never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
       this.requests.noteRefunded(await this.claims.undoClaim(claim, error));

@@ -18,14 +18,14 @@ import { EndReadings, type EndToRead, type StoredEnd } from '../transitions/end-
 import { HoldReleases } from '../transitions/hold-releases';
 import { OrderRequests } from './order-requests';
 
-/** How soon ends are found that another replica was to read. */
+/** How soon a replica finds ends that another one failed to read. */
 const LOOK_EVERY_MS = 1000;
 /** The provider's largest page. */
 const PAGE_SIZE = 1000;
 /** From this many purchases on, listing everything may take fewer calls. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
-/** Ends that are read by one listing. */
+/** Ends that one listing shows. */
 interface ClaimedEnds {
   readonly ends: readonly EndToRead[];
   readonly list: () => Promise<ReadonlyMap<string, ListedProxy>>;
@@ -35,10 +35,10 @@ const NOTHING: Claimed<ClaimedEnds> = { rows: [], isMore: false };
 
 /**
  * Reads when rentals end at the provider, right before they are prolonged, which shows afterwards whether the
- * prolongation was carried out. What is to be read stands in the queue, and whoever has a rate permit reads
- * the next: proxies that were bought together in one listing, or everything, when that takes fewer calls. A
- * listing counts only for orders that were claimed before it was sent: an older one may not have seen what
- * their order follows. What cannot be read is refunded: nothing that costs money has been sent.
+ * prolongation succeeded. The orders wait in the queue, and the replica that has a rate permit reads the next
+ * ends: in one listing, those of proxies that were bought together, or all, when that takes fewer calls. A
+ * listing counts only for orders that were claimed before it was sent: an older one may miss an earlier
+ * prolongation. When an end cannot be read, the order is refunded: no call that costs money has been sent.
  */
 @Injectable()
 export class EndReader {
@@ -61,7 +61,7 @@ export class EndReader {
       name: 'read-ends',
       lookEveryMs: LOOK_EVERY_MS,
       waiting: waitingOrders("kind = 'prolongation' AND date_end_before IS NULL"),
-      // The provider's rate is the bound: the next permit does not wait for a listing.
+      // The provider's rate is the limit: the next permit does not wait for a listing.
       atOnce: Infinity,
       claim: () => this.claimNext(),
       carryOut: (claimed) => this.read(claimed),
@@ -73,7 +73,7 @@ export class EndReader {
     this.whenRead = whenRead;
   }
 
-  /** Whether there are ends to be read, whoever placed the orders. */
+  /** Whether ends of any replica's orders wait to be read. */
   async hasUnread(): Promise<boolean> {
     return (await this.readings.countPurchases()) > 0;
   }
@@ -94,7 +94,7 @@ export class EndReader {
       this.provider.assertTakesOrders();
       return await this.claimEnds(await this.provider.waitForPermit('order', this.config.purchases.waitMs));
     } catch (error) {
-      // What waits for a listing leaves the queue in time, or has its turn at the next look.
+      // Orders that wait for a listing leave the queue in time, or have their turn at the next look.
       if (error instanceof ProviderError) await this.requests.emptyQueueIfClosed();
       else this.logger.warn(`no end was read: ${messageOf(error)}`);
       return NOTHING;
@@ -122,7 +122,7 @@ export class EndReader {
   private async isFullListingShorter(purchases: number): Promise<boolean> {
     if (purchases < PURCHASES_WORTH_A_FULL_LISTING) return false;
     const listed = await this.readings.lastListedCount();
-    // One more, because only an empty page is the end.
+    // One more, because only an empty page ends the listing.
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 
@@ -184,8 +184,7 @@ export class EndReader {
   }
 
   /**
-   * A full listing is not a snapshot: a proxy that is missing from it is listed by its tag before it counts
-   * as gone.
+   * A full listing is not a snapshot: a proxy that is missing is listed by its tag before it counts as gone.
    */
   private async listEverything(
     ends: readonly EndToRead[],

@@ -13,16 +13,16 @@ import { HoldReleases } from '../transitions/hold-releases';
 /** A request of this process that waits for the outcome of its order. */
 interface OrderRequest extends OrderWait {
   readonly origin: Origin;
-  /** Where its order stands in the queue, as far as is known here; null: it was sent. */
+  /** The last known step of its order in the queue; `null` once it was sent. */
   step: QueueStep | null;
-  /** Whether it has stood there for longer than it may. */
+  /** Whether it has been in that step for longer than allowed. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
   /** The wait in the queue, while it lasts. */
   queueSpan: OpenSpan | undefined;
 }
 
-/** The requests of this process whose orders are queued or under way, whichever replica sends them. */
+/** The requests of this process whose orders are queued or under way on any replica. */
 @Injectable()
 export class OrderRequests {
   private readonly logger = new Logger(OrderRequests.name);
@@ -35,27 +35,27 @@ export class OrderRequests {
     private readonly config: AppConfig,
   ) {}
 
-  /** How many are queued, or wait for the listing before that. */
+  /** How many are queued or wait for their listing. */
   countQueued(): number {
     return [...this.requests.values()].filter(({ step }) => step !== null).length;
   }
 
-  /** Whether one of their orders stands there. */
+  /** Whether one of their orders is at this step. */
   isAny(atStep: QueueStep): boolean {
     return [...this.requests.values()].some(({ step }) => step === atStep);
   }
 
-  /** The requests of these orders, as far as they wait here. */
+  /** The requests of this process that wait for these orders. */
   origins(orderIds: readonly number[]): Origin[] {
     return orderIds.flatMap((id) => this.requests.get(id)?.origin ?? []);
   }
 
   /**
-   * Waits until a reserved order has an outcome, as far as one is to be had now. An order that waits for
-   * longer than PURCHASE_WAIT_MS for its call leaves the queue, and so does a prolongation that waits for as
-   * long for the listing before it. Never rejects.
+   * Waits until a reserved order has an outcome, or until none can be expected now. An order that waits for
+   * longer than PURCHASE_WAIT_MS for its call leaves the queue, and so does a prolongation that waits as long
+   * for its listing. Never rejects.
    *
-   * @returns undefined when the order is to be read to know its outcome
+   * @returns undefined when the outcome must be read from the order
    */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     const step = kind === 'purchase' ? 'queued' : 'unread';
@@ -83,7 +83,7 @@ export class OrderRequests {
     });
   }
 
-  /** This process has moved their orders on in the queue. */
+  /** This process has moved their orders to another step of the queue. */
   noteStep(orderIds: readonly number[], step: QueueStep): void {
     for (const id of orderIds) {
       const request = this.requests.get(id);
@@ -99,18 +99,18 @@ export class OrderRequests {
     }
   }
 
-  /** This process has refunded their orders, which were queued. */
+  /** This process has refunded their queued orders. */
   noteRefunded(orderIds: readonly number[]): void {
     this.waits.tellOthers(orderIds.filter((id) => !this.requests.has(id)));
     for (const id of orderIds) this.requests.get(id)?.end();
   }
 
   /**
-   * The call for these orders is over. Requests without an outcome end without one: their orders are left to
-   * reconciliation. Members of a refused batch that go once more wait on. Requests that wait elsewhere get a
-   * hint.
+   * The call for these orders is over. Requests without an outcome end without one: reconciliation takes over
+   * their orders. Members of a refused batch that are sent once more keep waiting. Requests on other replicas
+   * get a hint.
    *
-   * @param outcomes those that are known without asking the database
+   * @param outcomes those that are known without a query
    */
   async noteCallOver(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
     this.waits.tellOthers(orderIds.filter((id) => !this.requests.has(id)));
@@ -122,7 +122,7 @@ export class OrderRequests {
     }
   }
 
-  /** While the provider takes no orders, nobody waits for it: what is queued here is refunded. */
+  /** While the provider accepts no orders, those queued here are refunded, so that no request waits. */
   async emptyQueueIfClosed(): Promise<void> {
     try {
       this.provider.assertTakesOrders();
@@ -132,11 +132,11 @@ export class OrderRequests {
     }
   }
 
-  /** @returns whether the request waits no longer */
+  /** @returns whether the wait is over */
   private see(request: OrderRequest, { id, state, step = null }: OrderProgress): boolean {
     if (state === 'submitting') this.endStep(request);
     if (state !== 'reserved') return state !== 'submitting';
-    // What goes once more has no more time than it had.
+    // A second call gets no additional time.
     const isSentOnceMore = request.step === null;
     if (step !== null && step !== request.step && !isSentOnceMore) this.beginStep(id, request, step);
     request.step = step;
@@ -160,7 +160,7 @@ export class OrderRequests {
     request.queueSpan = undefined;
   }
 
-  /** How long a listing takes is bounded by itself. */
+  /** The time of a listing has its own limit. */
   private leaveUnlessReading(orderId: number, { step }: OrderRequest): void {
     if (step === 'unread' || step === 'queued') void this.leaveQueue(orderId, 'busy');
   }
@@ -170,7 +170,7 @@ export class OrderRequests {
       if (await this.releases.leaveQueue({ orderId, reason })) this.requests.get(orderId)?.end();
       else await this.waits.look([orderId]);
     } catch (error) {
-      // Reconciliation refunds it: it was never sent.
+      // Reconciliation refunds it, because it was never sent.
       this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
       this.requests.get(orderId)?.end();
     }

@@ -1,8 +1,8 @@
 import { DomainError } from '../../common';
 
 /**
- * Runs checks of an order that others can follow. In earnest the first that refuses ends the order; a dry run
- * notes the refusal and goes on, so that it returns all of them.
+ * Runs the checks of an order. In earnest, the first refusal ends the order; a dry run notes it and
+ * continues, so that it returns all of them.
  */
 export interface Checks {
   readonly run: (check: () => void | Promise<void>) => Promise<void>;
@@ -10,7 +10,7 @@ export interface Checks {
 
 export const IN_EARNEST: Checks = { run: async (check) => check() };
 
-/** Notes each refusal once, in the order of the checks. What is no refusal is thrown. */
+/** Notes each refusal once, in the order of the checks. Other errors are thrown. */
 export class NotedChecks implements Checks {
   private readonly byDetail = new Map<string, DomainError>();
 

@@ -5,7 +5,7 @@ import { snakeCase } from '../../database';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
 
-/** What is ordered, before it has a price. */
+/** The item of an order, before it has a price. */
 export interface OrderedItem {
   readonly kind: OrderKind;
   readonly country: string;
@@ -14,19 +14,19 @@ export interface OrderedItem {
   readonly period: number;
   readonly count: number;
   readonly proxyType: ProxyType;
-  /** Of a prolongation. */
+  /** For a prolongation. */
   readonly proxyId: number | null;
-  /** The order is refused when the total is above it; null: it is placed at any price. */
+  /** The order is refused when its total is above this; `null` accepts any price. */
   readonly maxPrice: Money | null;
 }
 
-/** Who pays, and the tokens whose daily limits count. */
+/** The user who pays, and the tokens whose daily limits apply. */
 export interface Payer extends Pick<Caller, 'userId' | 'dailyLimit' | 'limitedBy'> {
-  /** Null: the service itself orders, for a renewal rule. */
+  /** `null` when the service itself orders, for a renewal rule. */
   readonly tokenId: number | null;
 }
 
-/** An order that is to be placed. What is held is the total of its quote. */
+/** An order to place. The total of its quote is held. */
 export interface NewOrder extends OrderedItem, Quote, Payer {
   readonly provider: string;
   readonly idempotency: Idempotency | null;
@@ -41,13 +41,12 @@ export const newOrder = (
   request: Pick<NewOrder, 'provider' | 'idempotency' | 'requestId'>,
 ): NewOrder => ({ ...item, ...quote, userId, tokenId, dailyLimit, limitedBy, ...request });
 
-/** The tokens whose daily limits an order counts against; null: none. */
+/** The tokens whose daily limits an order counts against; `null` without limits. */
 export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
   dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
 
 /**
- * An order as `place_orders.sql` reads it: by the names of the columns of `orders`. What is no column there
- * is not stored.
+ * An order as `place_orders.sql` reads it, with the column names of `orders`. Other fields are not stored.
  *
  * @param more further columns, and parameters of the function
  */

@@ -30,7 +30,7 @@ import type { PurchaseRequest } from './dto/purchase-request.dto';
 import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type PlacementRefusal } from './order-placement';
 
-/** What an order takes from the stock. */
+/** The part of the stock that an order takes. */
 type OrderedStock = Pick<OrderedItem, 'country' | 'version' | 'count'>;
 
 /** A request for an order, before it is checked. */
@@ -38,11 +38,11 @@ export interface OrderRequest {
   readonly kind: OrderKind;
   readonly caller: Caller;
   readonly idempotency: Idempotency | null;
-  /** Finds what is ordered, by the checks that need no price. @throws DomainError */
+  /** Finds the ordered item, by the checks that need no price. @throws DomainError */
   readonly findItem: (checks: Checks) => Promise<OrderedItem>;
 }
 
-/** The error that a caller gets for each reason for which an order is not placed. */
+/** The error that a caller gets for each reason not to place an order. */
 export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
   recovering: ordersAreShut,
   'key-in-use': () => new KeyInProgress(),
@@ -55,15 +55,15 @@ export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOr
 export const placementRefusal = (refusal: PlacementRefusal, order: NewOrder): DomainError =>
   PLACEMENT_REFUSALS[refusal](order);
 
-/** The error of a caller whose order was not placed for sure: that it may have been placed, or the cause. */
+/** The error of a caller when placing failed: the cause, or that the order may have been placed. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
   error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
 /**
- * All that is checked before an order is placed, in earnest and in a dry run. Nothing is written, and the
- * provider gets no call that costs money.
+ * All checks before an order is placed, in earnest and in a dry run. They write nothing, and make no call to
+ * the provider that costs money.
  */
 @Injectable()
 export class OrderChecks {
@@ -82,7 +82,7 @@ export class OrderChecks {
     const { count, period, proxy_type: proxyType, max_price: maxPrice } = request;
     const version = toIpVersion(request.version);
     const country = request.country.toLowerCase();
-    // A guard is no part of what the key stands for: with another one it is still the same order.
+    // Guards are not part of the key's request: with another guard it is still the same order.
     const item = { kind: 'purchase', country, version, period, count, proxyType } as const;
     return {
       kind: 'purchase',
@@ -131,10 +131,10 @@ export class OrderChecks {
   }
 
   /**
-   * Checks whether an order would be placed now, without placing it, and then whether the provider would take
-   * it.
+   * Checks whether an order would be placed now, without placing it, and then whether the provider would
+   * accept it.
    *
-   * @returns what the caller has to spend
+   * @returns the caller's available balance
    * @throws DomainError
    */
   async checkPlacement(order: NewOrder, checks: Checks): Promise<Money> {
@@ -159,8 +159,8 @@ export class OrderChecks {
   }
 
   /**
-   * For an order that wants all or nothing the provider is asked for its stock, less what the queue is going
-   * to take before. Orders that are under way may be missing there twice: it is rather refused than short.
+   * For an order without partial delivery, the provider's stock is read, less the proxies of the queue before
+   * it. Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery.
    *
    * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
    */
@@ -178,7 +178,7 @@ export class OrderChecks {
     if (refusal) throw refusal;
   }
 
-  /** Why the provider takes no orders now, or not this one; null: it takes them. */
+  /** The reason why the provider accepts no orders now, or not this one; `null` if it accepts them. */
   providerRefusal(quoted?: string): ServiceUnavailable | null {
     try {
       this.provider.assertTakesOrders(quoted);

@@ -19,8 +19,8 @@ export type PlacementRefusal =
   | 'daily-limit';
 
 /**
- * What became of an order. When it failed with a `StatementOutcomeUnknown` it may have been placed, or still
- * may be; with any other error it was not.
+ * The outcome of placing an order. After a `StatementOutcomeUnknown` it may have been placed, or may be
+ * later; after any other error it was not.
  */
 export type Placement =
   | { readonly outcome: 'placed'; readonly id: number }
@@ -34,9 +34,9 @@ type PlacedRow = { readonly position: number } & (
 
 /** A prolongation for a renewal rule. */
 export interface RenewalOrder extends NewOrder {
-  /** The row of `renewals`, which says the end that is moved: the order is placed only while it stands. */
+  /** The row of `renewals` with the end to move: the order is placed only while that is the current end. */
   readonly renewalId: number;
-  /** By which it was decided: it is not placed once that is not the rule that holds for its proxy. */
+  /** The rule that decided it: the order is not placed when another rule now applies to its proxy. */
   readonly ruleId: number;
   /** How long the order may wait until it is claimed. */
   readonly waitSeconds: number;
@@ -44,7 +44,7 @@ export interface RenewalOrder extends NewOrder {
 
 /**
  * Why the order of a renewal was not placed: `place_renewals.sql` decides. `superfluous`: the end has moved,
- * or the renewal was placed already. `not-now`: somebody holds the account, or what else its statement needs.
+ * or the renewal was placed already. `not-now`: the account, or another row of the statement, is locked.
  */
 export type RenewalRefusal =
   | PlacementRefusal
@@ -57,7 +57,7 @@ export type RenewalRefusal =
   | 'budget-used-up';
 
 export interface RenewalPlacement {
-  /** Null: it was not placed. */
+  /** `null` when it was not placed. */
   readonly id: number | null;
   readonly refusal: RenewalRefusal | null;
 }
@@ -74,17 +74,17 @@ interface Attempt {
 }
 
 /**
- * How long a statement waits for an account while others share it. Whoever holds an account for longer than
- * that keeps nobody waiting but its own user.
+ * How long a statement that orders share waits for an account. A longer lock of an account delays only its
+ * own user.
  */
 const SHARED_PATIENCE_MS = 100;
 
-/** Few enough that nobody waits long for the others of their statement. */
+/** Few enough that no order waits long for the others of its statement. */
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
 /**
- * Places orders: the first step of their life. Orders that come together are
- * placed by one statement, which answers for each of them by itself.
+ * Places orders: the first step of their life. Orders that come together are placed by one statement, which
+ * returns the outcome of each.
  */
 @Injectable()
 export class OrderPlacement {
@@ -97,9 +97,9 @@ export class OrderPlacement {
   ) {}
 
   /**
-   * Places orders of one user in their order, so that the balance goes to the first of them, and holds their
-   * money. An order is refunded at its deadline when nothing claims it until then. What was placed stays
-   * placed whatever becomes of the rest. Never rejects.
+   * Places orders of one user in their sequence, so that the balance pays for the first ones, and holds their
+   * money. An order that is not claimed until its deadline is refunded. Placed orders remain placed when
+   * others fail. Never rejects.
    */
   async place(orders: readonly NewOrder[]): Promise<Placement[]> {
     const [first] = orders;
@@ -118,8 +118,8 @@ export class OrderPlacement {
   }
 
   /**
-   * Every reason for which an order would not be placed now, in the order in which callers get them, and what
-   * its user has to spend. Nothing is placed or locked.
+   * Every reason why an order would not be placed now, in the order in which callers get them, and the
+   * available balance of its user. Nothing is placed or locked.
    */
   async assess(order: NewOrder): Promise<Assessment> {
     const [found] = await preparedRows<{ available: string; refusals: PlacementRefusal[] }>(
@@ -141,13 +141,13 @@ export class OrderPlacement {
 
   /**
    * Places the orders of renewals by one statement, in their order, and marks the renewals as placed. When
-   * its reply is lost, the rows of the renewals show what became of them.
+   * its reply is lost, the rows of the renewals show their outcomes.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
       const rows = await preparedRows<RenewalPlacement & { position: number }>(
         this.dataSource,
-        // The accounts are not waited for as long as the session would, but everything else is.
+        // Only the wait for accounts is shorter than the session's.
         `WITH usual AS MATERIALIZED (SELECT current_setting('lock_timeout') AS patience),
               shared AS MATERIALIZED (
                 SELECT set_config('lock_timeout', '${SHARED_PATIENCE_MS}ms', true) FROM usual),
@@ -174,16 +174,16 @@ export class OrderPlacement {
     }
   }
 
-  /** An order by itself shares its statement with all that come at the same time. */
+  /** A single order shares its statement with all that come at the same time. */
   private async insertSharing(attempts: readonly Attempt[]): Promise<Placement[]> {
     const [attempt, ...others] = attempts;
     if (attempt && others.length === 0) {
       try {
         return [await this.insertTogether(attempt)];
       } catch (error) {
-        // There was no connection for the statement, and there would be none for others.
+        // There was no connection for the statement, so there would be none for others.
         if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
-        // Nothing was placed, because of one of them: now each succeeds or fails by itself.
+        // One of them made the statement fail and nothing was placed: each is now placed separately.
       }
     }
     return this.insert(attempts, null);
@@ -194,7 +194,7 @@ export class OrderPlacement {
     GROUP,
   );
 
-  /** @param patienceMs how long it waits for each account; null: as long as the session does */
+  /** @param patienceMs how long it waits for each account; `null` for the session's timeout */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
     const rows = await preparedRows<PlacedRow>(
       this.dataSource,
@@ -211,7 +211,7 @@ export class OrderPlacement {
     );
   }
 
-  /** The reply was lost: what was not placed was refused, or failed, with an error that is lost. */
+  /** The reply was lost: orders that were not placed were refused or failed, with an error that is lost. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
       const ids = await lookUpLost(this.dataSource, error, () =>
@@ -234,7 +234,7 @@ export class OrderPlacement {
   }
 }
 
-/** The rows of a function that names orders by their position, in the order of those. */
+/** Sorts the rows of a function by the positions of their orders. */
 function inPlace<Row extends { readonly position: number }>(
   orders: readonly unknown[],
   rows: readonly Row[],

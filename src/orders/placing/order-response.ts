@@ -44,7 +44,7 @@ const WOULD_BE_REFUSED = {
   ],
 };
 
-/** Describes the response of an order that was carried out, and that of a dry run. */
+/** Describes the response of a successful order, and that of a dry run. */
 export const orderResponse = (type: Type<PurchaseResponse | ProlongResponse>, delivered: object) => ({
   description: 'Successful Response',
   headers: GUARDS_HEADER,

@@ -25,19 +25,19 @@ export interface Delivery {
   /** Roubles. */
   readonly charged: string;
   readonly proxies: readonly ProxyOut[];
-  /** Whether this is the answer of an earlier request with the same idempotency key. */
+  /** Whether this is the response of an earlier request with the same idempotency key. */
   readonly replayed: boolean;
 }
 
-/** What came of a dry run. */
+/** The result of a dry run. */
 export interface DryRun {
-  /** The order that would be placed; undefined when it has no price. */
+  /** The order that would be placed; undefined without a price. */
   readonly order: NewOrder | undefined;
-  /** The earlier order that has the idempotency key: the response would be that of this order. */
+  /** The earlier order with the idempotency key, whose response would be returned. */
   readonly earlierId: number | null;
-  /** What the caller has to spend. */
+  /** The caller's available balance. */
   readonly available: Money;
-  /** What would be refused: the first is the error that the request would get. */
+  /** The first refusal is the error that the request would get. */
   readonly refusals: readonly DomainError[];
 }
 
@@ -45,9 +45,9 @@ export interface DryRun {
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 
 /**
- * Buying and prolonging, from the request to its answer: hold the money, wait in the queue, and return
- * what became of the order. No transaction is open and no connection is held while the request waits.
- * `docs/decisions/0003-orders-and-money.md` says what recovers after each crash.
+ * Buying and prolonging, from the request to its response: hold the money, wait in the queue, and return the
+ * outcome of the order. No transaction is open and no connection is held while the request waits.
+ * `docs/decisions/0003-orders-and-money.md` describes the recovery after each crash.
  */
 @Injectable()
 export class OrdersService {
@@ -93,8 +93,8 @@ export class OrdersService {
   }
 
   /**
-   * Sends no more orders of others, and waits until none of this process is in progress, also those whose
-   * callers have gone.
+   * Stops sending orders of other replicas, and waits for all orders of this process, also those whose
+   * callers have disconnected.
    */
   async untilIdle(): Promise<void> {
     this.dispatcher.stop();
@@ -102,7 +102,7 @@ export class OrdersService {
     await this.dispatcher.untilIdle();
   }
 
-  /** Has the process wait for an order when it stops, also for one whose caller has gone. */
+  /** Makes the process wait for an order before it stops, even if the caller has disconnected. */
   async track<Result>(order: Promise<Result>): Promise<Result> {
     this.inProgress.add(order);
     try {
@@ -126,14 +126,14 @@ export class OrdersService {
     return typeof placed === 'number' ? this.settle(placed, request.kind) : this.replay(placed);
   }
 
-  /** The id of the new order, or what has its idempotency key. @throws DomainError */
+  /** The id of the new order, or the earlier request with its idempotency key. @throws DomainError */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
     const order = await this.checks.prepare(request, IN_EARNEST);
     await this.checks.assertProviderAffords(order);
     return this.placeOnce(order);
   }
 
-  /** Counts an order that was refused before it was placed. An order that may have been placed is not one. */
+  /** Counts an order that was refused before it was placed. One that may have been placed does not count. */
   countRefusal(kind: OrderKind, error: unknown): void {
     if (error instanceof DomainError && !(error instanceof OrderBeingConfirmed)) {
       this.metrics.count('orders_total', { kind, outcome: 'refused' });
@@ -147,8 +147,8 @@ export class OrdersService {
       return await this.toDelivery(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {
       if (error instanceof DomainError) throw error;
-      // Whatever fails once an order is placed, its caller gets the order's id, by which its outcome can
-      // be requested.
+      // After any failure once an order is placed, its caller gets the order's id, with which its outcome can
+      // be read.
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
       throw new OrderBeingConfirmed({ orderId });
     }
@@ -187,14 +187,14 @@ export class OrdersService {
   }
 
   /**
-   * Another request with the key was faster, or the key is one that a restore has forgotten. An order may
-   * have been refunded since: then the caller's next attempt finds the key free.
+   * Another request with the key was faster, or a restore has forgotten the key. If the order has been
+   * refunded since, the caller's next attempt finds the key free.
    */
   async findFasterOrder(order: NewOrder): Promise<EarlierRequest | null> {
     return (await this.findEarlierOrder(order.userId, order.idempotency)) ?? this.takeForgotten(order);
   }
 
-  /** The order that had this key before the database was restored, as far as anybody can tell. */
+  /** The order that most likely had this key before the database was restored. */
   private async takeForgotten(order: NewOrder): Promise<OrderOutcome | null> {
     if (!order.idempotency) return null;
     const id = await this.forgotten.takeForgottenKey(order, order.idempotency);
@@ -215,7 +215,7 @@ export class OrdersService {
     return this.toDelivery(earlier, true);
   }
 
-  /** What an order delivered, or why it did not. @throws DomainError */
+  /** The delivery of an order. Throws the reason if there is none. @throws DomainError */
   async toDelivery(order: OrderOutcome, replayed = false): Promise<Delivery> {
     switch (order.state) {
       case 'completed':
@@ -240,13 +240,13 @@ export class OrdersService {
     const now = this.clock.now();
     if (!order.answer) {
       const proxies = await this.proxies.ofOrder(order);
-      // Their logins and passwords have left the kept answer long before the answer went.
+      // Logins and passwords are removed from the stored response long before the response itself.
       return replayed
         ? proxies.map((proxy) => Object.assign(proxy, { login: '', password: '', descr: CREDENTIALS_GONE }))
         : proxies;
     }
     const withdrawals = replayed ? await this.proxies.withdrawals(order.answer.map(({ id }) => id)) : null;
-    // A thousand times over: fields that are added to a spread object take ten times as long.
+    // This runs a thousand times: fields that are added to a spread object take ten times as long.
     return order.answer.map(({ id, host, port, login, password, descr, date_start: start, date_end: end }) =>
       toProxyOut(
         {

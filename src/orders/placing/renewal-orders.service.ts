@@ -17,34 +17,34 @@ import { OrderChecks } from './order-checks';
 import { OrderPlacement, type RenewalPlacement } from './order-placement';
 import { RenewalRoom } from './renewal-room';
 
-/** A renewal whose order is to be placed. */
+/** A renewal whose order should be placed. */
 export interface WantedRenewal extends RenewalOffer {
   readonly proxyId: number;
   readonly proxyType: ProxyType;
   readonly renewalId: number;
   readonly dateEndBefore: Date;
   readonly ruleId: number;
-  /** The order is not placed for more. */
+  /** The order is not placed above this price. */
   readonly maxPrice: Money | null;
   /** Whether the last sweep has confirmed the end, so that no listing is needed before the call. */
   readonly isConfirmed: boolean;
-  /** The provider lists the proxy under this tag, with all that was bought together with it. */
+  /** The provider lists the proxy under this tag, with all proxies of the same purchase. */
   readonly purchaseTag: string;
   readonly quote: Quote;
 }
 
 /**
- * How many calls' worth of renewals stand in the queue at most: more than one, so that the provider's rate is
- * used, and few, so that little money is held, and that what customers decide of their renewals holds soon.
+ * The maximum of renewals in the queue, in calls: more than one, so that the provider's rate is used, and
+ * few, so that little money is held and customers' changes of their renewals apply soon.
  */
 const CALLS_QUEUED = 3;
 /** The provider takes no more in one call. */
 const PROXIES_PER_CALL = 200;
 
 /**
- * The orders of renewals. They are ordinary prolongations, which pass the checks of a customer's own and
- * stand in the same queue, behind all others. Nobody waits for their outcomes, which the rows of the orders
- * tell.
+ * The orders of renewals. They are ordinary prolongations, which pass the same checks as a customer's and
+ * wait in the same queue, behind all others. No request waits for their outcomes, which are in the rows of
+ * the orders.
  */
 @Injectable()
 export class RenewalOrders {
@@ -61,12 +61,12 @@ export class RenewalOrders {
     private readonly provider: ProxyProvider,
   ) {}
 
-  /** Whether the provider takes orders now. */
+  /** Whether the provider accepts orders now. */
   canBeSent(): boolean {
     return this.checks.providerRefusal() === null;
   }
 
-  /** What may be placed now. */
+  /** The room for orders that may be placed now. */
   async room(): Promise<RenewalRoom> {
     const [queue] = await queryRows<{ underWay: number; queued: number; cost: string; toList: string[] }>(
       this.dataSource,
@@ -91,9 +91,9 @@ export class RenewalOrders {
   }
 
   /**
-   * Places the orders by one statement: the first ones first, as far as the money of their users goes. They
-   * wait in the queue for as long as a renewal is of use. When the statement fails, or would wait for whoever
-   * holds an account, the orders of each user are placed by themselves, as far as that is possible.
+   * Places the orders by one statement, in their sequence, while the balances of their users suffice. They
+   * wait in the queue as long as a renewal is useful. When the statement fails, or would wait for a locked
+   * account, the orders of each user are placed separately, if possible.
    */
   async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
     const placements = await this.placeTogether(renewals).catch(async (error: unknown) => {
@@ -134,7 +134,7 @@ export class RenewalOrders {
     );
   }
 
-  /** Refunds what is queued: while the provider takes no orders, no money is held for them. */
+  /** Refunds queued renewals: while the provider accepts no orders, no money is held for them. */
   async withdraw(): Promise<void> {
     const queued = await queryRows<{ id: number }>(
       this.dataSource,
@@ -157,12 +157,12 @@ export class RenewalOrders {
 
 const NOT_NOW: RenewalPlacement = { id: null, refusal: 'not-now' };
 
-/** Whether something was placed is not known, or the database cannot be reached: it would fail again. */
+/** Throws when the outcome is unknown, or when without a database another statement would fail, too. */
 function throwUnlessRefused(error: unknown): void {
   if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }
 
-/** The service itself orders, for a user, whatever the limits of the user's tokens. */
+/** The service itself orders for a user, regardless of the limits of the user's tokens. */
 const serviceFor = (userId: number): Payer => ({ userId, tokenId: null, dailyLimit: null, limitedBy: [] });
 
 function idempotencyOf({

@@ -1,7 +1,7 @@
 import { compareDecimals, subtractDecimals } from '../../common';
 
 /**
- * How many purchases with ends that no sweep has confirmed are in the queue at once: each takes a listing,
+ * How many purchases with ends that no sweep has confirmed are in the queue at once: each requires a listing,
  * which shows the ends of all its proxies.
  */
 const PURCHASES_TO_LIST = 10;
@@ -12,15 +12,15 @@ interface Placeable {
   readonly quote: { readonly providerPrice: string };
 }
 
-/** What may still be put into the queue beside the orders of renewals that have no outcome yet. */
+/** The room in the queue in addition to the orders of renewals that have no outcome yet. */
 export class RenewalRoom {
   /** How many are queued or under way. */
   readonly underWay: number;
   /** How many more may be queued. */
   private free: number;
-  /** What they may cost at the provider, as far as is known: roubles; null when nothing is. */
+  /** The known limit of their cost at the provider, in roubles; `null` when it is unknown. */
   private spendable: string | null;
-  /** The tags of purchases that are to be listed before the call. */
+  /** The tags of purchases that must be listed before the call. */
   private readonly toList: Set<string>;
 
   constructor(room: { underWay: number; free: number; spendable: string | null; toList: readonly string[] }) {
@@ -34,7 +34,7 @@ export class RenewalRoom {
     return this.free <= 0;
   }
 
-  /** Whether our balance at the provider pays for it, beside what is queued and was taken. */
+  /** Whether our balance at the provider covers it in addition to queued orders and room already taken. */
   covers(cost: string): boolean {
     return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
   }

@@ -3,7 +3,7 @@ import type { PageRequest } from '../../http';
 import { bulkOrderKeySql } from '../order-keys';
 import { ORDER_KINDS, ORDER_STATES, type OrderKind, type PublicState, statesShownAs } from '../order-states';
 
-/** Which of a customer's orders are listed. What is null counts as any. */
+/** Selects a customer's orders. A field that is `null` does not filter. */
 export interface OrderListFilter {
   readonly state: PublicState | null;
   readonly kind: OrderKind | null;
@@ -26,7 +26,7 @@ export const LISTED_COLUMNS = `id, kind, state, country, version, period, count,
 
 /**
  * The orders of one user get their ids one after the other, under the lock of the account, but are dated by
- * the moment at which their statement began. It cannot have waited longer than this for the lock.
+ * the moment at which their statement began. It cannot have waited for the lock for longer than this.
  */
 const LONGEST_WAIT = `interval '1 minute'`;
 
@@ -34,10 +34,10 @@ const GREATEST_ID = '9223372036854775807';
 
 /**
  * The statement that finds a page of a user's orders, by their ids. Orders of one user become visible in the
- * order of their ids, so that no page skips one or repeats one while others are placed.
+ * order of their ids, so that pages neither skip nor repeat orders while others are placed.
  *
- * Every state and kind is read by itself, as far as the page goes: whatever is filtered for, a page costs
- * some look-ups in an index and its own orders.
+ * Every state and kind is read separately, up to the size of the page: with any filter, a page costs some
+ * index look-ups and its own orders.
  */
 export function toListStatement(
   userId: number,
@@ -67,7 +67,7 @@ export function toListStatement(
       WHERE (user_id, created_at) >= (${user}, ${time} + ${LONGEST_WAIT}) AND user_id <= ${user}
       ORDER BY user_id, created_at, id LIMIT 1)`);
   }
-  // Neither function heeds what is null.
+  // Both functions ignore null.
   const lower = `greatest(${lowerBounds.join(', ')})`;
   const upper = `least(${upperBounds.join(', ')})`;
   const order = `ORDER BY id ${direction}`;
@@ -75,8 +75,8 @@ export function toListStatement(
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
   /**
-   * Whole rows are compared, as `orders_told_idx` has them. With `user_id = …` the planner may read orders
-   * of all customers by their ids, where it expects to find a page soon, and goes on to the end if it errs.
+   * Whole rows are compared, as `orders_told_idx` has them. With `user_id = …` the planner may read orders of
+   * all customers by their ids, where it expects to find a page soon, and reads all of them if it is wrong.
    */
   function ofStates(): string {
     const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;
@@ -91,11 +91,11 @@ export function toListStatement(
   }
 
   /**
-   * One order at most has a key and is not refunded; any number of refunded orders may have it. The orders of
-   * a bulk have its key in theirs.
+   * At most one order that is not refunded has a key; any number of refunded orders may have it. The keys of
+   * a bulk's orders contain its key.
    */
   function ofKey(text: string): string {
-    // Of values that it does not know, the planner assumes that few orders have them.
+    // The planner assumes that few orders have a value that it does not know.
     const sought = `(SELECT ${given(text)}::text)`;
     const keysOfBulk = `SELECT ${bulkOrderKeySql('bulk', 'proxy_id')}
       FROM bulk_prolongations bulk, unnest(proxy_ids) AS proxy_id

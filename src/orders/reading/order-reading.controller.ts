@@ -48,7 +48,7 @@ export class OrderReadingController {
   @ApiParam({
     name: 'order_id',
     description: 'The `id` of an order of the user; any other text returns 404',
-    // Responses have it as an integer, and clients wrote it into the path as text.
+    // It is an integer in responses, but clients wrote it into the path as text.
     schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
   })
   getOrder(

@@ -27,11 +27,11 @@ export interface Wait {
   readonly seconds: number;
   /** Its token is checked again after the wait. */
   readonly request: Request;
-  /** The caller has gone: nobody waits for the response. */
+  /** Aborted when the caller disconnects. */
   readonly hungUp: AbortSignal;
 }
 
-/** What customers read of their own orders. */
+/** Customers' reading of their own orders. */
 @Injectable()
 export class OrderReadingService {
   constructor(
@@ -42,7 +42,7 @@ export class OrderReadingService {
   ) {}
 
   /**
-   * A page of the user's orders, by their ids. The cursor is the id of the last order before it.
+   * A page of the user's orders, by their ids. The cursor is the id of the last order of the previous page.
    *
    * @throws InvalidPeriod
    */
@@ -61,10 +61,10 @@ export class OrderReadingService {
   }
 
   /**
-   * An order of the user. While it is open, the answer waits for its end.
+   * An order of the user. While the order is open, the response waits for its end.
    *
-   * @throws OrderNotFound unless the id is that of an order of the user, also when it is no number;
-   * TooManyUnderWay; after a wait what the guard throws when the caller may no longer read
+   * @throws OrderNotFound unless it is the id of an order of the user, also when it is not a number;
+   *   TooManyUnderWay; after a wait, the guard's error when the caller may no longer read
    */
   async read(userId: number, orderId: string, wait: Wait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);

@@ -4,18 +4,18 @@ import { type BatchMember, type OrderBatch, sizeOf } from '../order-batch';
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * An end within this of the expected one counts as moved by the period: providers count days, not hours. The
- * database has the same hours in `is_prolonged()`.
+ * An end within this of the expected one counts as moved by the period: providers count days, not hours.
+ * `is_prolonged()` in the database uses the same hours.
  */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
-/** What one complete listing of the provider says about purchases whose outcome is unknown. */
+/** What one complete listing proves about purchases with an unknown outcome. */
 export type PurchaseEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'contradictory'; readonly why: string }
   | { readonly kind: 'bought'; readonly whole: boolean };
 
-/** What a listing says about a prolongation whose outcome is unknown. */
+/** What a listing proves about a prolongation with an unknown outcome. */
 export type ProlongationEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }

@@ -31,9 +31,9 @@ import { PurchaseSettlement } from '../transitions/purchase-settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
 /**
- * Finds out what became of orders whose call has no known outcome: the way out of every crash and of every
- * lost answer. One check of the provider serves all members of a batch. It is safe on any number of replicas
- * at once, and it never buys.
+ * Determines the outcome of orders whose call has an unknown one, after every crash and every lost response.
+ * One check of the provider serves all members of a batch. Any number of replicas may run it at once, and it
+ * never buys.
  */
 @Injectable()
 export class ReconciliationService {
@@ -52,9 +52,7 @@ export class ReconciliationService {
     private readonly metrics: Metrics,
   ) {}
 
-  /**
-   * Settles what is due, one batch after the other. Returns how many batches and unsent orders there were.
-   */
+  /** Settles due batches, one after the other. Returns how many batches and unsent orders there were. */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.checks.claimDueChecks(limit);
     for (const id of await this.releases.releaseHolds(unsent, 'not-sent', ['reserved'])) {
@@ -74,8 +72,8 @@ export class ReconciliationService {
   /**
    * Checks the provider once for the open members of a batch, and settles what the evidence allows.
    *
-   * @param timeoutMs bounds the provider's answer, for a caller who waits
-   * @returns whether the check was complete and found nothing of any member
+   * @param timeoutMs limits the wait for the provider, for a caller who waits
+   * @returns whether the check was complete and found no delivery of any member
    */
   check(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
     const attributes = { 'order.kind': batch.kind, 'order.ids': memberIds(batch) };
@@ -108,7 +106,7 @@ export class ReconciliationService {
     return foundNothing;
   }
 
-  /** Null when the listing failed: that says nothing, least of all that nothing was bought. */
+  /** `null` when the listing failed: that proves nothing, least of all that nothing was bought. */
   private async listEvidence(
     batch: OrderBatch,
     tag: string,
@@ -192,8 +190,8 @@ export class ReconciliationService {
   }
 
   /**
-   * Refunds on the second complete check that finds nothing, when a request of the last moment would have
-   * shown by then.
+   * Refunds on the second complete check that finds nothing, when even a request that was sent at the last
+   * moment would be visible.
    */
   private async refundIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.checks.recordCheck(memberIds(batch), startedAt, 'nothing');
@@ -219,7 +217,7 @@ export class ReconciliationService {
     }
   }
 
-  /** Whether a request that went out in the last moment would have shown by now. */
+  /** Whether even a request that was sent at the last moment would be visible now. */
   private isQuiet({ deadline }: OrderBatch, at: Date): boolean {
     return at.getTime() - deadline.getTime() >= this.config.reconciliation.quietSeconds * 1000;
   }

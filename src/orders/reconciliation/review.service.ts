@@ -12,18 +12,18 @@ import { HoldReleases } from '../transitions/hold-releases';
 import { ProlongationSettlement } from '../transitions/prolongation-settlement';
 import { PurchaseSettlement } from '../transitions/purchase-settlement';
 
-/** What the provider has of an order in review. */
+/** The delivery of an order in review that the provider shows. */
 export type FoundDelivery =
   | {
       readonly kind: 'purchase';
       readonly orderId: number;
       readonly batchId: number;
-      /** Listed under the tag of its batch, and of no order yet. */
+      /** Listed under the tag of its batch, and not yet assigned to an order. */
       readonly proxies: readonly ListedProxy[];
     }
   | { readonly kind: 'prolongation'; readonly orderId: number; readonly dateEnd: Date };
 
-/** Ends orders in review as staff decide. */
+/** Ends orders in review according to staff's decision. */
 @Injectable()
 export class ReviewService {
   constructor(
@@ -36,7 +36,7 @@ export class ReviewService {
   ) {}
 
   /**
-   * Asks the provider what it has of an order in review. Call it outside a transaction.
+   * Queries the provider for the delivery of an order in review. Call it outside a transaction.
    *
    * @throws OrderNotFound, OrderNotInReview, NothingToDeliver, ServiceUnavailable
    */
@@ -53,7 +53,7 @@ export class ReviewService {
       : this.findProlongation(orderId, alone);
   }
 
-  /** Delivers what was found and charges for it. @throws OrderNotInReview, ProxyBelongsToAnother */
+  /** Delivers what was found, and charges for it. @throws OrderNotInReview, ProxyBelongsToAnother */
   async decideDelivery(found: FoundDelivery, manager: EntityManager): Promise<void> {
     const { orderId } = found;
     const closed =
@@ -67,7 +67,7 @@ export class ReviewService {
   }
 
   /**
-   * Releases the hold. What the provider has of the order all the same, the next sweep finds as orphans.
+   * Releases the hold. If the provider did deliver, the next sweep finds orphans.
    *
    * @throws OrderNotInReview
    */

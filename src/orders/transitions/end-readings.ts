@@ -8,23 +8,23 @@ import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
 import { REFUNDED_WITHOUT_PROOF } from '../order-states';
 import { PURCHASE_TAG_SQL } from '../order-tag';
 
-/** A prolongation whose rental's end this replica is to read. */
+/** A prolongation whose rental's end this replica must read. */
 export interface EndToRead {
   readonly orderId: number;
-  /** The provider lists the proxy under this tag, with all that was bought together with it. */
+  /** The provider lists the proxy under this tag, with all proxies of the same purchase. */
   readonly tag: string;
   readonly providerProxyId: string;
-  /** Says which replica reads: another one begins at another time. */
+  /** Identifies the reading replica: another one begins at another time. */
   readonly readAt: string;
 }
 
-/** What became of a prolongation when the end of its rental was read. */
+/** The outcome of reading the end of a prolongation's rental. */
 export interface StoredEnd {
   readonly orderId: number;
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Distributes the reading of rentals' ends, which comes before each prolongation, among all replicas. */
+/** Distributes the reading of rentals' ends, which precedes each prolongation, among all replicas. */
 @Injectable()
 export class EndReadings {
   constructor(
@@ -32,7 +32,7 @@ export class EndReadings {
     private readonly config: AppConfig,
   ) {}
 
-  /** Of how many purchases there are proxies whose ends are to be read. */
+  /** Counts the purchases that have proxies with ends to read. */
   async countPurchases(): Promise<number> {
     const [unread] = await preparedRows<{ purchases: number }>(
       this.dataSource,
@@ -44,7 +44,7 @@ export class EndReadings {
     return unread?.purchases ?? 0;
   }
 
-  /** How many proxies the last complete sweep saw; null: there was none. */
+  /** How many proxies the last complete sweep listed; `null` before the first. */
   async lastListedCount(): Promise<number | null> {
     const [last] = await queryRows<{ listed: number }>(
       this.dataSource,
@@ -54,9 +54,9 @@ export class EndReadings {
   }
 
   /**
-   * Claims what one listing shows: the ends of a purchase, that of the user who was served longest ago, by a
-   * call or a listing; or all ends. Nobody else reads them until this replica has had time for it. A replica
-   * that dies leaves nothing behind but that time.
+   * Claims the ends that one listing shows: those of a purchase, for the user who was served longest ago by a
+   * call or a listing; or all ends. Other replicas read them only after the time that this one has for it,
+   * also when it dies.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(
@@ -93,13 +93,13 @@ export class EndReadings {
 
   /**
    * Stores when rentals end at the provider, in one statement, so that their prolongations are queued
-   * together and can become one batch. Without that date nobody could tell afterwards whether one was carried
-   * out. A listing may lag behind what we know from an answer: an earlier end than that is not believed, or
-   * the former prolongation would later be taken for this one. Whoever has taken too long stores nothing.
+   * together and can become one batch. Only that date shows later whether one succeeded. A listing may lag
+   * behind a response that we have: an earlier end than the known one is not trusted, or the former
+   * prolongation would later be taken for this one. A replica that has taken too long stores nothing.
    *
-   * A later end than we know may be that of a call whose order was refunded because nothing was found. An
-   * order that asks for the same is not sent then: it counts as possibly bought by that call, and
-   * reconciliation judges it by its end. Without such an order a renewal is not needed any more.
+   * A later end than the known one may be the effect of a call whose order was refunded because nothing was
+   * found. An order for the same is then not sent: it counts as possibly bought by that call, and
+   * reconciliation judges it by its end. Without such an order, a renewal is no longer needed.
    */
   store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<StoredEnd[]> {
     return preparedRows<StoredEnd>(

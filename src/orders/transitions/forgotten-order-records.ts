@@ -6,15 +6,15 @@ import { postEntriesSql } from '../../ledger';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
 
-/** An order that a restore of the database has forgotten, as far as the provider and staff tell. */
+/** An order that a restore of the database has forgotten, as known from the provider and staff. */
 export interface ForgottenOrder {
-  /** Null: a new one. */
+  /** `null` for a new one. */
   readonly id: number | null;
-  /** The leader's id; null: it leads. */
+  /** The leader's id; `null` for a leader. */
   readonly batchId: number | null;
   readonly userId: number;
   readonly kind: OrderKind;
-  /** Null: by its id. */
+  /** `null` derives it from the id. */
   readonly tag: string | null;
   readonly country: string;
   readonly version: string;
@@ -22,31 +22,31 @@ export interface ForgottenOrder {
   readonly period: number;
   readonly count: number;
   readonly proxyType: string;
-  /** Of a prolongation, as the end of its rental before. */
+  /** For a prolongation, and so is the former end of its rental. */
   readonly proxyId: number | null;
   readonly dateEndBefore: Date | null;
-  /** What the customer pays for each proxy, and what the provider took. */
+  /** The customer's and the provider's price of each proxy. */
   readonly unitPrice: Money;
   readonly unitCost: Money;
   readonly provider: string;
 }
 
-/** What a request under an idempotency key is for. */
+/** The item of a request under an idempotency key. */
 export type KeyRequest = Pick<
   ForgottenOrder,
   'userId' | 'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
 > & { readonly maxPrice: Money | null };
 
-/** What is known of an order that a restore of the database has forgotten and staff have written off. */
+/** The known fields of an order that a restore of the database has forgotten and staff have written off. */
 export interface WrittenOffRequest {
   readonly userId: number;
-  /** How long its period was at most. */
+  /** The longest possible period. */
   readonly days: number;
-  /** Of a purchase; its country and version are null when the provider does not tell. */
+  /** For a purchase; its country and version are `null` when the provider does not report them. */
   readonly tag?: string;
   readonly country?: string | null;
   readonly version?: string | null;
-  /** Of a prolongation. */
+  /** For a prolongation. */
   readonly proxyId?: number;
 }
 
@@ -57,9 +57,9 @@ export class ForgottenOrderRecords {
 
   /**
    * Puts back an order that a restore of the database has forgotten, and holds its money: it was sent, and
-   * what it brought is known. Its idempotency key is not.
+   * its delivery is known, but not its idempotency key.
    *
-   * @throws QueryFailedError by `accounts_available_check` when the user has less than its price
+   * @throws QueryFailedError by `accounts_available_check` when the balance of the user is below its price
    */
   async putBackForgotten(order: ForgottenOrder, manager: EntityManager): Promise<number> {
     const [placed] = await queryRows<{ id: number }>(
@@ -108,8 +108,8 @@ export class ForgottenOrderRecords {
   }
 
   /**
-   * Has a retry of the order be refused: `take_written_off.sql`. An order that the tag names is known, and so
-   * is its key.
+   * Makes `take_written_off.sql` refuse a retry of the order. If the order of the tag exists, its key is
+   * known.
    */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
     const { userId, days, tag = null, country = null, version = null, proxyId = null } = request;
@@ -124,11 +124,10 @@ export class ForgottenOrderRecords {
   }
 
   /**
-   * Takes an unknown key for that of an order that was put back and asked for the same, as `place_orders.sql`
-   * judges that: best for one of the same count and type, or of the nearest count. The key is its own from
-   * then on.
+   * Assigns an unknown key to an order that was put back and is for the same item by the rules of
+   * `place_orders.sql`: preferably with the same count and type, or with the nearest count.
    *
-   * @returns the id of the order; null when there is none any more
+   * @returns the id of the order; null when there is none left
    */
   async takeForgottenKey(request: KeyRequest, { key, requestHash }: Idempotency): Promise<number | null> {
     const [order] = await queryRows<{ id: number }>(

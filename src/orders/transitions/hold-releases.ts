@@ -12,19 +12,19 @@ interface LeavingOrder {
   readonly orderId: number;
   readonly reason: FailureReason;
 }
-/** A statement for so many takes some tens of milliseconds. */
+/** A statement for this many takes some tens of milliseconds. */
 const LEAVING_TOGETHER = 200;
 /**
- * The day, in UTC, on which an order counts for its token's limit. What is released later is taken off that
- * day again.
+ * The day, in UTC, on which an order counts for its token's limit. Later releases are subtracted from that
+ * day.
  */
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * Takes what was released off the days on which the orders were counted. It comes after the entries, as in
- * `place_orders.sql`: accounts are locked before days of tokens, and those in the order of their ids, so that
- * no two statements wait for each other. An earlier version of the service may not have counted an order on
- * all of them; that must not keep money from being given back.
+ * Subtracts releases from the days on which the orders were counted. It comes after the entries, as in
+ * `place_orders.sql`: accounts are locked before days of tokens, and those by their ids, so that no two
+ * statements deadlock. An earlier version of the service may not have counted an order on all of them; that
+ * must not prevent the release.
  */
 export const UNCOUNT_SPENDING = `
        taken_off AS (
@@ -41,7 +41,7 @@ export const UNCOUNT_SPENDING = `
                   ORDER BY token_id, day FOR UPDATE OF locked) AS found
           WHERE (counter.token_id, counter.day) = (found.token_id, found.day)
        )`;
-/** Gives money back: the hold of an order that brought nothing, and what a closed order has paid. */
+/** Returns money: the hold of an order without a delivery, and the charge of a closed order. */
 @Injectable()
 export class HoldReleases {
   constructor(
@@ -50,9 +50,9 @@ export class HoldReleases {
   ) {}
 
   /**
-   * Refunds orders that brought nothing: the whole hold is released.
+   * Refunds orders without a delivery: the whole hold is released.
    *
-   * @param from the states in which it is certain that nothing was bought, or that somebody decided so
+   * @param from the states in which it is certain, or was decided, that nothing was bought
    * @returns the orders that were refunded
    */
   async releaseHolds(
@@ -85,7 +85,7 @@ export class HoldReleases {
   }
 
   /**
-   * Refunds an order that was never sent, with all others that leave the queue in the same moment.
+   * Refunds an order that was never sent, with all others that leave the queue at the same moment.
    *
    * @returns false when it no longer waits there
    */
@@ -102,9 +102,9 @@ export class HoldReleases {
   );
 
   /**
-   * Gives back some of what a closed order has paid.
+   * Refunds part of the charge of a closed order.
    *
-   * @throws QueryFailedError by `orders_refunded_check` when less than the amount is left of what was paid
+   * @throws QueryFailedError by `orders_refunded_check` when less than the amount is left of the charge
    */
   async refundCharge(
     orderId: number,

@@ -13,7 +13,7 @@ import { HoldReleases } from './hold-releases';
 /** The key of the advisory lock of a claim. Any constant does. */
 export const CLAIM_LOCK = 7_283_002;
 
-/** Of the same kind. More would only make a call whose outcome is lost concern more customers. */
+/** Of the same kind. With more, a lost response would only affect more customers. */
 export const ORDERS_PER_CALL = 100;
 
 /** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
@@ -22,11 +22,11 @@ const PROXIES_PER_PROLONGATION = 200;
 
 /** A batch that was claimed. */
 export type ClaimedBatch = OrderBatch & {
-  /** Whether the queue had other orders that could be called for. */
+  /** Whether the queue had other orders that were ready for a call. */
   readonly leavesOthers: boolean;
 };
 
-/** Takes orders out of the queue, each for one call, and puts back those that the provider refused. */
+/** Claims orders from the queue, each for one call, and requeues those that the provider refused. */
 @Injectable()
 export class OrderClaims {
   constructor(
@@ -35,7 +35,7 @@ export class OrderClaims {
     private readonly config: AppConfig,
   ) {}
 
-  /** Whether an order in the queue can be called for. */
+  /** Whether an order in the queue is ready for a call. */
   async hasNext(): Promise<boolean> {
     const [queue] = await preparedRows<{ hasNext: boolean }>(
       this.dataSource,
@@ -46,14 +46,14 @@ export class OrderClaims {
 
   /**
    * Claims the next orders of the queue, which all replicas share, as one batch: from this commit on they
-   * count as possibly bought. First comes the user who was served longest ago, with the order that came
-   * first; renewals come last. The other orders of the same kind join, one of each user before the second of
-   * any. What a batch that was refused left to be sent again joins nothing else. Null when the queue is
-   * empty, or when another replica is claiming from it.
+   * count as possibly bought. The first is the oldest order of the user who was served longest ago; renewals
+   * come last. The other orders of the same kind join, one of each user before the second of any. Members of
+   * a refused batch that are sent again join no others. `null` when the queue is empty, or when another
+   * replica is claiming from it.
    *
-   * @param claim client-generated id: finds the batch when the reply is lost
-   * @param affordable roubles that the batch may cost together with the calls under way, except that its
-   *   first order goes in any case; null when that is not known
+   * @param claim client-generated id, which finds the batch when the reply is lost
+   * @param affordable roubles that the batch may cost together with the running calls, except that its first
+   *   order is always sent; null when unknown
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
     const rows = await preparedRows<BatchRow & { readonly queued: number }>(
@@ -64,7 +64,7 @@ export class OrderClaims {
                 row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
           WHERE ${IN_QUEUE} AND ${IS_READY}
-            -- Two claims at once would choose the same orders, and one of them in vain.
+            -- Two claims at once would choose the same orders, and one would fail.
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
        queued AS MATERIALIZED (
@@ -100,7 +100,7 @@ export class OrderClaims {
        members AS (
          SELECT id FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))}
-            -- An array is chosen once, and not again for each order.
+            -- An array is computed once, not for each order.
             AND id = ANY (ARRAY(
                   SELECT id FROM candidates
                    WHERE position = 1
@@ -131,8 +131,8 @@ export class OrderClaims {
   }
 
   /**
-   * Refunds the batch of a claim whose reply was lost, if the claim was committed: nothing is ever sent for
-   * it. Gives the ids of its orders.
+   * Refunds the batch of a claim whose reply was lost, if the claim was committed: it is never sent. Returns
+   * the ids of its orders.
    *
    * @param error of the claim
    * @throws StatementOutcomeUnknown
@@ -151,8 +151,8 @@ export class OrderClaims {
 
   /**
    * Puts members of a batch that the provider refused as a whole back into the queue, for one more call:
-   * `together`, or each alone. Their users count as served, so that everybody who has not been served since
-   * comes first. A renewal has what is left of its two hours, and waits no longer than its rental runs.
+   * `together`, or each alone. Their users count as served, so that users who have not been served since come
+   * first. A renewal keeps the rest of its two hours, and waits no longer than its rental runs.
    *
    * @returns the orders that are queued again
    */
@@ -164,7 +164,7 @@ export class OrderClaims {
     if (orderIds.length === 0) return [];
     const queued = await queryRows<{ id: number }>(
       this.dataSource,
-      // Orders join each other by the claim that they come from.
+      // Orders of the same claim may join each other.
       `UPDATE orders
           SET state = 'reserved', resent = true, batch_id = NULL,
               claim = CASE WHEN $3 THEN claim ELSE gen_random_uuid() END,

@@ -10,9 +10,9 @@ import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
- * Has reconciliation look for evidence of every open order, from the beginning: the database was restored to
- * an earlier moment, and what it knows of them is old. An order that waited may have been sent since. The end
- * of a rental as it was then stands in for the one that is read before a call.
+ * Restarts reconciliation for every open order, because the database was restored to an earlier moment and
+ * its knowledge of them is old. An order that waited may have been sent since. The end of its rental at that
+ * moment replaces the one that is read before a call.
  */
 export async function doubtOpenOrders(queryable: Queryable): Promise<void> {
   await queryRows(
@@ -26,7 +26,7 @@ export async function doubtOpenOrders(queryable: Queryable): Promise<void> {
       WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
   );
 }
-/** Orders whose outcome is unknown: when they are checked, what a check showed, and that staff decide. */
+/** The checks of orders with an unknown outcome: their times and results, and the move to review. */
 @Injectable()
 export class OutcomeChecks {
   constructor(
@@ -36,7 +36,7 @@ export class OutcomeChecks {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Hands a batch over to reconciliation: the outcome of its call is unknown. */
+  /** Starts the reconciliation of a batch: the outcome of its call is unknown. */
   async beginConfirming(batchId: number): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -49,9 +49,9 @@ export class OutcomeChecks {
   }
 
   /**
-   * Claims what is due for a check, until its next one: no other replica takes it meanwhile. Whoever locks
-   * the leader's row has the batch. The next check is the first of the schedule that is still to come; after
-   * the last of them, checks go on at the pace of the last two.
+   * Claims orders that are due for a check until their next one: no other replica takes them in the meantime.
+   * A lock on the leader's row claims the batch. The next check is the first future one of the schedule;
+   * after the last, checks continue at the interval of the last two.
    *
    * @param limit of batches and of orders that were never sent
    */
@@ -66,7 +66,7 @@ export class OutcomeChecks {
        leaders AS (
          SELECT id FROM orders
           WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_check_at) LIMIT $1)
-            -- A settlement that has locked members may record the call of the leader meanwhile.
+            -- A settlement that has locked members may record the call of the leader at the same time.
             FOR NO KEY UPDATE SKIP LOCKED
        ),
        locked AS MATERIALIZED (
@@ -97,11 +97,11 @@ export class OutcomeChecks {
   }
 
   /**
-   * Records what a complete check showed. After the first that shows nothing, the one that may prove it is
-   * not left to a schedule that has long passed: money goes back as soon as that is known.
+   * Records the result of a complete check. After the first that finds nothing, the check that may prove it
+   * does not wait for a late slot of the schedule: the money is released as soon as possible.
    *
    * @param startedAt the database's time before the check began
-   * @returns since when nothing has been found; null when something was
+   * @returns since when nothing has been found; null when something was found
    */
   async recordCheck(
     orderIds: readonly number[],
@@ -124,7 +124,7 @@ export class OutcomeChecks {
     return order?.since ?? null;
   }
 
-  /** Leaves orders to staff. @param why shown to staff */
+  /** Moves orders to review. @param why shown to staff */
   async sendToReview(orderIds: readonly number[], why: string): Promise<void> {
     const sent = await queryRows<EndedOrder>(
       this.dataSource,

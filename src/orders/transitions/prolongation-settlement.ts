@@ -7,7 +7,7 @@ import { countOutcomes, type DeliveredProxy, type OrderOutcome, OUTCOME_COLUMNS 
 import { statesBefore } from '../order-states';
 import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
 
-/** What a batch of prolongations brought. */
+/** The delivery of a batch of prolongations. */
 export interface DeliveredProlongations {
   readonly ends: readonly { readonly orderId: number; readonly dateEnd: Date }[];
   readonly providerOrderId: string | null;
@@ -24,10 +24,10 @@ export class ProlongationSettlement {
   ) {}
 
   /**
-   * Stores the new ends of prolonged proxies and captures the prices. A proxy that was taken for withdrawn is
+   * Stores the new ends of prolonged proxies and captures the prices. A proxy that was marked as withdrawn is
    * listed again.
    *
-   * @param call is recorded exactly when this is committed
+   * @param call is recorded in the same transaction
    * @returns the orders that were closed
    */
   async deliverProlongations(
@@ -53,7 +53,7 @@ export class ProlongationSettlement {
                   round($3::numeric * upto / nullif(total, 0), 4)
                     - round($3::numeric * (upto - member.provider_price) / nullif(total, 0), 4),
                   member.provider_price),
-                -- Kept for idempotent replays.
+                -- Stored for idempotent replays.
                 answer = CASE WHEN idempotency_key IS NOT NULL THEN
                   (SELECT jsonb_build_array(jsonb_build_object(
                             'id', id, 'host', host, 'port', port, 'login', login, 'password', password,

@@ -9,15 +9,15 @@ import { statesBefore } from '../order-states';
 import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
 import { UNCOUNT_SPENDING } from './hold-releases';
 
-/** What a batch of purchases brought. */
+/** The delivery of a batch of purchases. */
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
   readonly providerOrderId: string | null;
-  /** What the provider took for all of them, roubles; null when its answer was lost: the quote stands in. */
+  /** The provider's charge for all of them, roubles; `null` after a lost response: the quote replaces it. */
   readonly charge: string | null;
 }
 
-/** A closed purchase, with the ids of its proxies and where each stands in what was delivered, from 1. */
+/** A closed purchase, with the ids of its proxies and the position of each in the delivery, from 1. */
 type ClosedPurchase = Omit<OrderOutcome, 'answer'> & {
   readonly proxyIds: readonly number[] | null;
   readonly places: readonly number[] | null;
@@ -34,10 +34,10 @@ export class PurchaseSettlement {
   /**
    * Hands the proxies of a purchase to the members of its batch, to one order of each user before the second
    * of any and otherwise in order of arrival, captures their price and releases the rest of each hold.
-   * Proxies that the batch has received before are left out.
+   * Proxies that the batch has already received are skipped.
    *
-   * @param only the members that receive something; left out: all that are open
-   * @param call is recorded exactly when this is committed
+   * @param only the members that receive something; if omitted, all open ones
+   * @param call is recorded in the same transaction
    * @returns the orders that were closed
    * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to an order of another
    *   batch
@@ -75,7 +75,7 @@ export class PurchaseSettlement {
           ORDER BY place
        ),
        -- Before the proxies get their ids: those of a user become visible in the order of their ids, so that
-       -- a walk by cursor misses none.
+       -- paging by cursor misses none.
        locked AS MATERIALIZED (SELECT FROM lock_accounts(ARRAY(SELECT user_id FROM member))),
        delivered AS MATERIALIZED (
          SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id,
@@ -88,7 +88,7 @@ export class PurchaseSettlement {
          SELECT member.id AS order_id, count(delivered.id) AS size,
                 array_agg(delivered.id ORDER BY position) FILTER (WHERE position IS NOT NULL) AS proxy_ids,
                 array_agg(place ORDER BY position) FILTER (WHERE position IS NOT NULL) AS places,
-                -- Kept for idempotent replays.
+                -- Stored for idempotent replays.
                 jsonb_agg(jsonb_build_object(
                   'id', delivered.id, 'host', host, 'port', port, 'login', login, 'password', password,
                   'date_start', date_start, 'date_end', date_end) ORDER BY position)
@@ -137,7 +137,7 @@ export class PurchaseSettlement {
         providerOrderId,
         charge,
         only ?? null,
-        // PostgreSQL reads arrays in half the time of JSON, and numbers in a third of that of dates.
+        // PostgreSQL parses arrays in half the time of JSON, and numbers in a third of the time of dates.
         proxies.map(({ id }) => id),
         proxies.map(({ host }) => host),
         proxies.map(({ port }) => port),

@@ -10,7 +10,7 @@ export class OrderRefusal {
   detail!: string;
 }
 
-/** What an order would cost, and whether it would be placed. */
+/** The price of an order, and whether it would be placed. */
 export class DryRunResponse {
   @ApiProperty({ type: 'boolean', enum: [true], example: true })
   dry_run!: true;

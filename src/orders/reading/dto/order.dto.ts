@@ -3,7 +3,7 @@ import { IP_VERSIONS, PROXY_TYPES } from '../../../common';
 import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, PageOf } from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 
-/** An order as lists of its customer show it. */
+/** An order in lists for its customer. */
 export class OrderSummary {
   @ApiProperty({ type: 'integer', example: 42 })
   id!: number;
