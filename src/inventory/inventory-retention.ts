@@ -3,7 +3,7 @@ import { AppConfig } from '../config';
 import { Retention } from '../work';
 import { OrphansService } from './sweep/orphans.service';
 
-/** Logins and passwords of orphans go once nobody can need them. */
+/** Removes logins and passwords of orphans after their rental and the replay window. */
 @Injectable()
 export class InventoryRetention {
   constructor(retention: Retention, orphans: OrphansService, { purchases: { replayDays } }: AppConfig) {

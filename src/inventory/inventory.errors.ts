@@ -1,6 +1,6 @@
 import { DomainError, domainError } from '../common';
 
-/** Staff decide about the number of proxies that they have seen. */
+/** Staff's decision applies only to the number of proxies that they have seen. */
 export class MissingProxiesChanged extends domainError(
   'conflict',
   'Another number of proxies is missing by now',
@@ -8,7 +8,7 @@ export class MissingProxiesChanged extends domainError(
 
 export class NoRecovery extends domainError('conflict', 'There is no recovery') {}
 
-/** Something that was sold after the restored moment may not be found or decided yet. */
+/** An order sold after the restored moment may not be found or decided yet. */
 export class RecoveryNotOver extends DomainError {
   readonly kind = 'conflict';
 
@@ -22,13 +22,13 @@ export class TooFewOrphans extends domainError(
   'Fewer orphans of this tag are undecided than requested',
 ) {}
 
-/** A listing may lack them. */
+/** Listings may lack the country or the version. */
 export class OrphansIncomplete extends domainError(
   'conflict',
   'The provider does not tell the country or the version of this proxy',
 ) {}
 
-/** The id that the tag names is to be the order of the user that it names. */
+/** The order id in the tag is reserved for the user in the tag. */
 export class TaggedUserFirst extends domainError(
   'conflict',
   'Deliver first to the user whom the tag names what is theirs',
@@ -45,13 +45,13 @@ export class OrphanNotFound extends domainError('not-found', 'Orphan not found')
 
 export class OrphanAssigned extends domainError('conflict', 'The orphan is assigned to an order already') {}
 
-/** A prolongation has no proxies, and an open order may still account for the orphan itself. */
+/** A prolongation has no proxies, and an open order may still account for the orphan. */
 export class OrphansGoToPurchases extends domainError(
   'conflict',
   'Orphans are assigned to purchases that are closed',
 ) {}
 
-/** A change of type ends soon, as a rule. */
+/** A change of type usually ends soon. */
 const RETRY_AFTER_SECONDS = 5;
 
 export class ProxyEnded extends domainError('conflict', 'The rental of this proxy has ended') {}
@@ -65,7 +65,7 @@ export class TypeCannotBeChanged extends domainError(
   'The provider does not change the type of this proxy',
 ) {}
 
-/** Changes of one proxy come one after the other. */
+/** Changes of one proxy run one after the other. */
 export class TypeChangeInProgress extends DomainError {
   readonly kind = 'conflict';
 
@@ -74,7 +74,7 @@ export class TypeChangeInProgress extends DomainError {
   }
 }
 
-/** The provider may have changed the type, or may do so yet. Asking once more finds out. */
+/** The provider may have changed the type, or may still do so. A retry shows the outcome. */
 export class TypeChangeUncertain extends DomainError {
   readonly kind = 'unavailable';
 
@@ -85,7 +85,7 @@ export class TypeChangeUncertain extends DomainError {
   }
 }
 
-/** It is certain that nothing was changed. Staff find it in the log. */
+/** It is certain that nothing was changed. The log has the reason, for staff. */
 export class TypesCannotBeChanged extends domainError(
   'unavailable',
   'Service temporarily unavailable: types cannot be changed at present',

@@ -4,21 +4,21 @@ const HOUR_MS = 3_600_000;
 
 /** A renewal is tried until this long before the end of its rental. */
 export const LAST_TRY_MS = HOUR_MS;
-/** The same as an interval of SQL. */
+/** The same as an SQL interval. */
 export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
 
-/** A renewal is due a week before the end at most, at the beginning of that hour. */
+/** A renewal is due at most a week before the end, at the beginning of that hour. */
 export const MOST_HOURS_AHEAD = 7 * 24 + 1;
 
-/** Why the renewals of a user are not carried out now, whichever proxy they are of. */
+/** Why no proxy of a user is renewed now. */
 export const OBSTACLES = ['paused', 'user-blocked', 'orders-shut', 'provider-unavailable'] as const;
 export type Obstacle = (typeof OBSTACLES)[number];
 
-/** Why one proxy is not renewed now, whatever money there is. */
+/** Why one proxy is not renewed now, regardless of money. */
 export const PROXY_OBSTACLES = ['proxy-withdrawn', 'order-open', 'period-not-sold', 'no-price'] as const;
 export type ProxyObstacle = (typeof PROXY_OBSTACLES)[number];
 
-/** Every reason for which a proxy that a rule holds for is not renewed. */
+/** Every reason why a proxy with a rule is not renewed. */
 export const SKIP_REASONS = [
   'too-late',
   ...OBSTACLES,
@@ -29,18 +29,18 @@ export const SKIP_REASONS = [
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
-/** The first of the reasons that is among those found. */
+/** The first of the reasons that was found. */
 export const firstOf = <Reason extends SkipReason>(
   reasons: readonly Reason[],
   found: readonly string[],
 ): Reason | null => reasons.find((reason) => found.includes(reason)) ?? null;
 
-/** What there is for the renewals of a user that are decided together. */
+/** The means for the renewals of a user that are decided together. */
 export interface Means {
   readonly now: Date;
-  /** The available balance: what is held is no part of it. */
+  /** The available balance, without holds. */
   readonly available: Money;
-  /** What is left of the budget of the month (UTC) of `now`. Null: there is no budget. */
+  /** The rest of the budget for the month (UTC) of `now`; `null` without a budget. */
   readonly budgetLeft: Money | null;
   readonly obstacle: Obstacle | null;
 }
@@ -50,11 +50,11 @@ export interface Candidate {
   readonly proxyId: number;
   /** The end of its rental, and of this renewal. */
   readonly dateEnd: Date;
-  /** The guard of the rule that holds. Null: any price. */
+  /** The guard of the rule that applies; `null` accepts any price. */
   readonly maxPrice: Money | null;
-  /** What the customer is charged today for one proxy and the period of the rule. */
+  /** The customer's price today for one proxy and the period of the rule. */
   readonly price: Money | null;
-  /** What else stands in the way. */
+  /** Any other obstacle. */
   readonly obstacle: ProxyObstacle | null;
 }
 
@@ -63,8 +63,8 @@ export type Decision<One extends Candidate = Candidate> =
   | { readonly candidate: One; readonly renew: false; readonly reason: SkipReason };
 
 /**
- * When the renewal of a rental comes due: at the beginning of the hour that lies `hoursBefore` hours before
- * its end. All that comes due in one hour is decided together, so that the announced order holds among it.
+ * When the renewal of a rental becomes due: at the beginning of the hour that lies `hoursBefore` hours before
+ * its end. Renewals that become due in one hour are decided together, in the announced order.
  */
 export function dueAt(dateEnd: Date, hoursBefore: number): Date {
   return hourOf(new Date(dateEnd.getTime() - hoursBefore * HOUR_MS));
@@ -84,16 +84,15 @@ export const lastTryAt = (dateEnd: Date): Date => new Date(dateEnd.getTime() - L
 export const monthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1));
 
-/** The announced order: what ends first comes first, and of what ends together, the lower id. */
+/** The announced order: by the end of the rental, then by id. */
 export const inAnnouncedOrder = (one: Candidate, other: Candidate): number =>
   one.dateEnd.getTime() - other.dateEnd.getTime() || one.proxyId - other.proxyId;
 
 /**
- * Decides which of a user's due renewals are carried out now: the job does what it says, and the forecast
- * asks it for the days to come.
+ * Decides which of a user's due renewals are executed now, for the job and for the forecast alike.
  *
- * The money goes to each in the announced order. What it does not suffice for is skipped, and what comes
- * behind it has its turn all the same: one dear proxy does not let all the others end.
+ * The money is spent in the announced order. A renewal that it does not cover is skipped, and the next ones
+ * still have their turn: one expensive proxy does not block the rest.
  *
  * @param candidates of one user, in any order
  * @returns a decision for each, in the announced order

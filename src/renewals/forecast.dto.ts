@@ -17,7 +17,7 @@ import {
 } from '../http';
 import { SKIP_REASONS, type SkipReason } from './decide';
 
-/** How many days are looked ahead. */
+/** The longest forecast, in days. */
 export const FORECAST_DAYS = 90;
 
 @StrictRequest()

@@ -27,17 +27,17 @@ import { ruleOfProxySql } from './rule-of-proxy';
 
 const DAY_MS = 86_400_000;
 
-/** Amounts are roubles. */
+/** Amounts are in roubles. */
 interface FoundFunds {
   readonly available: string;
   readonly monthlyBudget: string | null;
   readonly spent: string;
   readonly obstacle: Obstacle | null;
-  /** How many proxies are on rent. */
+  /** The number of rented proxies. */
   readonly rentals: number;
 }
 
-/** Proxies that are alike and end in the same hour. */
+/** Equal proxies that end in the same hour. */
 interface FoundRentals {
   readonly ids: readonly number[];
   /** Milliseconds. */
@@ -66,9 +66,8 @@ const READ_FUNDS = `
     FROM accounts WHERE user_id = $1`;
 
 /**
- * A prolongation that is open is taken for carried out: its money is held, and nothing else is known of it.
- * The rule is looked up once for all that are alike, and not for each of 100,000.
- * `$1` the user, `$2` the present time.
+ * An open prolongation is assumed to succeed: its money is held, and its outcome is unknown. The rule is
+ * looked up once for all equal rentals, not for each of 100,000. `$1` the user, `$2` the present time.
  */
 const READ_RENTALS = `
   SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", rule.id AS "ruleId", rule.period,
@@ -88,7 +87,7 @@ const READ_RENTALS = `
            GROUP BY own_id, country, version, descr, tags, is_withdrawn, ends_at / 3600000) AS alike
     JOIN LATERAL (${ruleOfProxySql('alike', 'own_id')}) AS rule ON true`;
 
-/** Tells customers what will be renewed, when and at which price, and what will not. */
+/** Shows customers which rentals will be renewed, when and at which price, and which will not. */
 @Injectable()
 export class ForecastService {
   constructor(
@@ -114,7 +113,7 @@ export class ForecastService {
     const byMonth = new Map<string, Sums>();
     const reasons = new Map<SkipReason, number>();
     let firstUnpaid = Infinity;
-    // The cursor counts the items on the pages before.
+    // The cursor counts the items of the previous pages.
     const before = cursor ?? 0;
     const items: ForecastItem[] = [];
     let count = 0;
@@ -172,7 +171,7 @@ export class ForecastService {
   }
 
   /**
-   * Why renewals of the next days will not work out, as things are.
+   * The expected reasons why renewals of the next days will fail.
    *
    * @returns reasons by {@link rentalKey}
    */
@@ -190,7 +189,7 @@ export class ForecastService {
     return reasons;
   }
 
-  /** Funds and rentals of one moment: a renewal that is placed meanwhile is in both or in neither. */
+  /** Funds and rentals of one moment: a renewal that is placed at the same time is in both or in neither. */
   private readBooks(userId: number, now: Date): Promise<{ found: FoundFunds; rows: FoundRentals[] }> {
     return inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -204,7 +203,7 @@ export class ForecastService {
     return joinLots(toLots(rows, await this.pricesFor(userId, rows)));
   }
 
-  /** The list of prices, after each period without one was requested as a quote does. */
+  /** The list of prices, after a quote was requested for each period without one. */
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
     const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
@@ -223,7 +222,7 @@ export class ForecastService {
   }
 }
 
-/** Names the renewal of one rental: a proxy, and the end that it has before. */
+/** Identifies the renewal of one rental: by the proxy and its end before the renewal. */
 export const rentalKey = ({ proxyId, dateEnd }: Pick<Rental, 'proxyId' | 'dateEnd'>): string =>
   `${proxyId} ${dateEnd.getTime()}`;
 

@@ -15,10 +15,10 @@ import {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How many of very many are looked at before other requests have their turn: some milliseconds' worth. */
+/** The size of a slice, after which other requests have their turn: some milliseconds of work. */
 export const AT_ONCE = 1000;
 
-/** What a rule says of a rental, and what it costs. */
+/** The terms of the rule that applies to a rental, and the price. */
 type Terms = Omit<Candidate, 'proxyId' | 'dateEnd'> & {
   readonly ruleId: number;
   /** Days. */
@@ -26,20 +26,20 @@ type Terms = Omit<Candidate, 'proxyId' | 'dateEnd'> & {
   readonly hoursBefore: number;
 };
 
-/** A rental that a rule holds for. */
+/** A rental with the rule that applies to it. */
 export type Rental = Terms & Pick<Candidate, 'proxyId' | 'dateEnd'>;
 
-/** Rentals with the same terms that end in the same hour: those that are renewed come due together again. */
+/** Rentals with the same terms that end in the same hour: when renewed, they become due together again. */
 export interface Lot {
   readonly terms: Terms;
   readonly ids: readonly number[];
-  /** When each of them ends, in milliseconds, without what renewals have added. */
+  /** The end of each, in milliseconds, without the time that renewals have added. */
   readonly ends: readonly number[];
-  /** What renewals have added. */
+  /** The time that renewals have added. */
   readonly addedMs: number;
 }
 
-/** A decision that holds for each of a lot. */
+/** A decision that applies to each rental of a lot. */
 export type LotDecision =
   | { readonly lot: Lot; readonly renew: true; readonly price: Money }
   | { readonly lot: Lot; readonly renew: false; readonly reason: SkipReason };
@@ -61,7 +61,7 @@ function partOf(lot: Lot, isPart: (at: number) => boolean): Lot {
   return chosen.length === lot.ids.length ? lot : { ...lot, ids: of(lot.ids), ends: of(lot.ends) };
 }
 
-/** Joins groups of rentals that have the same terms and end in the same hour, whatever else differs. */
+/** Joins groups of rentals that have the same terms and end in the same hour. */
 export async function joinLots(groups: Iterable<Lot>): Promise<Lot[]> {
   const lots = new Map<string, Lot & { ids: number[]; ends: number[] }>();
   for await (const some of inSlices(groups, AT_ONCE)) {
@@ -78,22 +78,22 @@ export async function joinLots(groups: Iterable<Lot>): Promise<Lot[]> {
   return [...lots.values()];
 }
 
-/** What a user has for renewals. */
+/** The funds of a user for renewals. */
 export interface Funds extends Omit<Means, 'budgetLeft'> {
-  /** Null: there is no budget. */
+  /** `null` without a budget. */
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 
-/** What is decided in one hour, as far as it is final. */
+/** The final decisions of one hour. */
 export interface ForecastHour {
   /** The hour in which it is due, or now. */
   readonly at: Date;
   readonly decisions: readonly LotDecision[];
-  /** What is available afterwards. */
+  /** The available balance afterwards. */
   readonly available: Money;
 }
 
-/** The month after that of a moment begins then. */
+/** The beginning of the month after a moment. */
 const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
@@ -111,7 +111,7 @@ const without = ({ available, budgetLeft, ...means }: Means, cost: Money): Means
   budgetLeft: budgetLeft && budgetLeft.minus(cost),
 });
 
-/** What {@link decide} says of the first of each lot, as if it were alone. */
+/** Runs {@link decide} for the first rental of each lot, as if it were alone. */
 async function decideFirsts(means: Means, lots: readonly Lot[]): Promise<LotDecision[]> {
   const decisions: LotDecision[] = [];
   for await (const some of inSlices(lots, AT_ONCE)) {
@@ -126,16 +126,16 @@ async function decideFirsts(means: Means, lots: readonly Lot[]): Promise<LotDeci
 }
 
 /**
- * Has {@link decide} say which rentals of an hour are renewed. When the money suffices for all that it
- * suffices for one of, the order does not matter, and one of each lot stands for all of it. Otherwise each
- * is decided, after which the money is short for whole lots: that happens a few times in a forecast.
+ * Uses {@link decide} for the rentals of an hour. When the money covers all rentals that are affordable
+ * alone, the order does not matter, and one of each lot represents it. Otherwise each is decided separately,
+ * after which the money is short for whole lots: that happens a few times in a forecast.
  */
 async function decideLots(means: Means, lots: readonly Lot[]): Promise<LotDecision[]> {
   const whole = await decideFirsts(means, lots);
   const left = without(means, costOf(whole));
   if (!isNegative(left.available) && !isNegative(left.budgetLeft)) {
     const skipped = whole.flatMap((decision) => (decision.renew ? [] : [decision]));
-    // What the budget is too short for by then is no longer what the balance is too short for.
+    // A rental may now fail because of the budget instead of the balance.
     const later = await decideFirsts(
       left,
       skipped.map(({ lot }) => lot),
@@ -151,7 +151,7 @@ async function decideEach(means: Means, lots: readonly Lot[]): Promise<LotDecisi
     .sort(inAnnouncedOrder);
   const decided = new Map<Lot, Map<SkipReason | null, Set<number>>>();
   let left = means;
-  // Slices of the announced order are decided one after the other as all of it would be at once.
+  // Slices of the announced order, decided one after the other, give the same decisions as all at once.
   for await (const some of inSlices(candidates, AT_ONCE)) {
     for (const decision of decide(left, some)) {
       const { lot, at } = decision.candidate;
@@ -171,13 +171,14 @@ async function decideEach(means: Means, lots: readonly Lot[]): Promise<LotDecisi
 }
 
 /**
- * Lives through the days to come: hour by hour it has {@link decide} say which of the due rentals are
- * renewed, as the job will. What is renewed comes due again. What the budget does not suffice for has one
- * more chance when another month begins before it ends; nothing else gets better by itself.
+ * Simulates the next days: hour by hour, {@link decide} selects the due rentals to renew, as the job will.
+ * Renewed rentals become due again. Rentals that the budget does not cover are tried once more when another
+ * month begins before they end; no other obstacle is expected to disappear.
  *
- * Prices, rules, tags and labels stay as they are, nothing is bought or credited, and no call fails.
+ * Assumptions: prices, rules, tags and labels do not change, nothing is bought or credited, and no call
+ * fails.
  *
- * @param onHour is called with what is decided, in the order of time
+ * @param onHour is called with the decisions of each hour, in chronological order
  */
 export async function foresee(
   { now, obstacle, ...funds }: Funds,
@@ -208,7 +209,7 @@ export async function foresee(
       budgetLeft = funds.budget?.monthly ?? null;
     }
     const means = { now: at, available, budgetLeft, obstacle };
-    // What is due already may be too late, which is not the same for all that end in an hour.
+    // Rentals already due may be too late, which may differ among those that end in the same hour.
     const decided = await (index === 0 ? decideEach : decideLots)(means, dueLots);
     ({ available, budgetLeft } = without(means, costOf(decided)));
     const nextMonth = nextMonthOf(at);
@@ -228,7 +229,7 @@ export async function foresee(
   }
 }
 
-/** The first end that the balance does not pay for, in milliseconds. Infinity: it pays for all of them. */
+/** The first end that the balance does not pay for, in milliseconds; Infinity if it pays for all. */
 export function firstUnpaidEnd(decisions: readonly LotDecision[]): number {
   let first = Infinity;
   for (const decision of decisions) {
@@ -239,7 +240,7 @@ export function firstUnpaidEnd(decisions: readonly LotDecision[]): number {
   return first;
 }
 
-/** How many days from today on are looked ahead for what a balance pays. */
+/** The number of days, from today, for which a balance's payments are simulated. */
 export const BALANCE_DAYS = 365;
 
 /** Rentals that end on one day and are renewed for one period. */
@@ -248,16 +249,16 @@ export interface EndingRentals {
   readonly day: number;
   /** Days. */
   readonly period: number;
-  /** What renewing all of them costs. */
+  /** The cost of renewing all of them. */
   readonly cost: Money;
 }
 
 /**
- * The first day whose renewals a balance does not pay, in days from today, when every rental is renewed again
- * each time it ends. Null: it pays for all of {@link BALANCE_DAYS}.
+ * The first day whose renewals a balance does not pay, in days from today, when every rental is renewed each
+ * time it ends; `null` if it pays for all of {@link BALANCE_DAYS}.
  *
- * All that ends on one day and is renewed for one period counts as one rental, which costs as much as all of
- * them: it takes no longer with very many rentals.
+ * Rentals that end on one day and are renewed for one period count as one rental at the sum of their prices,
+ * so that very many rentals take no longer.
  */
 export async function firstUnpaidDay(
   available: Money,
@@ -272,7 +273,7 @@ export async function firstUnpaidDay(
   const lots = [...together.values()].map(({ day, period, cost }, id): Lot => ({
     terms: { ruleId: id, period, hoursBefore: 1, maxPrice: null, price: cost, obstacle: null },
     ids: [id],
-    // Any hour that is not too late for the renewals of today.
+    // Any hour that is not too late for today's renewals.
     ends: [day * DAY_MS + DAY_MS / 2],
     addedMs: 0,
   }));

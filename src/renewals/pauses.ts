@@ -1,15 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import { queryRows } from '../database';
 
-/** Whether renewals of all users are paused; null: they are not. */
+/** The pause of all users' renewals; `null` without one. */
 export interface PauseOfAll {
   readonly paused_at: Date | null;
   readonly paused_reason: string | null;
 }
 
 /**
- * Pauses the renewals of a user, or resumes them. Pausing again keeps the first moment and takes the new
- * reason.
+ * Pauses the renewals of a user, or resumes them. Pausing again keeps the first time and sets the new reason.
  */
 export async function pauseRenewalsOf(
   manager: EntityManager,
@@ -28,7 +27,7 @@ export async function pauseRenewalsOf(
   );
 }
 
-/** The same for all users. @returns what it was before, and what it is now */
+/** The same for all users. @returns the state before and after */
 export async function pauseAllRenewals(
   manager: EntityManager,
   isPaused: boolean,

@@ -4,12 +4,12 @@ import { queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import type { RenewalOut } from './renewal.dto';
 
-/** Tells customers what became of their renewals. */
+/** Lists a customer's renewals with their outcomes. */
 @Injectable()
 export class RenewalLists {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** A page of a user's renewals, newest first. The cursor is the id of the last one before the page. */
+  /** A page of a user's renewals, newest first. The cursor is the last id of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<RenewalOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<RenewalOut>(

@@ -1,10 +1,10 @@
 /**
- * - `planned`: it is due at a time to come.
+ * - `planned`: it is due in the future.
  * - `placed`: its order is open.
- * - `done`: charged, and carried out.
- * - `skipped`: it was its turn, and it was not renewed. It is tried again at `nextTryAt`, or, when that is
- *   null, is not needed any more.
- * - `failed`: it was not renewed, and is not tried again.
+ * - `done`: renewed and charged.
+ * - `skipped`: it was due and not renewed. It is retried at `nextTryAt`, or no longer needed when that is
+ *   null.
+ * - `failed`: it was not renewed, and is not retried.
  */
 export const RENEWAL_STATES = ['planned', 'placed', 'done', 'skipped', 'failed'] as const;
 export type RenewalState = (typeof RENEWAL_STATES)[number];

@@ -4,7 +4,7 @@ import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 
-/** How long renewals are kept that came to nothing. Those that have an order are part of the books. */
+/** How long failed renewals are kept. Renewals with an order are accounting data. */
 @Injectable()
 export class RenewalsRetention {
   constructor(
@@ -24,7 +24,7 @@ export class RenewalsRetention {
     }
   }
 
-  /** Walks through all rules by id: each step reads as many rows, however many were switched off. */
+  /** Iterates over all rules by id: each step reads as many rows, however many were switched off. */
   private async forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
     const [step] = await queryRows<{ removed: number; next: number | null }>(
       this.dataSource,

@@ -27,7 +27,7 @@ import {
 } from './rules.dto';
 import { RulesService } from './rules.service';
 
-/** Where only `proxies:read` is required, the service asks for more when a change could cost more. */
+/** Where only `proxies:read` is required, the service requires more for changes that could cost more. */
 @ApiTags('Renewals')
 @Controller('renewals')
 export class RenewalsController {

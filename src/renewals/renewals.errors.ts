@@ -2,19 +2,19 @@ import { DomainError, domainError } from '../common';
 
 export class RenewalRuleNotFound extends domainError('not-found', 'Renewal rule not found') {}
 
-/** Without the rule a wider one would hold, and might renew what is not renewed now. */
+/** Without the rule a wider one would apply, and might renew more than now. */
 export class WiderRuleWouldHold extends domainError(
   'forbidden',
   'A wider rule would hold instead, which requires proxies:write: switch that one off first, or all at once',
 ) {}
 
-/** A token that may not spend does not allow renewals to spend more either. */
+/** A token that may not spend may not let renewals spend more either. */
 export class BudgetNotRaisable extends domainError(
   'forbidden',
   'Raising or removing the budget requires proxies:write',
 ) {}
 
-/** Nobody waits for a renewal, so the daily limit of a token cannot count it. */
+/** The service itself orders renewals, so the daily limit of a token cannot count them. */
 export class LimitedTokenCannotRenew extends domainError(
   'forbidden',
   'A token with a daily limit cannot switch renewals on',
@@ -28,7 +28,7 @@ export class TooManyRenewalRules extends DomainError {
   }
 }
 
-/** Null is no filter: a mistake in a script must not switch on the renewal of everything. */
+/** `null` is not a filter: a mistake in a script must not switch on the renewal of everything. */
 export class TargetMismatch extends domainError(
   'bad-request',
   'target proxy takes proxy_id, target filter takes a filter that is not empty, and target all neither',

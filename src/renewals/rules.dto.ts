@@ -18,7 +18,7 @@ import {
 } from '../http';
 import { CountryFilterField, LabelFilterField, TagFilterField } from '../proxies';
 
-/** The shortest period has 72 hours: what is renewed is not due again at once. */
+/** The shortest period has 72 hours, so a renewed rental is not due again at once. */
 const MAX_HOURS_BEFORE = 72;
 const MIN_HOURS_BEFORE = 2;
 const DEFAULT_HOURS_BEFORE = 24;
@@ -26,7 +26,7 @@ const DEFAULT_HOURS_BEFORE = 24;
 export const RULE_TARGETS = ['proxy', 'filter', 'all'] as const;
 export type RuleTarget = (typeof RULE_TARGETS)[number];
 
-/** Which proxies a rule is for, by what customers themselves can tell of them. */
+/** Selects the proxies of a rule, by attributes that customers can see. */
 @StrictRequest()
 export class RenewalFilterBody {
   @CountryFilterField()

@@ -23,7 +23,7 @@ import type {
   RuleTarget,
 } from './rules.dto';
 
-/** As `ProxyFilter` has it. */
+/** As in `ProxyFilter`. */
 interface RuleFilter {
   readonly country: string | null;
   readonly label: string | null;
@@ -38,7 +38,7 @@ interface NewRule extends RuleFilter {
   readonly hoursBefore: number;
 }
 
-/** Each proxy is held against all of a user's filters. */
+/** Each proxy is compared with all filters of its user. */
 const MAX_FILTERS = 100;
 
 const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };
@@ -53,8 +53,8 @@ const SHOWN = `
          '{}') AS filter`;
 
 /**
- * Switches the renewals of a user on and off. Whoever may only read does only what leads to fewer or cheaper
- * renewals: such a token never causes an expense.
+ * Switches the renewals of a user on and off. A token that may only read is limited to changes that lead to
+ * fewer or cheaper renewals: it never causes an expense.
  */
 @Injectable()
 export class RulesService {
@@ -65,7 +65,7 @@ export class RulesService {
   ) {}
 
   /**
-   * Switches a rule on, in place of the one with the same target.
+   * Switches a rule on. It replaces the one with the same target.
    *
    * @throws TargetMismatch, ProxyNotFound, PeriodTooShort, UnsupportedPeriod, LimitedTokenCannotRenew,
    *   TooManyRenewalRules
@@ -82,7 +82,7 @@ export class RulesService {
     return this.replace(caller.userId, { proxyId, ...filter, period, maxPrice, hoursBefore });
   }
 
-  /** Excludes a proxy from every wider rule, and from its own. @throws ProxyNotFound */
+  /** Excludes a proxy from every rule, including its own. @throws ProxyNotFound */
   async exclude({ userId }: Caller, proxyId: string): Promise<RenewalRuleOut> {
     const { id } = await this.proxies.get(userId, proxyId);
     return this.replace(userId, { proxyId: id, ...EXCLUSION });
@@ -107,7 +107,7 @@ export class RulesService {
     await this.changing(userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
-        // Wider: for a filter or for all, when the rule is of a proxy; an older filter or for all, otherwise.
+        // Wider than a rule for a proxy: a filter or all; wider than a filter: an older filter or all.
         `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
                 OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
                      SELECT FROM renewal_rules AS wider
@@ -131,7 +131,7 @@ export class RulesService {
     });
   }
 
-  /** Switches every rule off that renews; exclusions stay. @returns how many there were */
+  /** Switches off every rule that renews; exclusions remain. @returns how many there were */
   async switchAllOff(userId: number): Promise<number> {
     return this.changing(userId, async (manager) => {
       const rules = await queryRows(
@@ -206,7 +206,7 @@ export class RulesService {
     });
   }
 
-  /** Changes of one user's rules and budget come one after the other. */
+  /** Changes of one user's rules and budget run one after the other. */
   private changing<Result>(
     userId: number,
     change: (manager: EntityManager) => Promise<Result>,
@@ -251,7 +251,7 @@ async function readBudget(
   };
 }
 
-/** A budget that was lowered below what is spent has nothing left. */
+/** A budget that was lowered below the spent amount has nothing left. */
 function leftOf(monthly: string, spent: string): string {
   const left = Money.parse(monthly).minus(Money.parse(spent));
   return (left.isPositive() ? left : Money.zero).toString();
@@ -262,7 +262,7 @@ function assertUnlimited({ dailyLimit }: Caller): void {
   if (dailyLimit !== null) throw new LimitedTokenCannotRenew();
 }
 
-/** What the fields of a request are for; null when they are for two things. */
+/** The target of a request; `null` when its fields are for two targets. */
 function targetOf(proxyId: string | null, filter: RenewalFilterBody | null): RuleTarget | null {
   if (proxyId !== null) return filter === null ? 'proxy' : null;
   return filter === null ? 'all' : 'filter';

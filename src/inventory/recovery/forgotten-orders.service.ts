@@ -22,13 +22,13 @@ import {
 } from '../inventory.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './found-prolongation.dto';
 
-/** What staff know of a forgotten order. What they omit is taken from what was found. */
+/** Staff's terms for a forgotten order. Omitted fields are derived from what was found. */
 export interface ForgottenTerms {
   /** Days. */
   readonly period?: number | null | undefined;
-  /** What the customer pays for each proxy. */
+  /** The customer's price of each proxy. */
   readonly price: Money;
-  /** What the provider took for each; the price when it is left out. */
+  /** The provider's price of each; defaults to `price`. */
   readonly cost?: Money | null | undefined;
 }
 
@@ -40,7 +40,7 @@ type OrphanProxy = ProviderProxy & {
   readonly version: string | null;
 };
 
-/** The order that the tag of an orphan names. */
+/** The order in the tag of an orphan. */
 interface TaggedOrder {
   readonly id: number;
   readonly batchId: number | null;
@@ -68,8 +68,8 @@ const FOUND = `
 const DAY_MS = 86_400_000;
 
 /**
- * Puts back orders that a restore of the database has forgotten, as staff decide: what the provider has of
- * them is delivered and charged, by the same steps as any order. Their idempotency keys are not known; see
+ * Puts back orders that a restore of the database has forgotten, as staff decide: found proxies and ends are
+ * delivered and charged, by the same steps as for any order. Their idempotency keys are not known; see
  * `ForgottenOrderRecords.takeForgottenKey`.
  */
 @Injectable()
@@ -82,12 +82,12 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers orphans of one tag to a user as one purchase. When the order that the tag names is forgotten,
-   * the purchase gets its id and its tag. Otherwise it joins the batch of that order: the tag of a batch
-   * names its leader alone.
+   * Delivers orphans of one tag to a user as one purchase. When the order in the tag is forgotten, the
+   * purchase gets its id and tag. Otherwise it joins the batch of that order, because the tag of a batch
+   * contains only its leader.
    *
    * @param orphanId one of them, which the caller has locked
-   * @param count how many of the tag; null: all that are undecided
+   * @param count how many of the tag; `null` for all undecided ones
    * @returns the id of the order
    * @throws TooFewOrphans, OrphansGoToPurchases, OrphansIncomplete, TaggedUserFirst, InsufficientBalance,
    *   ProxyBelongsToAnother
@@ -146,7 +146,7 @@ export class ForgottenOrdersService {
     return id;
   }
 
-  /** The latest first. @param page.cursor the id of the last one of the page before */
+  /** Newest first. @param page.cursor the id of the last item of the previous page */
   listProlongations(
     state: FoundProlongationState | null,
     page: { cursor: number | null; limit: number },
@@ -179,8 +179,8 @@ export class ForgottenOrdersService {
   }
 
   /**
-   * Charges the user for a found prolongation. Several may have moved the end that was found: when the period
-   * is shorter, the days that are left stay open as a finding of their own.
+   * Charges the user for a found prolongation. Several prolongations may have moved the found end: when the
+   * period is shorter, the remaining days stay open as a separate finding.
    *
    * @throws InsufficientBalance
    */
@@ -285,7 +285,7 @@ export class ForgottenOrdersService {
     return tagged;
   }
 
-  /** The id that a tag names is given back to its order. */
+  /** Returns the id in a tag to its order. */
   private async placeOfTag(
     tag: string,
     userId: number,

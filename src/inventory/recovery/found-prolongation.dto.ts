@@ -4,7 +4,7 @@ import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment } from '../../htt
 export const FOUND_PROLONGATION_STATES = ['open', 'charged', 'written-off'] as const;
 export type FoundProlongationState = (typeof FOUND_PROLONGATION_STATES)[number];
 
-/** A prolongation that the provider shows and no order accounts for, as staff see it. */
+/** A found prolongation in staff's responses. */
 export class FoundProlongationOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;

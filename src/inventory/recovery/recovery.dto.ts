@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiBoolean, ApiInteger, ApiNullableMoment } from '../../http';
 
-/** Whether orders are shut because the database was restored, and what is left to be done until they open. */
+/** The state of a recovery, and the remaining steps until orders are accepted again. */
 export class RecoveryOut {
   @ApiBoolean('Whether orders are shut because the database was restored to an earlier moment', false)
   recovering!: boolean;

@@ -6,15 +6,15 @@ import { doubtOpenOrders, OPEN_STATES, spacingOfEmptyChecksSeconds } from '../..
 import { NoRecovery, RecoveryNotOver } from '../inventory.errors';
 import type { RecoveryOut } from './recovery.dto';
 
-/** More than are given out in a day, as a rule. */
+/** Usually more than are issued in a day. */
 export const DEFAULT_SKIPPED_IDS = 1_000_000;
 
 /**
- * Shuts orders. What the restored database has as open may have been sent since: all of it counts as possibly
- * bought, so that only evidence ends it. A recovery that is on begins anew.
+ * Stops accepting orders. Orders that are open in the restored database may have been sent since: all count
+ * as possibly bought, so that only evidence closes them. A running recovery restarts.
  *
  * @param queryable a transaction
- * @param skippedIds how many ids of each table are left out: more than were given out since that moment
+ * @param skippedIds how many ids of each table to skip: more than were issued since that moment
  */
 export async function beginRecovery(queryable: Queryable, skippedIds = DEFAULT_SKIPPED_IDS): Promise<void> {
   await queryRows(queryable, 'UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
@@ -23,7 +23,7 @@ export async function beginRecovery(queryable: Queryable, skippedIds = DEFAULT_S
   await doubtOpenOrders(queryable);
 }
 
-/** What keeps a recovery from being ended. */
+/** What prevents the end of a recovery. */
 interface Found {
   readonly begun_at: Date;
   readonly swept_at: Date | null;
@@ -35,10 +35,10 @@ interface Found {
 }
 
 /**
- * The recovery of the service after its database was restored to an earlier moment. What was sold after
- * that moment is forgotten here and known to the provider. Until all of it is found and decided, no order is
- * placed and nothing is sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` see to that on every
- * replica. `docs/decisions/0050-recovery.md` has the reasons.
+ * The recovery of the service after its database was restored to an earlier moment. Orders sold after that
+ * moment are forgotten here but known to the provider. Until all are found and decided, no order is placed or
+ * sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that on every replica.
+ * `docs/decisions/0050-recovery.md` has the reasons.
  */
 @Injectable()
 export class RecoveryService {
@@ -47,14 +47,14 @@ export class RecoveryService {
     private readonly config: AppConfig,
   ) {}
 
-  /** As {@link beginRecovery}. */
+  /** See {@link beginRecovery}. */
   async begin(skippedIds: number, manager: EntityManager): Promise<RecoveryOut> {
     await beginRecovery(manager, skippedIds);
     return this.show(manager);
   }
 
   /**
-   * Opens orders again. Ids that the provider's listing names are left out, however many were skipped before.
+   * Accepts orders again. Ids in the provider's listing are skipped, too, however many were skipped before.
    *
    * @throws NoRecovery, RecoveryNotOver
    */
@@ -78,9 +78,9 @@ export class RecoveryService {
     const { quietSeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
-      // A sweep shows everything when it began after all calls of before had their effect, and after the last
-      // order was refunded: what such an order left at the provider is found by the next sweep only. What one
-      // listing lacks may have moved between its pages, so there are two.
+      // A sweep is complete when it began after all earlier calls had their effect, and after the last order
+      // was refunded: only the next sweep finds what such an order left at the provider. A proxy may move
+      // between the pages of one listing and be missed, so two sweeps are required.
       `WITH recovery AS (
          SELECT begun_at, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),

@@ -1,6 +1,6 @@
 import { ApiInteger } from '../../http';
 
-/** Proxies that are missing at the provider, for staff to decide. */
+/** Proxies that are missing at the provider, for staff's decision. */
 export class MissingProxiesOut {
   @ApiInteger('How many rented proxies are missing', 0)
   proxies!: number;

@@ -4,7 +4,7 @@ import { ApiBoolean, ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '
 export const ORPHAN_STATES = ['open', 'assigned', 'written-off'] as const;
 export type OrphanState = (typeof ORPHAN_STATES)[number];
 
-/** An orphan as staff see it. */
+/** An orphan in staff's responses. */
 export class OrphanOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;

@@ -36,10 +36,10 @@ export class OrphansService {
   ) {}
 
   /**
-   * The latest first.
+   * Newest first.
    *
    * @param tag under which the provider lists them
-   * @param page.cursor the id of the last orphan of the page before
+   * @param page.cursor the id of the last orphan of the previous page
    */
   list(
     { state, tag }: { state: OrphanState | null; tag: string | null },
@@ -63,7 +63,7 @@ export class OrphansService {
   }
 
   /**
-   * Locks an orphan until the transaction ends, so that nobody else decides about it.
+   * Locks an orphan until the transaction ends, so that decisions about it run one after the other.
    *
    * @throws OrphanNotFound, OrphanAssigned
    */
@@ -90,7 +90,7 @@ export class OrphansService {
     );
     if (!order) throw new OrderNotFound();
     if (!order.takes) throw new OrphansGoToPurchases();
-    // As every delivery does: proxies of a user become visible in the order of their ids.
+    // As in every delivery, proxies of a user become visible in the order of their ids.
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
     try {
       await queryRows(
@@ -116,9 +116,7 @@ export class OrphansService {
     }
   }
 
-  /**
-   * Removes the logins and passwords of orphans whose rental ended some days ago. Gives how many they were.
-   */
+  /** Removes the logins and passwords of orphans whose rental ended some days ago. Returns their number. */
   async forgetCredentials(days: number): Promise<number> {
     const forgotten = await queryRows(
       this.dataSource,
@@ -131,8 +129,8 @@ export class OrphansService {
   }
 
   /**
-   * `written-off`: nobody needs to decide about it any more; `open`: somebody does again. A purchase that was
-   * forgotten and written off is not bought again by a retry, unless staff deliver it after all.
+   * `written-off`: it requires no further decision; `open`: it requires one again. A retry does not buy a
+   * forgotten purchase again that was written off, unless staff deliver it after all.
    */
   async mark(orphanId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
     const [orphan] = await queryRows<Omit<WrittenOffRequest, 'userId'> & { userId: number | null }>(

@@ -8,36 +8,30 @@ import { type LeasedRun, Work } from '../../work';
 import { WithdrawalsService } from './withdrawals.service';
 
 export interface SweepReport {
-  /** How many proxies the provider listed, ours and others'. */
+  /** How many proxies the provider listed, ours and foreign ones. */
   readonly listed: number;
-  /** Proxies whose host, port, login, password, type or end was taken over, or that are listed again. */
+  /** Proxies whose host, port, login, password, type or end was updated, or that are listed again. */
   readonly changed: number;
   /**
-   * Those of them that end later than we knew, although no order of ours was open: a prolongation that was
-   * carried out after its order had been refunded, or one that the provider gave.
+   * Those of them that end later than stored without an open order: a prolongation that took effect after its
+   * order was refunded, or a gift of the provider.
    */
   readonly extended: number;
   /** New proxies under our tags that belong to no order. */
   readonly orphans: number;
-  /**
-   * Proxies of ours whose rental runs, and that were missing for the second time in a row: they are shown as
-   * inactive from now on.
-   */
+  /** Rented proxies that were missing for the second time in a row: they are inactive from now on. */
   readonly withdrawn: number;
-  /**
-   * Proxies of ours that are missing and were not marked, because there are too many of them to be believed:
-   * staff decide.
-   */
+  /** Missing proxies that were not marked, because they are implausibly many: staff decide. */
   readonly doubted: number;
 }
 
-/** A proxy that the listing showed otherwise. */
+/** A proxy that differed from the listing. */
 interface TakenOver {
   readonly id: number;
   readonly isExtended: boolean;
 }
 
-/** Of our proxies whose rental runs: how many there are, and how many of them the listing lacks. */
+/** The number of rented proxies, and how many of them the listing lacks. */
 interface Absences {
   readonly rented: number;
   readonly missing: number;
@@ -48,23 +42,23 @@ const LONGEST_PAGE_SECONDS = 180;
 const LONGEST_LEASE_SECONDS = 60;
 const SHORTEST_LEASE_SECONDS = 5;
 
-/** While orders are shut, everybody waits for the sweeps. */
+/** During a recovery, all customers wait for the sweeps. */
 const RECOVERY_INTERVAL_SECONDS = 60;
 
-/** So many may be missing however few are rented. */
+/** This many may be missing, however few are rented. */
 const ALWAYS_BELIEVED = 20;
-/** Of those rented. When more are missing, the listing may well be wrong: staff decide. */
+/** Of the rented ones. When more are missing, the listing may be wrong: staff decide. */
 const BELIEVED_PERCENT = 5;
 
-/** A recovery, which looks farthest back, does not last that long. */
+/** Longer than a recovery, which looks farthest back. */
 const COMPLETED_KEPT_DAYS = 30;
 
 /** How many of our proxies one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
 
 /**
- * The first sighting that each sweep records. It is gone when another sweep has begun, and after a crash of
- * the database, which empties the unlogged table: without this mark every proxy would seem to be missing.
+ * The first sighting that each sweep records. Another sweep removes it, and so does a crash of the database,
+ * which empties the unlogged table: without this mark every proxy would seem to be missing.
  */
 const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
@@ -74,9 +68,9 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   date_start timestamptz, date_end timestamptz)`;
 
 /**
- * Compares everything that the provider lists with everything we have: changes there are taken over, and what
- * only one side has is kept for staff. The listing is not a snapshot, so an absence counts only the second
- * time; and when too many are missing, the listing is doubted rather than the proxies, and staff decide.
+ * Compares everything that the provider lists with everything we have: changes there are applied here, and
+ * proxies on one side only are reported to staff. The listing is not a snapshot, so an absence counts only
+ * the second time; and when too many are missing, the listing is doubted, and staff decide.
  */
 @Injectable()
 export class SweepService {
@@ -95,7 +89,7 @@ export class SweepService {
       everySeconds: intervalSeconds,
       dueForSeconds: async () =>
         (await recovery.isOn()) ? Math.min(intervalSeconds, RECOVERY_INTERVAL_SECONDS) : intervalSeconds,
-      // What failed is tried again when the lease ends, and not before it would be due anyway.
+      // A failed sweep is retried when its lease ends, but not before it would be due anyway.
       leaseSeconds: Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds)),
       longestStepSeconds: LONGEST_PAGE_SECONDS,
       carryOut: (run) => this.sweep(run),
@@ -130,8 +124,7 @@ export class SweepService {
   }
 
   /**
-   * Records that everything which the provider listed from this moment on has been compared. Renewals and
-   * recoveries count on it.
+   * Records that everything listed from this moment on has been compared. Renewals and recoveries rely on it.
    */
   private async recordCompletion(beganAt: Date, listed: number): Promise<void> {
     await queryRows(
@@ -147,7 +140,7 @@ export class SweepService {
     );
   }
 
-  /** Whether so many missing proxies may have been withdrawn by the provider. */
+  /** Whether the provider may plausibly have withdrawn this many proxies. */
   private isBelievable({ rented, missing }: Absences): boolean {
     return missing <= Math.max(ALWAYS_BELIEVED, (rented * BELIEVED_PERCENT) / 100);
   }
@@ -179,10 +172,10 @@ export class SweepService {
 
   /**
    * A proxy that is listed again is no longer withdrawn. While a prolongation of it is open, or was settled
-   * after the page was requested, its end is left to that; and for a day after one, an earlier end than we
-   * know counts as a listing that lags behind. A change of its type is given way likewise. A proxy that
-   * speaks both protocols keeps the type that it was rented as. In a recovery, a later end than we know is
-   * the trace of a prolongation that was forgotten, which is kept for staff.
+   * after the page was requested, its end is not updated; and for a day after one, an earlier end than the
+   * stored one counts as a listing that lags behind. The same applies to its type during a change of type. A
+   * proxy that supports both protocols keeps its rented type. In a recovery, a later end than the stored one
+   * is recorded as a found prolongation.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
@@ -228,7 +221,7 @@ export class SweepService {
   }
 
   /**
-   * A proxy is not an orphan while an open order may still account for it, nor when its order was settled
+   * A proxy is not an orphan while an open order may still account for it, or when its order was settled
    * after the page was requested.
    */
   private async storeOrphans(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
@@ -253,7 +246,7 @@ export class SweepService {
   /**
    * Counts the absences of the proxies that were not listed.
    *
-   * @throws Error when the sightings are no longer there to compare with
+   * @throws Error when the sightings to compare with no longer exist
    */
   private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const [last] = await queryRows<{ id: number | null }>(

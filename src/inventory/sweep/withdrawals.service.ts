@@ -17,7 +17,7 @@ const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED
 export class WithdrawalsService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** What a decision of staff would withdraw. */
+  /** Counts the proxies that a decision of staff would withdraw. */
   async countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxiesOut> {
     const [missing] = await queryRows<MissingProxiesOut>(
       queryable,
@@ -26,7 +26,7 @@ export class WithdrawalsService {
     return missing ?? { proxies: 0, users: 0 };
   }
 
-  /** Withdraws what is missing and not listed by now. @returns how many */
+  /** Withdraws proxies that are missing and not listed again. @returns how many */
   async withdraw(queryable: Queryable): Promise<number> {
     const withdrawn = await queryRows(
       queryable,
@@ -39,11 +39,11 @@ export class WithdrawalsService {
   }
 
   /**
-   * Withdraws what is missing because staff have decided so. A third absence marks these: the next sweep does
-   * not count them as newly withdrawn.
+   * Withdraws missing proxies by a decision of staff. A third absence marks these: the next sweep does not
+   * count them as newly withdrawn.
    *
-   * @param expected how many they have seen to be missing
-   * @throws MissingProxiesChanged when it is another number by now
+   * @param expected how many missing ones they have seen
+   * @throws MissingProxiesChanged when the number has changed
    */
   async decide(expected: number, manager: EntityManager): Promise<void> {
     const withdrawn = await queryRows(

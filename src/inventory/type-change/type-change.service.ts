@@ -26,21 +26,21 @@ import {
   TypesCannotBeChanged,
 } from '../inventory.errors';
 
-/** Customers can ask for changes without end, so that everything else goes first. */
+/** Customers can request any number of changes, so everything else goes first. */
 const PRIORITY = 'exact';
 
-/** How long a change waits for its rate permits, beside the time limits of its calls. */
+/** How long a change waits for its rate permits, in addition to the timeouts of its calls. */
 const PERMITS_MS = 20_000;
 
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Changes the type of a proxy at the provider, and then takes over how the provider lists it: a proxy of
- * another type may have another port. The listing decides, whatever the answer to the change was, because an
- * answer may be lost, and "error 30" says nothing.
+ * Changes the type of a proxy at the provider, and then stores it as the provider lists it: a proxy of
+ * another type may have another port. The listing decides, whatever the response to the change was, because a
+ * response may be lost, and "error 30" proves nothing.
  *
- * A row of `proxy_type_changes` keeps changes of one proxy apart. It is not settled until the listing showed
- * the requested type, and until then no request trusts the stored type.
+ * A row of `proxy_type_changes` serialises the changes of one proxy. It is settled when the listing shows the
+ * requested type; until then no request trusts the stored type.
  */
 @Injectable()
 export class TypeChangeService {
@@ -57,9 +57,9 @@ export class TypeChangeService {
   ) {}
 
   /**
-   * @returns the proxy as it is then
+   * @returns the changed proxy
    * @throws ProxyNotFound, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeCannotBeChanged, TypesCannotBeChanged,
-   * TypeChangeInProgress, TypeChangeUncertain, ServiceUnavailable
+   *   TypeChangeInProgress, TypeChangeUncertain, ServiceUnavailable
    */
   async change(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
     const proxy = await this.proxies.get(userId, proxyId);
@@ -86,7 +86,7 @@ export class TypeChangeService {
     if ((dateEnd?.getTime() ?? 0) <= this.clock.now().getTime()) throw new ProxyEnded();
   }
 
-  /** Whether the stored type is known to be that at the provider. */
+  /** Whether the stored type is confirmed by the provider. */
   private async isSettled(proxyId: number): Promise<boolean> {
     const open = await queryRows(
       this.dataSource,
@@ -96,7 +96,7 @@ export class TypeChangeService {
     return open.length === 0;
   }
 
-  /** Begins a change. One that does not end in time counts as dead, and another may begin. */
+  /** Begins a change. One that does not end in time counts as dead and may be replaced. */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
     const begun = await queryRows(
@@ -113,7 +113,7 @@ export class TypeChangeService {
     return attempt;
   }
 
-  /** Returns also when the outcome is unknown: the listing shows it. Nothing is sent after the deadline. */
+  /** Also returns when the outcome is unknown: the listing shows it. Nothing is sent after the deadline. */
   private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
     try {
       const deadline = Deadline.after(this.config.provider.timeoutMs);
@@ -178,7 +178,7 @@ export class TypeChangeService {
     if (settled.length === 0) throw new TypeChangeUncertain();
   }
 
-  /** Lets another change begin at once. If this fails, it can begin once the attempt counts as dead. */
+  /** Allows another change at once. If this fails, it is allowed when the attempt counts as dead. */
   private async endAttempt(proxyId: number, attempt: string): Promise<void> {
     await queryRows(
       this.dataSource,

@@ -8,13 +8,13 @@ import { ForecastService, rentalKey } from '../forecast.service';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const ANNOUNCED_AT_ONCE = 1000;
-/** Of so many users, each of whom takes some queries. */
+/** A number of users, each of whom takes some queries. */
 const FORESEEN_AT_ONCE = 100;
 
-/** What is announced comes due within a week. */
+/** Announced renewals become due within a week. */
 const DAYS_AHEAD = 8;
 
-/** A renewal that was not announced to its customer yet, or not at this stage. */
+/** A renewal that was not announced yet, or not at this stage. */
 export interface UnannouncedRenewal {
   readonly id: number;
   readonly userId: number;
@@ -28,13 +28,13 @@ export interface UnannouncedRenewal {
 }
 
 /**
- * Tells customers of their renewals: of each when it comes within seven days of its end, and again three days
- * and one day before when it will not work out as things are.
+ * Announces renewals to customers: each within seven days before the end, and again three days and one day
+ * before it, if the renewal is expected to fail.
  */
 @Injectable()
 export class Announcements {
   private readonly logger = new Logger(Announcements.name);
-  /** What will not work out, by user. */
+  /** Expected failures by user. */
   private readonly foreseen = new Map<number, ReadonlyMap<string, SkipReason>>();
 
   constructor(
@@ -43,13 +43,13 @@ export class Announcements {
     private readonly forecast: ForecastService,
   ) {}
 
-  /** Has everything be foreseen anew. */
+  /** Discards all forecasts. */
   beginAnew(): void {
     this.foreseen.clear();
   }
 
   /**
-   * Announces some that were not announced yet, what is due first at first.
+   * Announces some renewals that were not announced yet, in the order of their due times.
    *
    * @returns how many
    */
@@ -80,7 +80,7 @@ export class Announcements {
     return announced.length;
   }
 
-  /** A forecast only says what may come: when that of one customer fails, nobody's renewals wait for it. */
+  /** A forecast is only an estimate: when that of one customer fails, no renewal waits for it. */
   private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, SkipReason>> {
     try {
       return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);
@@ -90,7 +90,7 @@ export class Announcements {
     }
   }
 
-  /** Renewals that were not announced to their customers yet, or not at their present stage. */
+  /** Renewals that were not announced yet, or not at their present stage. */
   private findUnannounced(limit: number): Promise<UnannouncedRenewal[]> {
     return queryRows(
       this.dataSource,
@@ -107,9 +107,9 @@ export class Announcements {
   }
 
   /**
-   * Announces renewals: each for the first time, and again at later stages when it will not work out.
+   * Announces renewals: each for the first time, and again at later stages if it is expected to fail.
    *
-   * @param renewals.obstacle why it will not work out as things are; null: it will
+   * @param renewals.obstacle why it is expected to fail; `null` if it is not
    */
   private async announce(
     renewals: readonly {

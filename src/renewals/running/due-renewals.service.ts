@@ -17,19 +17,19 @@ import { type DueRenewal, RenewalRecords, type SkippedRenewal } from './renewal-
 
 /** How many due renewals are decided together. */
 const DECIDED_AT_ONCE = 1000;
-/** A statement places no more at once. */
+/** The maximum that one statement places. */
 const PLACED_AT_ONCE = 200;
 
 type NeededRenewal = DueRenewal & { readonly ruleId: number };
 const isNeeded = (renewal: DueRenewal): renewal is NeededRenewal =>
   renewal.ruleId !== null && !renewal.refusals.includes('superfluous');
 
-/** A due renewal as the decision reads it. */
+/** A due renewal as the input of the decision. */
 interface DueCandidate extends Candidate {
   readonly renewal: NeededRenewal;
 }
 
-/** What became of the renewals that were due. */
+/** The outcomes of the due renewals. */
 export interface Decided {
   /** How many were due. */
   readonly due: number;
@@ -39,8 +39,8 @@ export interface Decided {
 }
 
 /**
- * Decides which due renewals are carried out, and places their orders. Whatever it decides by is checked
- * again in the statement that places the orders.
+ * Decides which due renewals are executed, and places their orders. The statement that places the orders
+ * checks all conditions again.
  */
 @Injectable()
 export class DueRenewals {
@@ -51,7 +51,7 @@ export class DueRenewals {
     private readonly orders: RenewalOrders,
   ) {}
 
-  /** Decides what is due, and places orders as far as there is room in the queue. */
+  /** Decides due renewals, and places orders while there is room in the queue. */
   async decideSome(room: RenewalRoom): Promise<Decided> {
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     const superfluous = await this.records.remove(
@@ -66,7 +66,7 @@ export class DueRenewals {
       const skip = (reason: SkippedRenewal['reason']): number =>
         skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
       if (!decision.renew) {
-        // What is too late fails with the reason of its last try.
+        // A renewal that is too late fails with the reason of its last attempt.
         if (decision.reason !== 'too-late') skip(decision.reason);
       } else if (quote instanceof DomainError) {
         skip(obstacleOf(quote));
@@ -110,7 +110,7 @@ export class DueRenewals {
       const placements = await this.orders.place(together);
       const refused = together.filter((_, n) => placements[n]?.id === null);
       placed += together.length - refused.length;
-      // What was decided by has changed since: it is decided anew.
+      // The conditions have changed since the decision, which is made again.
       await this.records.putOff(refused.map(({ renewalId }) => renewalId));
     }
     return placed;
@@ -131,7 +131,7 @@ async function toCandidate(renewal: NeededRenewal, prices: RenewalPrices): Promi
   };
 }
 
-/** Why nobody can order a renewal that has no price. */
+/** Why a renewal without a price cannot be ordered. */
 const obstacleOf = (error: DomainError): ProxyObstacle =>
   error instanceof ServiceUnavailable ? 'no-price' : 'period-not-sold';
 

@@ -6,7 +6,7 @@ import { PURCHASE_TAG_SQL } from '../../orders';
 import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
-/** A renewal that is due, with what it is decided by, all of one moment. Amounts are roubles. */
+/** A due renewal with the input of its decision, all from one moment. Amounts are in roubles. */
 export interface DueRenewal {
   readonly id: number;
   readonly userId: number;
@@ -15,18 +15,18 @@ export interface DueRenewal {
   readonly country: string;
   readonly version: IpVersion;
   readonly proxyType: ProxyType;
-  /** Why it cannot be ordered, whatever it costs, see `renewal_refusals.sql`. */
+  /** Why it cannot be ordered at any price, see `renewal_refusals.sql`. */
   readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
   /** Whether the last sweep has confirmed its end, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
-  /** The provider lists it under this tag, with all that was bought together with it. */
+  /** The provider lists it under this tag, with all proxies of the same purchase. */
   readonly purchaseTag: string;
-  /** The rule that holds; null: none does any more. */
+  /** The rule that applies; `null` if none does any more. */
   readonly ruleId: number | null;
   /** Days. */
   readonly period: number;
   readonly maxPrice: string | null;
-  /** What its user has. */
+  /** The available balance of its user. */
   readonly available: string;
   readonly budgetLeft: string | null;
 }
@@ -43,15 +43,15 @@ export interface Place {
   readonly id: number;
 }
 
-/** How many rentals a statement looks at. */
+/** How many rentals a statement reads. */
 const PLANNED_AT_ONCE = 2000;
 const CHANGED_AT_ONCE = 1000;
 
-/** A renewal that is still to be carried out. */
+/** A renewal that may still be executed. */
 export const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
 export const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
 
-/** Renewals that are locked in the order of their ids, as every statement does that changes several. */
+/** Renewals, locked in the order of their ids, as in every statement that changes several. */
 const lockedSql = (condition: string): string =>
   `id = ANY (ARRAY(SELECT id FROM renewals renewal WHERE ${condition} ORDER BY id FOR UPDATE))`;
 
@@ -61,11 +61,11 @@ export const eventData = (row: string, more: string): string =>
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
 /**
- * When what was skipped is tried again: after pauses that grow with the tries for one reason, on moments that
- * the longer pauses share with the shorter ones. What waits for money is thus decided together, in the
- * announced order.
+ * When a skipped renewal is retried: after pauses that grow with the attempts for one reason, at times that
+ * longer and shorter pauses share. Renewals that wait for money are thus decided together, in the announced
+ * order.
  *
- * @param tries an expression: how often it was skipped for this reason
+ * @param tries an expression for how often it was skipped for this reason
  */
 const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
@@ -75,9 +75,9 @@ const nextTry = (tries: string): string => `
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
 /**
- * Every statement that changes renewals, except that which places their orders (`place_renewals.sql`). Each
- * is committed by itself and guarded by the state that it starts from: a replica that runs one without the
- * lease of the job changes nothing a second time. Events are written with their changes.
+ * Every statement that changes renewals, except the one that places their orders (`place_renewals.sql`). Each
+ * has its own transaction and is guarded by the state that it starts from: a replica that runs one without
+ * the lease of the job changes nothing a second time. Events are written with their changes.
  */
 @Injectable()
 export class RenewalRecords {
@@ -86,7 +86,7 @@ export class RenewalRecords {
   /**
    * Plans the renewals of rentals that end within a week, and corrects those whose rule was replaced.
    *
-   * @param after where the page before ended
+   * @param after where the previous page ended
    */
   async plan(after: Place | null): Promise<{ done: number; next: Place | null }> {
     const [page] = await queryRows<{ done: number; looked: number; dateEnd: string; id: number }>(
@@ -125,8 +125,7 @@ export class RenewalRecords {
   }
 
   /**
-   * Removes renewals that are not needed any more: the end has moved, whatever did it, or no rule asks for
-   * them.
+   * Removes renewals that are no longer needed: the end has moved for any reason, or no rule requires them.
    */
   async removeSuperfluous(): Promise<number> {
     const removed = await queryRows(
@@ -157,7 +156,7 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /** What is to be decided now and was announced: first what came due first, that in the announced order. */
+  /** Announced renewals to decide now, by their due times, then in the announced order. */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
       this.dataSource,
@@ -188,7 +187,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Notes why renewals were not carried out, and notifies their customers when the reason is another one. */
+  /** Stores why renewals were skipped, and notifies their customers when the reason is new. */
   async skip(skipped: readonly SkippedRenewal[]): Promise<void> {
     if (skipped.length === 0) return;
     await queryRows(
@@ -217,7 +216,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Puts off what was refused in the moment when its order was to be placed: it is decided anew. */
+  /** Postpones renewals that were refused while their orders were placed: they are decided again. */
   async putOff(ids: readonly number[]): Promise<void> {
     if (ids.length === 0) return;
     await queryRows(
@@ -228,7 +227,7 @@ export class RenewalRecords {
     );
   }
 
-  /** What waits for money is tried at once when its user has some. */
+  /** Retries renewals that wait for money at once after a credit. */
   async retryAfterCredits(): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -240,7 +239,7 @@ export class RenewalRecords {
     );
   }
 
-  /** Gives up what was not carried out an hour before its end. @returns how many there were */
+  /** Gives up renewals that were not executed an hour before the end. @returns how many there were */
   async fail(): Promise<number> {
     const failed = await queryRows(
       this.dataSource,
@@ -262,8 +261,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Takes over what became of the orders: what was completed is done; what was refunded, so that nothing was
-   * bought, is tried again.
+   * Applies the outcomes of orders: renewals with a completed order are done; those with a refunded order,
+   * which bought nothing, are retried.
    *
    * @returns how many orders were closed
    */
@@ -303,7 +302,7 @@ export class RenewalRecords {
            FROM noted WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
           ORDER BY date_end_before, proxy_id
        )
-       -- A SELECT runs only when it is read.
+       -- A SELECT in a CTE runs only when it is read.
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM noted`,
     );
     return noted?.count ?? 0;

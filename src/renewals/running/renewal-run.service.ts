@@ -7,7 +7,7 @@ import { Announcements } from './announcements.service';
 import { DueRenewals } from './due-renewals.service';
 import { type Place, RenewalRecords } from './renewal-records';
 
-/** What a run has done, as its report counts it. */
+/** The counters of a run's report. */
 const NOTHING_DONE = {
   planned: 0,
   announced: 0,
@@ -22,20 +22,20 @@ type RunReport = typeof NOTHING_DONE;
 const countOf = (report: RunReport): number => Object.values(report).reduce((sum, count) => sum + count, 0);
 
 const EVERY_SECONDS = 5;
-/** Nothing is decided meanwhile when a replica has died. */
+/** After the death of a replica, decisions wait this long. */
 const LEASE_SECONDS = 5;
 
 /** How long a run waits for its orders, or for room in the queue, before it looks again. */
 const PAUSE_MS = 200;
 
-/** How often what comes due later is planned and announced, and what waits for money is looked at. */
+/** How often later renewals are planned and announced, and those that wait for money are checked. */
 const PLAN_EVERY_MS = 60_000;
 const CREDITS_EVERY_MS = 5000;
 
 /**
- * Carries renewals out: one replica at a time decides which are due and places their orders, a few calls'
- * worth at once. A replica which has lost its lease does no harm: every statement checks what it changes.
- * Nothing of it is kept in memory: the next run goes on where one was cut off.
+ * Executes renewals: one replica at a time decides which are due and places their orders, for a few calls at
+ * once. A replica that has lost its lease does no harm: every statement checks what it changes. No state is
+ * kept in memory: the next run continues where one was cut off.
  */
 @Injectable()
 export class RenewalRun {
@@ -61,14 +61,14 @@ export class RenewalRun {
     });
   }
 
-  /** Runs until nothing is due and nothing of it is under way. */
+  /** Runs until no renewal is due or under way. */
   private async carryOut(run: LeasedRun, cutOff: AbortSignal): Promise<RunReport> {
     const report = { ...NOTHING_DONE };
     while (!cutOff.aborted) {
       await run.renew(report);
       const before = countOf(report);
       const isBusy = await this.round(run, report);
-      // What has changed something may have left more of it.
+      // After a change there may be more work.
       if (countOf(report) > before) continue;
       if (!isBusy) break;
       await pause(PAUSE_MS, undefined, { signal: cutOff }).catch(() => undefined);
@@ -76,11 +76,11 @@ export class RenewalRun {
     return report;
   }
 
-  /** @returns whether something is under way, or due and has to wait */
+  /** @returns whether a renewal is under way, or due and has to wait */
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
-    // Before outcomes are noted: what is not under way by now is noted by this round.
+    // Read before the outcomes: an order that is no longer under way is noted by this round.
     const room = await this.orders.room();
     report.closed += await this.records.noteOutcomes();
     report.failed += await this.records.fail();
@@ -92,7 +92,7 @@ export class RenewalRun {
     return due > 0 || room.underWay > 0;
   }
 
-  /** Plans and announces what comes due later. */
+  /** Plans and announces renewals that become due later. */
   private async lookAhead(run: LeasedRun, report: RunReport): Promise<void> {
     const now = performance.now();
     if (now - this.creditsAtMs >= CREDITS_EVERY_MS) {
