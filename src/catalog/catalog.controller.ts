@@ -2,8 +2,7 @@ import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { CurrentUserId, Route } from '../auth';
-import { IP_VERSION_PATTERN } from '../common';
-import { disconnection, type ErrorsOfStatus, notMatching, tooGreat } from '../http';
+import { disconnection, type ErrorsOfStatus } from '../http';
 import { PeriodTooShort, ServiceUnavailable, UnsupportedPeriod } from './catalog.errors';
 import { CatalogService } from './catalog.service';
 import { CountryStock } from './dto/country-stock.dto';
@@ -11,7 +10,6 @@ import { PriceQuery } from './dto/price.query';
 import { QuoteResponse } from './dto/quote-response.dto';
 import { VersionQuery } from './dto/version.query';
 
-const NO_SUCH_VERSION = notMatching('query', 'version', IP_VERSION_PATTERN, '5');
 const UNAVAILABLE: ErrorsOfStatus = [
   'The provider cannot be reached, and no copy of its last answer is stored',
   ServiceUnavailable,
@@ -38,7 +36,6 @@ export class CatalogController {
       },
     },
     errors: { 503: UNAVAILABLE },
-    invalid: NO_SUCH_VERSION,
   })
   countries(@Query() { version }: VersionQuery): Promise<readonly string[]> {
     return this.catalog.countries(version);
@@ -52,7 +49,6 @@ export class CatalogController {
     description: 'The number of proxies in stock in a country; 0 for a country that is not on sale.',
     response: CountryStock,
     errors: { 503: UNAVAILABLE },
-    invalid: NO_SUCH_VERSION,
   })
   @ApiParam({
     name: 'country',
@@ -82,7 +78,6 @@ export class CatalogController {
       ],
       503: UNAVAILABLE,
     },
-    invalid: tooGreat('count', 1000, '1001'),
   })
   async price(
     @Query() offer: PriceQuery,

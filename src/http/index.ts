@@ -5,16 +5,6 @@ export {
   type RouteDescription,
 } from './description/describe-route';
 export {
-  type InvalidRequest,
-  missing,
-  notAnInteger,
-  notANetwork,
-  notMatching,
-  notOneOf,
-  notPositive,
-  tooGreat,
-} from './description/invalid-request';
-export {
   ApiBoolean,
   ApiInteger,
   ApiListOf,
@@ -32,7 +22,6 @@ export {
   assertPeriod,
   CURSOR,
   INVALID_PERIOD,
-  LIMIT_TOO_LARGE,
   LimitField,
   NEXT_CURSOR,
   type Page,

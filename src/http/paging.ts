@@ -3,7 +3,6 @@ import { ApiProperty } from '@nestjs/swagger';
 import { domainError } from '../common';
 import { ApiNullable } from './description/api-properties';
 import type { ErrorsOfStatus } from './description/describe-route';
-import { tooGreat } from './description/invalid-request';
 import { IdField } from './validation/common-fields';
 import { IntegerField } from './validation/fields';
 import { StrictRequest } from './validation/strict-request';
@@ -19,9 +18,6 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
   ApiProperty({ description: 'The greatest number of items on a page' })(target, key);
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
 };
-
-/** An example of what is refused, for the description of every list. */
-export const LIMIT_TOO_LARGE = tooGreat('limit', MAX_LIMIT, '1000');
 
 /** Which page of a list: the one after the cursor, which is null for the first page. */
 export interface PageRequest<Cursor = number> {

@@ -3,7 +3,6 @@ import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, CurrentUserId, Route } from '../auth';
-import { notOneOf, tooGreat } from '../http';
 import { ListProxiesQuery } from './dto/list-proxies.query';
 import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
@@ -53,7 +52,6 @@ page is read is on one of them.`,
       },
       schema: { ...LIST_SCHEMA, title: 'Response Proxies Proxies Get' },
     },
-    invalid: tooGreat('limit', MAX_PAGE, '5000'),
   })
   @Conditional()
   async list(
@@ -113,7 +111,6 @@ page is read is on one of them.`,
       'application/json': { schema: LIST_SCHEMA },
       'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE },
     }),
-    invalid: notOneOf('format', ['json', 'txt'], 'csv'),
   })
   @Conditional()
   async export(

@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Post, Put, Query } from '@nestjs/common'
 import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller, CurrentUserId, Route } from '../auth';
 import { PeriodTooShort } from '../catalog';
-import { IdParam, LIMIT_TOO_LARGE, missing, notAnInteger, notPositive, PageQuery } from '../http';
+import { IdParam, PageQuery } from '../http';
 import { ProxyNotFound } from '../proxies';
 import { ForecastOut, ForecastQuery } from './forecast.dto';
 import { ForecastService } from './forecast.service';
@@ -45,7 +45,6 @@ export class RenewalsController {
       'Renewals that are planned, done, skipped and failed, newest first: one per rental with a rule, ' +
       'from a week before its end. The forecast has later ones.',
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   listRenewals(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalsPage> {
     return this.renewals.list(userId, page);
@@ -62,7 +61,6 @@ export class RenewalsController {
       'paged, in time order; all other fields are about the whole time, on each page. Each page is a ' +
       'forecast of its own moment.',
     response: { description: 'The forecast', type: ForecastOut },
-    invalid: LIMIT_TOO_LARGE,
   })
   forecastRenewals(@CurrentUserId() userId: number, @Query() query: ForecastQuery): Promise<ForecastOut> {
     return this.forecasts.read(userId, query);
@@ -104,7 +102,6 @@ export class RenewalsController {
       404: ['The user has no such proxy', ProxyNotFound],
       409: ['The user has too many rules with a filter', new TooManyRenewalRules(100)],
     },
-    invalid: missing('body', 'period'),
   })
   createRenewalRule(
     @CurrentCaller() caller: Caller,
@@ -119,7 +116,6 @@ export class RenewalsController {
     summary: 'List renewal rules',
     description: 'The rules that are on, exclusions included.',
     response: { description: 'A page of rules, oldest first', type: RenewalRulesPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   listRenewalRules(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalRulesPage> {
     return this.rules.list(userId, page);
@@ -155,7 +151,6 @@ export class RenewalsController {
       ],
       404: ['The user has no such rule that is on', RenewalRuleNotFound],
     },
-    invalid: notAnInteger('rule_id', 'three'),
   })
   async deleteRenewalRule(
     @CurrentCaller() caller: Caller,
@@ -189,7 +184,6 @@ export class RenewalsController {
     },
     body: { type: ExclusionRequest, examples: { 'One proxy': { value: { proxy_id: '1' } } } },
     errors: { 404: ['The user has no such proxy', ProxyNotFound] },
-    invalid: missing('body', 'proxy_id'),
   })
   excludeFromRenewals(
     @CurrentCaller() caller: Caller,
@@ -224,7 +218,6 @@ export class RenewalsController {
       examples: { 'A budget': { value: { monthly: '5000.00' } }, 'No budget': { value: { monthly: null } } },
     },
     errors: { 403: ['it may not raise or remove the budget', BudgetNotRaisable, LimitedTokenCannotRenew] },
-    invalid: notPositive('monthly', '-1'),
   })
   setRenewalBudget(@CurrentCaller() caller: Caller, @Body() body: BudgetRequest): Promise<BudgetOut> {
     return this.rules.setBudget(caller, body.monthly);

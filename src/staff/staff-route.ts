@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { Route, type RouteOptions, type StaffScope } from '../auth';
 import type { DomainError } from '../common';
-import { ApiIdParam, type ErrorsOfStatus, type InvalidRequest, RefuseStrayQuery } from '../http';
+import { ApiIdParam, type ErrorsOfStatus, RefuseStrayQuery } from '../http';
 import type { AuditContext } from './audit-log/audit-context';
 import {
   AUDITED_ROUTE,
@@ -22,27 +22,18 @@ interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
   /** Begins with who uses the route, and for what. */
   readonly description: string;
-  /** An example of what is refused with 422. By default a query on a route that takes none. */
-  readonly invalid?: InvalidRequest;
 }
 
 /** A route of staff: a {@link Route}, and what the audit log says of it. */
 export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodDecorator =>
   applyDecorators(
-    Route({ invalid: UNKNOWN_PARAMETER, ...route, operationId: action }),
-    SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, on ? { action, on } : { action }),
     RefuseStrayQuery(),
+    Route({ ...route, operationId: action }),
+    SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, on ? { action, on } : { action }),
     UseInterceptors(AuditLogInterceptor),
     // Without an example, which Swagger UI would fill in: nobody is to block user 42 by accident.
     ...(on ? [ApiIdParam(ID_PARAMETERS[on], `Id of the ${on.replace('-', ' ')}`)] : []),
   );
-
-const UNKNOWN_PARAMETER: InvalidRequest = {
-  type: 'extra_forbidden',
-  loc: ['query', 'page'],
-  msg: 'Extra inputs are not permitted',
-  input: '2',
-};
 
 /** The 403 errors of a route by which nobody serves themselves. */
 export const NOT_FOR_ONESELF: ErrorsOfStatus = ['it is your own account that would change', OwnAccount];

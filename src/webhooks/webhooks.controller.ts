@@ -1,14 +1,7 @@
 import { Body, Controller, Delete, Get, Patch, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../auth';
-import {
-  type ErrorsOfStatus,
-  IdParam,
-  LIMIT_TOO_LARGE,
-  notAnInteger,
-  PageQuery,
-  TooManyUnderWay,
-} from '../http';
+import { type ErrorsOfStatus, IdParam, PageQuery, TooManyUnderWay } from '../http';
 import {
   AttemptsPage,
   CreatedWebhook,
@@ -41,7 +34,6 @@ import { WebhooksService } from './webhooks.service';
 const WebhookId = () => IdParam('webhook_id', 'The `id` of a webhook of the user', 1);
 
 const NO_SUCH_WEBHOOK: ErrorsOfStatus = ['The user has no such webhook', WebhookNotFound];
-const NO_SUCH_ID = notAnInteger('webhook_id', 'three');
 const IS_OFF: ErrorsOfStatus = ['Nothing is sent to it while it is off', WebhookIsOff];
 const URL_REFUSED: ErrorsOfStatus = [
   'The URL is plain HTTP, or leads to an address or port that nothing is sent to',
@@ -88,12 +80,6 @@ export class WebhooksController {
       403: ['webhooks are switched off', WebhooksSwitchedOff],
       409: ['The user has too many', new TooManyWebhooks(10)],
     },
-    invalid: {
-      type: 'url_parsing',
-      loc: ['body', 'url'],
-      msg: 'Input should be an absolute URL that begins with https://',
-      input: 'example.com/hooks',
-    },
   })
   createWebhook(@CurrentUserId() userId: number, @Body() body: NewWebhookRequest): Promise<CreatedWebhook> {
     return this.webhooks.create(userId, body);
@@ -105,7 +91,6 @@ export class WebhooksController {
     summary: 'List the webhooks',
     description: 'The webhooks of the user, oldest first, never with their secrets.',
     response: { description: 'A page of webhooks, oldest first', type: WebhooksPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   listWebhooks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<WebhooksPage> {
     return this.webhooks.list(userId, page);
@@ -118,7 +103,6 @@ export class WebhooksController {
     description: 'One webhook, without its secret.',
     response: { description: 'The webhook', type: WebhookOut },
     errors: { 404: NO_SUCH_WEBHOOK },
-    invalid: NO_SUCH_ID,
   })
   getWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<WebhookOut> {
     return this.webhooks.get(userId, webhookId);
@@ -149,7 +133,6 @@ export class WebhooksController {
         WebhookOffByOperator,
       ],
     },
-    invalid: NO_SUCH_ID,
   })
   updateWebhook(
     @CurrentUserId() userId: number,
@@ -167,7 +150,6 @@ export class WebhooksController {
     status: 204,
     response: { description: 'The webhook was deleted' },
     errors: { 404: NO_SUCH_WEBHOOK },
-    invalid: NO_SUCH_ID,
   })
   async deleteWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
     await this.webhooks.delete(userId, webhookId);
@@ -189,7 +171,6 @@ export class WebhooksController {
       },
     },
     errors: { 404: NO_SUCH_WEBHOOK },
-    invalid: NO_SUCH_ID,
   })
   rotateWebhookSecret(
     @CurrentUserId() userId: number,
@@ -208,7 +189,6 @@ export class WebhooksController {
       'and why it failed. They are kept as long as the event.',
     response: { description: 'A page of attempts, newest first', type: AttemptsPage },
     errors: { 404: NO_SUCH_WEBHOOK },
-    invalid: NO_SUCH_ID,
   })
   listWebhookAttempts(
     @CurrentUserId() userId: number,
@@ -248,7 +228,6 @@ export class WebhooksController {
       ],
       429: ['more than two replays are under way', TooManyUnderWay],
     },
-    invalid: NO_SUCH_ID,
   })
   replayEvents(
     @CurrentUserId() userId: number,
@@ -272,7 +251,6 @@ export class WebhooksController {
       409: IS_OFF,
       429: ['the user has had ten test events sent in it'],
     },
-    invalid: NO_SUCH_ID,
   })
   async testWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
     await this.replays.test(userId, webhookId);

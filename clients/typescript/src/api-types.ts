@@ -3957,16 +3957,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -4065,16 +4062,16 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "string_pattern_mismatch",
+           *           "type": "datetime_parsing",
            *           "loc": [
            *             "query",
-           *             "kind"
+           *             "from"
            *           ],
-           *           "msg": "String should match pattern '^(hold|capture|release|refund|credit|debit)$'",
-           *           "input": "gift",
+           *           "msg": "Input should be a valid datetime, expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z",
            *           "ctx": {
-           *             "pattern": "^(hold|capture|release|refund|credit|debit)$"
-           *           }
+           *             "error": "expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -4159,7 +4156,7 @@ export interface operations {
            *             "version"
            *           ],
            *           "msg": "String should match pattern '^(6|4|4s)$'",
-           *           "input": "5",
+           *           "input": "?",
            *           "ctx": {
            *             "pattern": "^(6|4|4s)$"
            *           }
@@ -4261,7 +4258,7 @@ export interface operations {
            *             "version"
            *           ],
            *           "msg": "String should match pattern '^(6|4|4s)$'",
-           *           "input": "5",
+           *           "input": "?",
            *           "ctx": {
            *             "pattern": "^(6|4|4s)$"
            *           }
@@ -4369,16 +4366,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "missing",
            *           "loc": [
            *             "query",
            *             "count"
            *           ],
-           *           "msg": "Input should be less than or equal to 1000",
-           *           "input": "1001",
-           *           "ctx": {
-           *             "le": 1000
-           *           }
+           *           "msg": "Field required",
+           *           "input": null
            *         }
            *       ]
            *     }
@@ -4497,16 +4491,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
            *             "limit"
            *           ],
-           *           "msg": "Input should be less than or equal to 1000",
-           *           "input": "5000",
-           *           "ctx": {
-           *             "le": 1000
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -4594,16 +4585,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "string_too_long",
+           *           "type": "list_type",
            *           "loc": [
            *             "body",
-           *             "descr"
+           *             "tags"
            *           ],
-           *           "msg": "String should have at most 100 characters",
-           *           "input": "a very long label …",
-           *           "ctx": {
-           *             "max_length": 100
-           *           }
+           *           "msg": "Input should be a valid list",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -4725,7 +4713,7 @@ export interface operations {
            *             "format"
            *           ],
            *           "msg": "String should match pattern '^(json|txt)$'",
-           *           "input": "csv",
+           *           "input": "?",
            *           "ctx": {
            *             "pattern": "^(json|txt)$"
            *           }
@@ -4914,13 +4902,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "missing",
+           *           "type": "list_type",
            *           "loc": [
            *             "body",
            *             "proxy_ids"
            *           ],
-           *           "msg": "Field required",
-           *           "input": {}
+           *           "msg": "Input should be a valid list",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5087,16 +5075,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "string_too_long",
+           *           "type": "list_type",
            *           "loc": [
            *             "body",
-           *             "descr"
+           *             "tags"
            *           ],
-           *           "msg": "String should have at most 100 characters",
-           *           "input": "a very long label …",
-           *           "ctx": {
-           *             "max_length": 100
-           *           }
+           *           "msg": "Input should be a valid list",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5191,16 +5176,16 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
+           *           "msg": "String should match pattern '^\\d{1,16}\\.\\d{1,15}$'",
            *           "ctx": {
-           *             "le": 200
-           *           }
+           *             "pattern": "^\\d{1,16}\\.\\d{1,15}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5312,13 +5297,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5434,13 +5419,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5556,13 +5541,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5678,13 +5663,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5802,13 +5787,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -5932,13 +5917,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -6068,13 +6053,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -6190,13 +6175,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -6325,13 +6310,13 @@ export interface operations {
            *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "proxy_type"
+           *             "country"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
+           *           "msg": "String should match pattern '^[A-Za-z]{2,4}$'",
            *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
+           *             "pattern": "^[A-Za-z]{2,4}$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -6449,16 +6434,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "value_error",
+           *           "type": "missing",
            *           "loc": [
            *             "query",
            *             "template"
            *           ],
-           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
-           *           "input": "{host:{port}",
-           *           "ctx": {
-           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
-           *           }
+           *           "msg": "Field required",
+           *           "input": null
            *         }
            *       ]
            *     }
@@ -6571,12 +6553,10 @@ export interface operations {
            *           "type": "missing",
            *           "loc": [
            *             "body",
-           *             "period"
+           *             "country"
            *           ],
            *           "msg": "Field required",
-           *           "input": {
-           *             "country": "ru"
-           *           }
+           *           "input": {}
            *         }
            *       ]
            *     }
@@ -6713,16 +6693,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "greater_than",
+           *           "type": "missing",
            *           "loc": [
            *             "body",
            *             "period"
            *           ],
-           *           "msg": "Input should be greater than 0",
-           *           "input": 0,
-           *           "ctx": {
-           *             "gt": 0
-           *           }
+           *           "msg": "Field required",
+           *           "input": {}
            *         }
            *       ]
            *     }
@@ -6961,10 +6938,10 @@ export interface operations {
            *             "state"
            *           ],
            *           "msg": "String should match pattern '^(open|being_confirmed|completed|partial|refunded)$'",
-           *           "input": "lost",
            *           "ctx": {
            *             "pattern": "^(open|being_confirmed|completed|partial|refunded)$"
-           *           }
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -7058,16 +7035,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
            *             "wait"
            *           ],
-           *           "msg": "Input should be less than or equal to 30",
-           *           "input": "600",
-           *           "ctx": {
-           *             "le": 30
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -7172,16 +7146,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "string_pattern_mismatch",
+           *           "type": "missing",
            *           "loc": [
            *             "body",
            *             "proxy_type"
            *           ],
-           *           "msg": "String should match pattern '^(http|socks)$'",
-           *           "input": "ftp",
-           *           "ctx": {
-           *             "pattern": "^(http|socks)$"
-           *           }
+           *           "msg": "Field required",
+           *           "input": {}
            *         }
            *       ]
            *     }
@@ -7328,16 +7299,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -7435,14 +7403,16 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "ip_any_network",
+           *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "body",
-           *             "networks",
-           *             0
+           *             "format"
            *           ],
-           *           "msg": "Input should be an address or a network in CIDR notation",
-           *           "input": "203.0.113.0/33"
+           *           "msg": "String should match pattern '^(json|txt|url|csv|curl|proxychains|playwright|clash|sing-box)$'",
+           *           "ctx": {
+           *             "pattern": "^(json|txt|url|csv|curl|proxychains|playwright|clash|sing-box)$"
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -7539,7 +7509,7 @@ export interface operations {
            *             "link_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "five"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -7634,7 +7604,7 @@ export interface operations {
            *             "link_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "five"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -7792,16 +7762,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -7899,13 +7866,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "url_parsing",
+           *           "type": "missing",
            *           "loc": [
            *             "body",
            *             "url"
            *           ],
-           *           "msg": "Input should be an absolute URL that begins with https://",
-           *           "input": "example.com/hooks"
+           *           "msg": "Field required",
+           *           "input": {}
            *         }
            *       ]
            *     }
@@ -8002,7 +7969,7 @@ export interface operations {
            *             "webhook_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8097,7 +8064,7 @@ export interface operations {
            *             "webhook_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8216,7 +8183,7 @@ export interface operations {
            *             "webhook_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8318,7 +8285,7 @@ export interface operations {
            *             "webhook_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8420,7 +8387,7 @@ export interface operations {
            *             "webhook_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8548,7 +8515,7 @@ export interface operations {
            *             "webhook_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8652,7 +8619,7 @@ export interface operations {
            *             "webhook_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8733,16 +8700,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8825,16 +8789,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "days"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -8915,16 +8876,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -9034,7 +8992,7 @@ export interface operations {
            *           "type": "missing",
            *           "loc": [
            *             "body",
-           *             "period"
+           *             "target"
            *           ],
            *           "msg": "Field required",
            *           "input": {}
@@ -9190,7 +9148,7 @@ export interface operations {
            *             "rule_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "three"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -9438,16 +9396,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "greater_than",
+           *           "type": "missing",
            *           "loc": [
            *             "body",
            *             "monthly"
            *           ],
-           *           "msg": "Input should be greater than 0",
-           *           "input": "-1",
-           *           "ctx": {
-           *             "gt": 0
-           *           }
+           *           "msg": "Field required",
+           *           "input": {}
            *         }
            *       ]
            *     }
@@ -9586,13 +9541,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "decimal_parsing",
+           *           "type": "missing",
            *           "loc": [
            *             "body",
            *             "balance_low"
            *           ],
-           *           "msg": "Input should be a valid decimal",
-           *           "input": "plenty"
+           *           "msg": "Field required",
+           *           "input": {}
            *         }
            *       ]
            *     }
@@ -9716,10 +9671,10 @@ export interface operations {
            *             "after"
            *           ],
            *           "msg": "String should match pattern '^(now|evt_[0-9]{1,15})$'",
-           *           "input": "yesterday",
            *           "ctx": {
            *             "pattern": "^(now|evt_[0-9]{1,15})$"
-           *           }
+           *           },
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -9800,16 +9755,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -9907,14 +9859,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "ip_any_network",
+           *           "type": "missing",
            *           "loc": [
            *             "body",
-           *             "allowed_ips",
-           *             0
+           *             "scopes"
            *           ],
-           *           "msg": "Input should be an address or a network in CIDR notation",
-           *           "input": "203.0.113.0/33"
+           *           "msg": "Field required",
+           *           "input": {}
            *         }
            *       ]
            *     }
@@ -10012,7 +9963,7 @@ export interface operations {
            *             "token_id"
            *           ],
            *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "five"
+           *           "input": "?"
            *         }
            *       ]
            *     }
@@ -10293,16 +10244,13 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "less_than_equal",
+           *           "type": "int_parsing",
            *           "loc": [
            *             "query",
-           *             "limit"
+           *             "cursor"
            *           ],
-           *           "msg": "Input should be less than or equal to 200",
-           *           "input": "1000",
-           *           "ctx": {
-           *             "le": 200
-           *           }
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
            *         }
            *       ]
            *     }

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, LIMIT_TOO_LARGE, notANetwork, notAnInteger, PageQuery } from '../../http';
+import { IdParam, PageQuery } from '../../http';
 import { CurrentCaller, CurrentUserId } from '../access.decorators';
 import { ScopeNotGrantable, TokenNotFound, TokenWiderThanIssuer } from '../auth.errors';
 import { Route } from '../route';
@@ -52,7 +52,6 @@ export class CustomerTokensController {
       ],
       409: ['The user has too many', new TooManyTokens(100)],
     },
-    invalid: notANetwork('allowed_ips'),
   })
   createToken(@CurrentCaller() caller: Caller, @Body() body: NewCustomerTokenRequest): Promise<CreatedToken> {
     const { scopes, name, expires_at: expiresAt, allowed_ips: allowedIps, daily_limit: dailyLimit } = body;
@@ -74,7 +73,6 @@ export class CustomerTokensController {
       'when it was last used. Of those that you issued and that have ended, the latest 20 are shown, and ' +
       'those that have placed orders.',
     response: { description: 'A page of tokens, oldest first', type: TokenList },
-    invalid: LIMIT_TOO_LARGE,
   })
   listTokens(@CurrentCaller() caller: Caller, @Query() page: PageQuery): Promise<TokenList> {
     return this.tokens.list(caller, page);
@@ -91,7 +89,6 @@ export class CustomerTokensController {
     status: 204,
     response: { description: 'The token is revoked' },
     errors: { 404: ['The user has no such token', TokenNotFound] },
-    invalid: notAnInteger('token_id', 'five'),
   })
   async revokeToken(
     @CurrentUserId() userId: number,

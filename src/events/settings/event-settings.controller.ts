@@ -35,12 +35,6 @@ export class EventSettingsController {
         'No threshold': { value: { balance_low: null } },
       },
     },
-    invalid: {
-      type: 'decimal_parsing',
-      loc: ['body', 'balance_low'],
-      msg: 'Input should be a valid decimal',
-      input: 'plenty',
-    },
   })
   setEventSettings(
     @CurrentUserId() userId: number,

@@ -11,9 +11,11 @@ import {
 } from '@nestjs/swagger';
 import { DomainError } from '../../common';
 import { statusOf } from '../errors/error.filter';
+import type { ValidationItem } from '../validation/refusal';
+import { inputOf } from '../validation/route-input';
 import { HTTPValidationError } from './http-validation-error';
 import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';
-import type { InvalidRequest } from './invalid-request';
+import { refusedExample } from './refused-example';
 
 /** The body of every error except 422. */
 export class ErrorResponse {
@@ -49,8 +51,8 @@ export interface RouteDescription {
   readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
   /** The headers that errors may have, by status. */
   readonly errorHeaders?: Readonly<Record<number, Headers>>;
-  /** An example of what is refused with 422. */
-  readonly invalid?: InvalidRequest;
+  /** An example of what is refused with 422, where the specification describes it and nothing is. */
+  readonly invalid?: ValidationItem;
 }
 
 /** Describes a route, and sets its status. */
@@ -71,7 +73,7 @@ export function describeRoute(route: RouteDescription): MethodDecorator {
     ),
     ...(body ? [ApiBody(body)] : []),
     ...(idempotencyKey ? [ApiIdempotencyKey(idempotencyKey)] : []),
-    ...(invalid ? [describeInvalid(invalid)] : []),
+    describeInvalid(invalid),
   );
 }
 
@@ -101,20 +103,22 @@ function detailOf(described: ErrorsOfStatus[number], status: number): string {
   throw new Error(`${error.name} is described with ${status}, and returned with ${statusOf(error)}`);
 }
 
-const describeInvalid = (example: InvalidRequest) =>
-  applyDecorators(
-    ApiExtraModels(HTTPValidationError),
-    ApiResponse({
-      status: 422,
-      description: 'Validation Error',
-      content: {
-        'application/json': {
-          schema: { $ref: getSchemaPath(HTTPValidationError) },
-          example: { detail: [example] },
-        },
-      },
-    }),
-  );
+/** The decorators of parameters come before those of their method, so that the input is known here. */
+const describeInvalid =
+  (given?: ValidationItem): MethodDecorator =>
+  (route, handler, descriptor) => {
+    const example = given ?? refusedExample(inputOf(route.constructor as Type, String(handler)));
+    if (!example) return;
+    const content = { schema: { $ref: getSchemaPath(HTTPValidationError) }, example: { detail: [example] } };
+    applyDecorators(
+      ApiExtraModels(HTTPValidationError),
+      ApiResponse({
+        status: 422,
+        description: 'Validation Error',
+        content: { 'application/json': content },
+      }),
+    )(route, handler, descriptor);
+  };
 
 /** The headers of a response to a request above a limit. */
 export const rateLimitHeaders = (policies: string, states: string) => ({

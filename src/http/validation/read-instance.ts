@@ -14,7 +14,8 @@ export function declareField(target: object, name: string): void {
   Reflect.defineMetadata(DECLARED, [...declaredFields(target), name], target);
 }
 
-const declaredFields = (target: object): readonly string[] =>
+/** The names of the fields of a DTO, by its prototype. */
+export const declaredFields = (target: object): readonly string[] =>
   (Reflect.getMetadata(DECLARED, target) as readonly string[] | undefined) ?? [];
 
 /**

@@ -40,21 +40,25 @@ const inputs = new WeakMap<object, RouteInput | null>();
 export function routeInput(controller: Type, handler: object & { readonly name: string }): RouteInput | null {
   const known = inputs.get(handler);
   if (known !== undefined) return known;
+  const input = inputOf(controller, handler.name);
+  const { path, header, query, body, refusesQuery } = input;
+  const found = path.length > 0 || header.length > 0 || query || body || refusesQuery ? input : null;
+  inputs.set(handler, found);
+  return found;
+}
+
+/** What a route takes, as its decorators have said until now. */
+export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
-  const readers = readersOf(prototype, handler.name);
-  const query = dtoOf(controller, handler.name, 'query');
-  const body = dtoOf(controller, handler.name, 'body');
-  const refusesQuery = !query && Reflect.hasMetadata(NO_QUERY, handler);
-  const input: RouteInput = {
+  const readers = readersOf(prototype, handler);
+  const query = dtoOf(controller, handler, 'query');
+  return {
     path: readers.filter(({ place }) => place === 'path'),
     header: readers.filter(({ place }) => place === 'header'),
     query,
-    body,
-    refusesQuery,
+    body: dtoOf(controller, handler, 'body'),
+    refusesQuery: !query && Reflect.hasMetadata(NO_QUERY, Reflect.get(prototype, handler) as object),
   };
-  const found = readers.length > 0 || query || body || refusesQuery ? input : null;
-  inputs.set(handler, found);
-  return found;
 }
 
 function dtoOf(controller: Type, handler: string, kind: keyof typeof KINDS): Type<object> | undefined {

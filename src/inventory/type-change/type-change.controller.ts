@@ -2,8 +2,6 @@ import { Body, Controller, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../../auth';
 import { ServiceUnavailable } from '../../catalog';
-import { PROXY_TYPES } from '../../common';
-import { notMatching, oneOf } from '../../http';
 import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
 import {
   ProxyEnded,
@@ -52,7 +50,6 @@ export class TypeChangeController {
         TypesCannotBeChanged,
       ],
     },
-    invalid: notMatching('body', 'proxy_type', oneOf(PROXY_TYPES), 'ftp'),
   })
   changeProxyType(
     @CurrentUserId() userId: number,

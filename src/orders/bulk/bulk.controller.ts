@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
 import { ServiceUnavailable } from '../../catalog';
 import { Money } from '../../common';
-import { markReplay, missing } from '../../http';
+import { markReplay } from '../../http';
 import { TooManySelected } from '../../proxies';
 import { KeyInProgress, PriceAboveMax } from '../orders.errors';
 import { BulkProlongations } from './bulk-prolongations.service';
@@ -59,7 +59,6 @@ export class BulkController {
       ],
       503: ['Nothing was charged', ServiceUnavailable],
     },
-    invalid: missing('header', 'Idempotency-Key'),
   })
   async prolongProxies(
     @CurrentCaller() caller: Caller,

@@ -10,7 +10,7 @@ import {
   UnsupportedPeriod,
 } from '../../catalog';
 import { Money } from '../../common';
-import { type ErrorsOfStatus, markReplay, missing, notPositive, statusOf } from '../../http';
+import { type ErrorsOfStatus, markReplay, statusOf } from '../../http';
 import { InsufficientBalance } from '../../ledger';
 import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
 import {
@@ -119,7 +119,6 @@ export class OrdersController {
       503: UNAVAILABLE,
     },
     errorHeaders: { 409: UNFINISHED, 503: UNFINISHED },
-    invalid: { ...missing('body', 'period'), input: { country: 'ru' } },
   })
   async buy(
     @CurrentCaller() caller: Caller,
@@ -178,7 +177,6 @@ export class OrdersController {
       503: UNAVAILABLE,
     },
     errorHeaders: { 409: UNFINISHED, 503: UNFINISHED },
-    invalid: notPositive('period', 0),
   })
   async prolong(
     @CurrentCaller() caller: Caller,

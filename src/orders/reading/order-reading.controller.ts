@@ -2,8 +2,7 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
-import { disconnection, INVALID_PERIOD, notOneOf, tooGreat } from '../../http';
-import { ALL_PUBLIC_STATES } from '../order-states';
+import { disconnection, INVALID_PERIOD } from '../../http';
 import { OrderNotFound } from '../orders.errors';
 import { OrderDetails, OrderSummaryPage } from './dto/order.dto';
 import { LONGEST_WAIT_SECONDS, OrderQuery, OrdersQuery } from './dto/orders.query';
@@ -26,7 +25,6 @@ export class OrderReadingController {
       'it was placed at all.',
     response: { description: 'A page of orders', type: OrderSummaryPage },
     errors: { 400: INVALID_PERIOD },
-    invalid: notOneOf('state', ALL_PUBLIC_STATES, 'lost'),
   })
   listOrders(@CurrentUserId() userId: number, @Query() query: OrdersQuery): Promise<OrderSummaryPage> {
     return this.orders.list(userId, query, query, query.sort);
@@ -43,7 +41,6 @@ export class OrderReadingController {
       'the proxies.',
     response: { description: 'The order', type: OrderDetails },
     errors: { 404: ['No order of the user has this id', OrderNotFound] },
-    invalid: tooGreat('wait', LONGEST_WAIT_SECONDS, '600'),
   })
   @ApiParam({
     name: 'order_id',

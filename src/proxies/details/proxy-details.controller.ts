@@ -2,8 +2,7 @@ import { Body, Controller, Get, Patch, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller, CurrentUserId, Route } from '../../auth';
 import { Clock } from '../../common';
-import { type ErrorsOfStatus, LIMIT_TOO_LARGE } from '../../http';
-import { MAX_LABEL_LENGTH } from '../filter/labels';
+import { type ErrorsOfStatus } from '../../http';
 import { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from '../labels/labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from '../labels/labels.errors';
 import { LabelsService } from '../labels/labels.service';
@@ -14,14 +13,6 @@ import { readSelection } from '../selection/selections.service';
 import { ProxyDetails, toProxyDetails } from './proxy-details.dto';
 import { HistoryQuery, ProxyHistoryPage } from './proxy-history.dto';
 import { ProxyHistoryService } from './proxy-history.service';
-
-const LABEL_TOO_LONG = {
-  type: 'string_too_long',
-  loc: ['body', 'descr'],
-  msg: `String should have at most ${MAX_LABEL_LENGTH} characters`,
-  input: 'a very long label …',
-  ctx: { max_length: MAX_LABEL_LENGTH },
-};
 
 const MOVES_RULES: ErrorsOfStatus = [
   'it has a daily limit, and the label or the tags decide by which rule a proxy is renewed',
@@ -61,7 +52,6 @@ export class ProxyDetailsController {
       ],
       403: MOVES_RULES,
     },
-    invalid: LABEL_TOO_LONG,
   })
   labelProxies(
     @CurrentCaller() caller: Caller,
@@ -98,7 +88,6 @@ export class ProxyDetailsController {
       },
     },
     errors: { 403: MOVES_RULES, 404: NO_SUCH_PROXY },
-    invalid: LABEL_TOO_LONG,
   })
   async labelProxy(
     @CurrentCaller() caller: Caller,
@@ -120,7 +109,6 @@ export class ProxyDetailsController {
       'told as far\nas the orders tell it.',
     response: { type: ProxyHistoryPage },
     errors: { 404: NO_SUCH_PROXY },
-    invalid: LIMIT_TOO_LARGE,
   })
   async getProxyHistory(
     @CurrentUserId() userId: number,

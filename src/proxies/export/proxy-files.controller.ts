@@ -2,8 +2,6 @@ import { Controller, Get, Query, Req, Res, type Type } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, Route } from '../../auth';
-import { PROXY_TYPES } from '../../common';
-import { notOneOf } from '../../http';
 import { ListRevisionService } from '../list-revision.service';
 import { sendExport } from './conditional-answer';
 import { ProxyFileQuery, TemplateFileQuery, toExportFilter } from './export-proxies.query';
@@ -27,13 +25,6 @@ class TemplateFileController {
     summary: 'By a template',
     description: 'A line for each proxy, written as `template` says.',
     response: fileResponse({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
-    invalid: {
-      type: 'value_error',
-      loc: ['query', 'template'],
-      msg: 'Value error, unbalanced brace; a brace that is no placeholder is doubled',
-      input: '{host:{port}',
-      ctx: { error: 'unbalanced brace; a brace that is no placeholder is doubled' },
-    },
   })
   @Conditional()
   async get(
@@ -70,7 +61,6 @@ function fileController(format: FormatName): Type {
       summary: `As ${format}`,
       description,
       response: fileResponse({ [mediaType]: { schema, ...(example !== undefined && { example }) } }),
-      invalid: notOneOf('proxy_type', [...PROXY_TYPES, 'all'], 'https'),
     })
     @Conditional()
     async get(

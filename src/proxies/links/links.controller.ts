@@ -1,14 +1,7 @@
 import { Body, Controller, Delete, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller, CurrentUserId, Route } from '../../auth';
-import {
-  type ErrorsOfStatus,
-  IdParam,
-  LIMIT_TOO_LARGE,
-  notANetwork,
-  notAnInteger,
-  PageQuery,
-} from '../../http';
+import { type ErrorsOfStatus, IdParam, PageQuery } from '../../http';
 import { CreatedLink, LinkOut, LinksPage } from './link-out.dto';
 import {
   FormatBesideTemplate,
@@ -67,7 +60,6 @@ export class LinksController {
       ],
       409: ['The user has too many', new TooManyLinks(100)],
     },
-    invalid: notANetwork('networks'),
   })
   createLink(@CurrentCaller() caller: Caller, @Body() body: NewLinkRequest): Promise<CreatedLink> {
     const { descr, expires_at: expiresAt, networks, filter, template } = body;
@@ -84,7 +76,6 @@ export class LinksController {
       'The links of the user, oldest first, never with their secrets: what each gives, and when it was ' +
       'last fetched. One that has ended is shown for 30 days, unless a new one needs its room.',
     response: { description: 'A page of links, oldest first', type: LinksPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   listLinks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<LinksPage> {
     return this.links.list(userId, page);
@@ -97,7 +88,6 @@ export class LinksController {
     description: 'One link, without its secret.',
     response: { description: 'The link', type: LinkOut },
     errors: { 404: NO_SUCH_LINK },
-    invalid: notAnInteger('link_id', 'five'),
   })
   getLink(@CurrentUserId() userId: number, @LinkId() linkId: number): Promise<LinkOut> {
     return this.links.get(userId, linkId);
@@ -111,7 +101,6 @@ export class LinksController {
     status: 204,
     response: { description: 'The link was deleted' },
     errors: { 404: NO_SUCH_LINK },
-    invalid: notAnInteger('link_id', 'five'),
   })
   async deleteLink(@CurrentUserId() userId: number, @LinkId() linkId: number): Promise<void> {
     await this.links.delete(userId, linkId);

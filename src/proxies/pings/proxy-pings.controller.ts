@@ -2,7 +2,7 @@ import { Body, Controller, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
-import { disconnection, missing } from '../../http';
+import { disconnection } from '../../http';
 import { TooManySelected } from '../selection/selection.errors';
 import { readSelection } from '../selection/selections.service';
 import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
@@ -29,7 +29,6 @@ export class ProxyPingsController {
       },
     },
     errors: { 400: ['The filter matches too many', new TooManySelected(1234)] },
-    invalid: missing('body', 'proxy_ids'),
   })
   async pingProxies(
     @CurrentUserId() userId: number,

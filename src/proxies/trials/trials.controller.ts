@@ -1,7 +1,7 @@
 import { Controller, Get, Header, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../../auth';
-import { LIMIT_TOO_LARGE, type Page, PageQuery, TooManyUnderWay } from '../../http';
+import { type Page, PageQuery, TooManyUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
 import { NO_SUCH_PROXY, ProxyIdParam } from '../proxy-id';
 import { TrialOut, TrialsPage } from './trial-out.dto';
@@ -43,7 +43,6 @@ export class TrialsController {
     description: 'The stored results of checks of a proxy, the latest first.',
     response: { description: 'A page of checks', type: TrialsPage },
     errors: { 404: NO_SUCH_PROXY },
-    invalid: LIMIT_TOO_LARGE,
   })
   listProxyChecks(
     @CurrentUserId() userId: number,

@@ -1,6 +1,6 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { INVALID_PERIOD, LIMIT_TOO_LARGE } from '../../http';
+import { INVALID_PERIOD } from '../../http';
 import { StaffRoute } from '../staff-route';
 import { parseTarget } from './audit-context';
 import { ActionsPage, ActionsQuery } from './audit-log.dto';
@@ -23,7 +23,6 @@ export class AuditLogController {
       'stored for ever; reads may be removed after a year (AUDIT_LOG_READ_DAYS).',
     response: { description: 'A page of records, newest first', type: ActionsPage },
     errors: { 400: INVALID_PERIOD },
-    invalid: LIMIT_TOO_LARGE,
   })
   search(@Query() query: ActionsQuery): Promise<ActionsPage> {
     const { user_id: userId, action, target, from, to } = query;

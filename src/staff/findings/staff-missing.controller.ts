@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { missing } from '../../http';
 import { MissingProxiesChanged, MissingProxiesOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
@@ -38,7 +37,6 @@ export class StaffMissingController {
       'of missing proxies has changed, nothing is changed.',
     response: { description: 'What was withdrawn', type: MissingProxiesOut },
     errors: { 409: ['Nothing was changed', MissingProxiesChanged] },
-    invalid: missing('body', 'reason'),
   })
   withdraw(
     @CurrentAudit() audit: AuditContext,

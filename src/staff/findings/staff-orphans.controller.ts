@@ -1,8 +1,7 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, missing, notOneOf } from '../../http';
+import { IdParam } from '../../http';
 import {
-  ORPHAN_STATES,
   OrphanAssigned,
   OrphanNotFound,
   OrphanOut,
@@ -40,7 +39,6 @@ export class StaffOrphansController {
       'accounts for, newest first. `state` is `open`, `assigned` or `written-off`; without it, orphans in ' +
       'every state are listed.',
     response: { description: 'A page of orphans, newest first', type: OrphansPage },
-    invalid: notOneOf('state', ORPHAN_STATES, 'lost'),
   })
   list(@Query() query: OrphansQuery): Promise<OrphansPage> {
     return this.findings.listOrphans(query, query);
@@ -61,7 +59,6 @@ export class StaffOrphansController {
       404: notFound(OrphanNotFound, OrderNotFound),
       409: ['Nothing was changed', OrphanAssigned, OrphansGoToPurchases, ProxyBelongsToAnother],
     },
-    invalid: missing('body', 'reason'),
   })
   assign(
     @CurrentAudit() audit: AuditContext,
@@ -97,7 +94,6 @@ export class StaffOrphansController {
         ProxyBelongsToAnother,
       ],
     },
-    invalid: missing('body', 'user_id'),
   })
   deliver(
     @CurrentAudit() audit: AuditContext,
@@ -118,7 +114,6 @@ export class StaffOrphansController {
       'review it again.',
     response: { description: 'The orphan as it is now', type: OrphanOut },
     errors: { 404: notFound(OrphanNotFound), 409: ['Nothing was changed', OrphanAssigned] },
-    invalid: missing('body', 'reason'),
   })
   mark(
     @CurrentAudit() audit: AuditContext,

@@ -1,12 +1,7 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, missing, notOneOf } from '../../http';
-import {
-  FOUND_PROLONGATION_STATES,
-  FoundProlongationDecided,
-  FoundProlongationNotFound,
-  FoundProlongationOut,
-} from '../../inventory';
+import { IdParam } from '../../http';
+import { FoundProlongationDecided, FoundProlongationNotFound, FoundProlongationOut } from '../../inventory';
 import { InsufficientBalance } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
@@ -29,7 +24,6 @@ export class StaffProlongationsController {
       'that the provider shows and that no order accounts for, newest first. The proxies have their new ' +
       'end already.',
     response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
-    invalid: notOneOf('state', FOUND_PROLONGATION_STATES, 'lost'),
   })
   list(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
     return this.findings.listProlongations(query.state, query);
@@ -52,7 +46,6 @@ export class StaffProlongationsController {
       404: notFound(FoundProlongationNotFound),
       409: ['Nothing was changed', FoundProlongationDecided],
     },
-    invalid: missing('body', 'price'),
   })
   charge(
     @CurrentAudit() audit: AuditContext,
@@ -75,7 +68,6 @@ export class StaffProlongationsController {
       404: notFound(FoundProlongationNotFound),
       409: ['Nothing was changed', FoundProlongationDecided],
     },
-    invalid: missing('body', 'reason'),
   })
   writeOff(
     @CurrentAudit() audit: AuditContext,

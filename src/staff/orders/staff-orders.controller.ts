@@ -3,10 +3,9 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ServiceUnavailable } from '../../catalog';
 import { Money } from '../../common';
-import { IdParam, INVALID_PERIOD, markReplay, missing, notAnInteger, notOneOf } from '../../http';
+import { IdParam, INVALID_PERIOD, markReplay } from '../../http';
 import {
   NothingToDeliver,
-  ORDER_KINDS,
   OrderNotFound,
   OrderNotInReview,
   ProxyBelongsToAnother,
@@ -59,7 +58,6 @@ export class StaffOrdersController {
       'have a next one.',
     response: { description: 'A page of orders, newest first', type: OrdersPage },
     errors: { 400: INVALID_PERIOD },
-    invalid: notOneOf('kind', ORDER_KINDS, 'refund'),
   })
   search(@Query() query: OrdersQuery): Promise<OrdersPage> {
     const { user_id: userId, state, kind, from, to, tag, host, request_id: requestId } = query;
@@ -81,7 +79,6 @@ export class StaffOrdersController {
       'passwords), and changes by staff (the latest 50).',
     response: { description: 'The order', type: OrderDetail },
     errors: { 404: notFound(OrderNotFound) },
-    invalid: notAnInteger('order_id', 'last'),
   })
   read(@IdParam('order_id') orderId: number): Promise<OrderDetail> {
     return this.orders.getDetail(orderId);
@@ -105,7 +102,6 @@ export class StaffOrdersController {
       409: ['Nothing was changed', OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother],
       503: ['The provider cannot be asked. Nothing was changed', ServiceUnavailable],
     },
-    invalid: missing('body', 'reason'),
   })
   decide(
     @CurrentAudit() audit: AuditContext,
@@ -136,7 +132,6 @@ export class StaffOrdersController {
       404: notFound(OrderNotFound),
       409: ['Nothing was changed', new RefundTooLarge(Money.zero), new RefundTooLarge(Money.parse('12.54'))],
     },
-    invalid: missing('header', 'Idempotency-Key'),
   })
   async refund(
     @CurrentAudit() audit: AuditContext,

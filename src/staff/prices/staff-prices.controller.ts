@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { NothingToPreview, PricePreviewOut } from '../../catalog';
-import { IdParam, LIMIT_TOO_LARGE, missing, notAnInteger } from '../../http';
+import { IdParam } from '../../http';
 import {
   invalidPeriods,
   invalidTimes,
@@ -58,7 +58,6 @@ export class StaffPricesController {
       'For pricing: the price rules in force and future ones, of all users or of one, newest first. ' +
       'With `history`, also those that have ended.',
     response: { description: 'A page of rules, newest first', type: PriceRulesPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   list(@Query() query: PriceRulesQuery): Promise<PriceRulesPage> {
     return this.prices.list({ history: query.history, userId: query.user_id ?? undefined }, query);
@@ -75,7 +74,6 @@ export class StaffPricesController {
       'rules apply.',
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
-    invalid: missing('query', 'period'),
   })
   which(@Query() { user_id: userId, country, version, period, at }: WhichQuery): Promise<HeldMarkupOut> {
     return this.prices.findMarkup({ userId, country, version, period }, at ?? undefined);
@@ -92,7 +90,6 @@ export class StaffPricesController {
       'ended it and why.',
     response: { description: 'The rule', type: PriceRuleOut },
     errors: { 404: notFound(PriceRuleNotFound) },
-    invalid: notAnInteger('rule_id', 'first'),
   })
   read(@IdParam('rule_id') ruleId: number): Promise<PriceRuleOut> {
     return this.prices.get(ruleId);
@@ -117,7 +114,6 @@ export class StaffPricesController {
       404: notFound(PriceRuleNotFound, UserNotFound),
       409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate, new TooManyPriceRules(10_000)],
     },
-    invalid: missing('body', 'markup_percent'),
   })
   add(@CurrentAudit() audit: AuditContext, @Body() body: NewPriceRuleRequest): Promise<PriceRuleOut> {
     const { reason, replaces } = body;
@@ -147,7 +143,6 @@ export class StaffPricesController {
       409: ['There is nothing to compare', PriceRuleEnded],
       503: ['Not known yet', NothingToPreview],
     },
-    invalid: missing('body', 'add', 'markup_percent'),
   })
   preview(@Body() { add, end }: PreviewRequest): Promise<PricePreviewOut> {
     return this.prices.preview({ add: add ? toNewPriceRule(add) : undefined, end: end ?? undefined });
@@ -169,7 +164,6 @@ export class StaffPricesController {
       404: notFound(PriceRuleNotFound),
       409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate],
     },
-    invalid: missing('body', 'reason'),
   })
   end(
     @CurrentAudit() audit: AuditContext,

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { missing } from '../../http';
 import { NoRecovery, RecoveryNotOver, RecoveryOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
@@ -42,7 +41,6 @@ export class StaffRecoveryController {
         new RecoveryNotOver(['no sweep has been complete yet', '2 orphans are undecided']),
       ],
     },
-    invalid: missing('body', 'reason'),
   })
   end(@CurrentAudit() audit: AuditContext, @Body() { reason }: ReasonRequest): Promise<RecoveryOut> {
     return this.recovery.end(audit, reason);

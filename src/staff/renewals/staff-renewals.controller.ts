@@ -1,7 +1,6 @@
 import { Body, Controller, Get, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, missing, notOneOf } from '../../http';
-import { RENEWAL_STATES } from '../../renewals';
+import { IdParam } from '../../http';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
@@ -29,7 +28,6 @@ export class StaffRenewalsController {
       'selects those whose time has come and that wait for the service or the provider. A `skipped` ' +
       'renewal is retried until an hour before the end of its proxy.',
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
-    invalid: notOneOf('state', RENEWAL_STATES, 'late'),
   })
   list(@Query() query: RenewalsQuery): Promise<RenewalsPage> {
     const { user_id: userId, state, reason, due } = query;
@@ -46,7 +44,6 @@ export class StaffRenewalsController {
       'skipped with the reason `paused`, which customers see, and are ordered once renewals continue, ' +
       'unless their proxy has ended by then. Orders that were placed before are executed.',
     response: { description: 'Whether they are paused', type: AllRenewalsOut },
-    invalid: missing('body', 'reason'),
   })
   pauseAll(
     @CurrentAudit() audit: AuditContext,
@@ -83,7 +80,6 @@ export class StaffRenewalsController {
       'and are ordered once renewals continue, unless the proxy has ended by then.',
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },
-    invalid: missing('body', 'reason'),
   })
   pause(
     @CurrentAudit() audit: AuditContext,

@@ -1,6 +1,6 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { missing, toPage } from '../../http';
+import { toPage } from '../../http';
 import {
   InvalidSalesCursor,
   InvalidSalesPeriod,
@@ -48,7 +48,6 @@ export class StaffSystemController {
       'are omitted.',
     response: { description: 'A page of sums, with the total of the whole period', type: SalesPage },
     errors: { 400: ['The period or the cursor is not possible', InvalidSalesPeriod, InvalidSalesCursor] },
-    invalid: missing('query', 'from'),
   })
   async readSales(@Query() { from, to, by, cursor, limit }: SalesQuery): Promise<SalesPage> {
     const dimensions = SALES_DIMENSIONS.filter((dimension) => by.split(',').includes(dimension));

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { ScopeNotGrantable, StaffScopesForAnother, TokenNotFound, TokenWiderThanIssuer } from '../../auth';
-import { IdParam, LIMIT_TOO_LARGE, missing, notANetwork, PageQuery } from '../../http';
+import { IdParam, PageQuery } from '../../http';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
@@ -37,7 +37,6 @@ export class StaffTokensController {
       ],
       404: notFound(UserNotFound),
     },
-    invalid: notANetwork('allowed_ips'),
   })
   issue(
     @CurrentAudit() audit: AuditContext,
@@ -60,7 +59,6 @@ export class StaffTokensController {
       'first, and never with their text.',
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(UserNotFound) },
-    invalid: LIMIT_TOO_LARGE,
   })
   list(@IdParam('user_id') userId: number, @Query() page: PageQuery): Promise<TokensPage> {
     return this.tokens.list(userId, page);
@@ -77,7 +75,6 @@ export class StaffTokensController {
       'it issued, that those issued, and so on. Oldest first.',
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(TokenNotFound) },
-    invalid: LIMIT_TOO_LARGE,
   })
   descendants(@IdParam('token_id') tokenId: number, @Query() page: PageQuery): Promise<TokensPage> {
     return this.tokens.listDescendants(tokenId, page);
@@ -95,7 +92,6 @@ export class StaffTokensController {
       'tokens that came from it are revoked as well; list them first.',
     response: { description: 'The token, and which others were revoked with it', type: RevokedToken },
     errors: { 404: notFound(TokenNotFound) },
-    invalid: missing('body', 'reason'),
   })
   revoke(
     @CurrentAudit() audit: AuditContext,

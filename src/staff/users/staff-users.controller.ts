@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, LIMIT_TOO_LARGE, missing, notAnInteger } from '../../http';
+import { IdParam } from '../../http';
 import { UserExists, UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
@@ -30,7 +30,6 @@ export class StaffUsersController {
         new UserExists('web_username'),
       ],
     },
-    invalid: missing('body', 'username'),
   })
   create(@CurrentAudit() audit: AuditContext, @Body() body: NewUserRequest): Promise<UserOut> {
     const { username, tg_id: tgId, web_username: webUsername, has_app: hasApp } = body;
@@ -47,7 +46,6 @@ export class StaffUsersController {
       'the telegram_username or the web_username (in any case) or of the tg_id. One or two characters ' +
       'match at the beginning only. Without `query`, all users are listed. Newest first.',
     response: { description: 'A page of users, newest first', type: UsersPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   search(@Query() query: UsersQuery): Promise<UsersPage> {
     return this.users.search(query.query, query);
@@ -64,7 +62,6 @@ export class StaffUsersController {
       'orders, and whether the user is blocked.',
     response: { description: 'The user with their money', type: UserProfile },
     errors: { 404: notFound(UserNotFound) },
-    invalid: notAnInteger('user_id', 'boris'),
   })
   read(@IdParam('user_id') userId: number): Promise<UserProfile> {
     return this.users.getProfile(userId);
@@ -82,7 +79,6 @@ export class StaffUsersController {
       'the first time and replaces the reason.',
     response: { description: 'The user', type: UserOut },
     errors: { 404: notFound(UserNotFound) },
-    invalid: missing('body', 'reason'),
   })
   block(
     @CurrentAudit() audit: AuditContext,
@@ -103,7 +99,6 @@ export class StaffUsersController {
       'that were revoked or have expired.',
     response: { description: 'The user', type: UserOut },
     errors: { 404: notFound(UserNotFound) },
-    invalid: missing('body', 'reason'),
   })
   unblock(
     @CurrentAudit() audit: AuditContext,

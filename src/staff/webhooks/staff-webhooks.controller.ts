@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, LIMIT_TOO_LARGE, missing } from '../../http';
+import { IdParam } from '../../http';
 import { WebhookNotFound } from '../../webhooks';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
@@ -22,7 +22,6 @@ export class StaffWebhooksController {
       'For support, when a customer gets no events: which webhooks are off, and which fail. Secrets and ' +
       'whole URLs are never shown. Newest first.',
     response: { description: 'A page of webhooks, newest first', type: StaffWebhooksPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   list(@Query() query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
     const { user_id: userId, disabled, failing } = query;
@@ -43,7 +42,6 @@ export class StaffWebhooksController {
       'disabled only gets the reason: afterwards only staff can enable it.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
-    invalid: missing('body', 'reason'),
   })
   disable(
     @CurrentAudit() audit: AuditContext,
@@ -64,7 +62,6 @@ export class StaffWebhooksController {
       'webhooks that staff disabled at its receiver for this customer are enabled as well.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
-    invalid: missing('body', 'reason'),
   })
   enable(
     @CurrentAudit() audit: AuditContext,

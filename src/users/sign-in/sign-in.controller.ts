@@ -2,7 +2,7 @@ import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CreatedToken, Public, Route, UserBlocked } from '../../auth';
 import { setRequestUser } from '../../common';
-import { BodyTooLarge, missing, rateLimitHeaders, RequestLimits } from '../../http';
+import { BodyTooLarge, rateLimitHeaders, RequestLimits } from '../../http';
 import { InitDataTooOld, InvalidInitData, NoAccount, SignInSwitchedOff } from './sign-in.errors';
 import { SignInService } from './sign-in.service';
 import { TelegramSignInRequest } from './telegram-sign-in.request';
@@ -51,7 +51,6 @@ export class SignInController {
       503: ['The service cannot reach its database', 'Service temporarily unavailable'],
     },
     errorHeaders: { 429: rateLimitHeaders('"address";q=600;w=60', '"address";r=0;t=17') },
-    invalid: missing('body', 'initData'),
   })
   async signInWithTelegram(@Body() body: TelegramSignInRequest): Promise<CreatedToken> {
     const telegramUser = this.signIns.read(body.initData);

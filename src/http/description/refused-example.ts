@@ -1,0 +1,47 @@
+import type { Type } from '@nestjs/common';
+import type { Request } from 'express';
+import { readInput } from '../validation/read-input';
+import { declaredFields } from '../validation/read-instance';
+import type { ValidationItem } from '../validation/refusal';
+import { RequestInvalid } from '../validation/request-invalid';
+import type { RouteInput } from '../validation/route-input';
+
+/** A free text accepts the first of these alone, and no other field accepts either. */
+const NONSENSE = ['?', 6];
+
+/**
+ * An example of what a route refuses with 422: the first mistake of an empty request, or else of one that is
+ * full of nonsense. Undefined for a route that refuses nothing.
+ */
+export function refusedExample(input: RouteInput): ValidationItem | undefined {
+  const nothing = firstMistake(input, '1', {}, {});
+  if (nothing) return nothing;
+  for (const nonsense of NONSENSE) {
+    const fill = (dto: Type<object> | undefined): object =>
+      Object.fromEntries(
+        (dto ? declaredFields(dto.prototype as object) : []).map((name) => [name, nonsense]),
+      );
+    // Unknown in every query, for the routes that take none.
+    const query = { ...fill(input.query), page: '2' };
+    const mistake = firstMistake(input, '?', query, fill(input.body));
+    if (mistake) return mistake;
+  }
+  return undefined;
+}
+
+function firstMistake(
+  input: RouteInput,
+  id: string,
+  query: object,
+  body: object,
+): ValidationItem | undefined {
+  const params = Object.fromEntries(input.path.map(({ name }) => [name, id]));
+  try {
+    // Nothing else of a request is read.
+    readInput(input, { params, query, body, get: () => undefined } as unknown as Request);
+    return undefined;
+  } catch (error) {
+    if (error instanceof RequestInvalid) return error.items[0];
+    throw error;
+  }
+}
