@@ -320,7 +320,7 @@ describe('A command', () => {
     expect(await refusalOf(`balance debit --user ${id} --amount 5 --key c-1 ${REASON}`)).toBe(
       'Idempotency-Key was used with another request',
     );
-    expect(await refusalOf(credit.replace('c-1', 'ключ'))).toBe(
+    expect(await refusalOf(credit.replace('c-1', 'ключ'))).toContain(
       'Idempotency-Key should be 1 to 255 visible ASCII characters',
     );
   });
@@ -331,8 +331,8 @@ describe('A command', () => {
     expect(part).toMatchObject({ kind: 'refund', amount: '10.00', reference: '815' });
     expect(await answerTo(`${refund} --amount 10.00 --key r-1`)).toEqual({ ...part, replayed: true });
     expect(await refusalOf(`${refund} --amount 100 --key r-2`)).toMatch(/^Only .* is left to refund$/);
-    expect(await refusalOf(`${refund} --amount -1 --key r-2`)).toContain(
-      'must be an amount in roubles above 0',
+    expect(await refusalOf(`${refund} --amount -1 --key r-2`)).toBe(
+      `error: option '--amount <roubles>' argument '-1' is invalid. Input should be greater than 0.`,
     );
     expect(await refusalOf(refund)).toBe(`error: required option '--key <text>' not specified`);
   });

@@ -1,7 +1,10 @@
 import { Option } from 'commander';
 import { migrate } from '../database';
 import { IntegrityService } from '../integrity';
-import type { AddCommand } from './command-spec';
+import { DEFAULT_SKIPPED_IDS } from '../inventory';
+import { AuditContext, StaffRecoveryService } from '../staff';
+import { parseId, parseText } from './options';
+import type { AddCommand } from './route-command';
 import { complain, print, withResources, withServices } from './run';
 
 export const addAudit: AddCommand = (cli) => {
@@ -34,4 +37,20 @@ export const addMigrate: AddCommand = (cli) => {
     .command('migrate')
     .description('Brings the database up to date and prints the migrations that were run.')
     .action(() => withResources(async ({ database }) => print({ migrations: await migrate(database) })));
+};
+
+export const addRecovery: AddCommand = (cli) => {
+  const group = cli.commands.find((command) => command.name() === 'recovery') ?? cli;
+  const ids = 'ids to skip in each table: more than were issued since';
+  group
+    .command('begin')
+    .description('Shuts orders after a restore, before the service starts.')
+    .option('--skip-ids <count>', ids, parseId, DEFAULT_SKIPPED_IDS)
+    .requiredOption('--reason <text>', 'kept in the audit log', parseText)
+    .action((options: { skipIds: number; reason: string }) =>
+      withServices(async (app) => {
+        const audit = AuditContext.ofCommandLine('recovery.begin', options);
+        await print(await app.get(StaffRecoveryService).begin(audit, options.skipIds, options.reason));
+      }),
+    );
 };

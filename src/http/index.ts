@@ -53,7 +53,9 @@ export { ChoiceField, IdField, oneOf, PRINTABLE, SearchField, TextField } from '
 export { Refusal } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';
 export { StrictRequest } from './validation/strict-request';
-export { RefuseStrayQuery } from './validation/route-input';
+export { handlerArguments, inputOf, RefuseStrayQuery, type RouteInput } from './validation/route-input';
+export { instanceOf, readInput } from './validation/read-input';
+export { declaredFields, type FieldDescription } from './validation/read-instance';
 export { type ApiInterface, serveDescription } from './description/swagger';
 export { TooManyRequests } from './limits/limits.errors';
 export { LimitsModule } from './limits/limits.module';

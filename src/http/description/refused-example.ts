@@ -19,7 +19,10 @@ export function refusedExample(input: RouteInput): ValidationItem | undefined {
   for (const nonsense of NONSENSE) {
     const fill = (dto: Type<object> | undefined): object =>
       Object.fromEntries(
-        (dto ? declaredFields(dto.prototype as object) : []).map((name) => [name, nonsense]),
+        [...declaredFields((dto?.prototype as object | undefined) ?? {}).keys()].map((name) => [
+          name,
+          nonsense,
+        ]),
       );
     // Unknown in every query, for the routes that take none.
     const query = { ...fill(input.query), page: '2' };

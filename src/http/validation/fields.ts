@@ -214,7 +214,11 @@ function requestField({ schema, options, read }: Field): PropertyDecorator {
     return refuseLoose(input, schema['type'], fields.strict) ?? value;
   };
   return (target, key) => {
-    declareField(target, String(key));
+    declareField(target, String(key), {
+      schema,
+      description: options.description,
+      isRequired: isRequired(options),
+    });
     applyDecorators(
       ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, options)),
       Expose(),
@@ -226,12 +230,15 @@ function requestField({ schema, options, read }: Field): PropertyDecorator {
   };
 }
 
+const isRequired = ({ absent = 'refused', ...options }: Field['options']): boolean =>
+  options.default === undefined && absent === 'refused';
+
 const takesNull = ({ absent, nullable }: FieldOptions): boolean => absent === 'null' || nullable === true;
 
 function describe(schema: Readonly<Record<string, unknown>>, options: Field['options']): ApiPropertyOptions {
-  const { absent = 'refused', description, example, deprecated } = options;
+  const { description, example, deprecated } = options;
   const texts = defined({ description, example, deprecated });
-  const required = options.default === undefined && absent === 'refused';
+  const required = isRequired(options);
   const members = Array.isArray(schema['anyOf']) ? (schema['anyOf'] as readonly object[]) : [];
   const isParameter = members.some((member) => 'type' in member && member.type === 'null');
   const property = isParameter

@@ -9,14 +9,23 @@ const validator = new Validator();
 
 const DECLARED = 'request-fields';
 
-/** Keeps the name of a declared field, by which unknown ones are told from it. */
-export function declareField(target: object, name: string): void {
-  Reflect.defineMetadata(DECLARED, [...declaredFields(target), name], target);
+/** A declared field, as the command line and the check for unknown fields know it. */
+export interface FieldDescription {
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly description: string | undefined;
+  readonly isRequired: boolean;
 }
 
-/** The names of the fields of a DTO, by its prototype. */
-export const declaredFields = (target: object): readonly string[] =>
-  (Reflect.getMetadata(DECLARED, target) as readonly string[] | undefined) ?? [];
+type Fields = ReadonlyMap<string, FieldDescription>;
+
+/** Keeps the description of a declared field. */
+export function declareField(target: object, name: string, description: FieldDescription): void {
+  Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, description]]), target);
+}
+
+/** The fields of a DTO by their names, by its prototype. */
+export const declaredFields = (target: object): Fields =>
+  (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 
 /**
  * Gives an instance of a DTO with its declared fields, coerced, or all refusals: in declaration order, and
@@ -28,7 +37,7 @@ export function readInstance(dto: Type<object>, fields: RequestFields): object {
     .validateSync(instance)
     .map(({ property, value }): [string, Refusal | RefusedItems] => [property, value]);
   if (fields.strict) {
-    const known = new Set(declaredFields(dto.prototype as object));
+    const known = declaredFields(dto.prototype as object);
     const unknown = fields.names.filter((name) => !known.has(name));
     refused.push(
       ...unknown.map((name): [string, Refusal] => [name, unknownField(fields.find(name) ?? null)]),

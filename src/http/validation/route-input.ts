@@ -1,4 +1,5 @@
 import { SetMetadata, type Type } from '@nestjs/common';
+import { RouteParamtypes } from '@nestjs/common/internal';
 
 interface TextReader {
   readonly place: 'path' | 'header';
@@ -18,9 +19,8 @@ export interface RouteInput {
 
 const READERS = 'text-readers';
 const NO_QUERY = 'refuses-query';
-/** Nest's own metadata on what a handler takes: keys are the kind of a parameter and its position. */
+/** Nest's own metadata on what a handler takes. */
 const ROUTE_ARGUMENTS = '__routeArguments__';
-const KINDS = { body: '3', query: '4' } as const;
 
 /** Refuses a query that a route without query parameters would ignore, e.g. `?preview=true` on a change. */
 export const RefuseStrayQuery = () => SetMetadata(NO_QUERY, true);
@@ -51,20 +51,39 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
-  const query = dtoOf(controller, handler, 'query');
+  const query = dtoOf(controller, handler, RouteParamtypes.QUERY);
   return {
     path: readers.filter(({ place }) => place === 'path'),
     header: readers.filter(({ place }) => place === 'header'),
     query,
-    body: dtoOf(controller, handler, 'body'),
+    body: dtoOf(controller, handler, RouteParamtypes.BODY),
     refusesQuery: !query && Reflect.hasMetadata(NO_QUERY, Reflect.get(prototype, handler) as object),
   };
 }
 
-function dtoOf(controller: Type, handler: string, kind: keyof typeof KINDS): Type<object> | undefined {
-  const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as object | undefined;
-  const key = Object.keys(taken ?? {}).find((each) => each.startsWith(`${KINDS[kind]}:`));
-  if (key === undefined) return undefined;
+/** An argument of a handler: what of the request it is, and its place among the arguments. */
+interface HandlerArgument {
+  /** NaN for one that a decorator of our own injects. */
+  readonly kind: RouteParamtypes;
+  readonly index: number;
+  /** The name of the parameter or header. */
+  readonly data: string;
+}
+
+export function handlerArguments(controller: Type, handler: string): HandlerArgument[] {
+  const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as
+    Record<string, { readonly index: number; readonly data: string }> | undefined;
+  // The keys are the kind and the position.
+  return Object.entries(taken ?? {}).map(([key, { index, data }]) => ({
+    kind: Number.parseInt(key),
+    index,
+    data,
+  }));
+}
+
+function dtoOf(controller: Type, handler: string, wanted: RouteParamtypes): Type<object> | undefined {
+  const found = handlerArguments(controller, handler).find(({ kind }) => kind === wanted);
+  if (!found) return undefined;
   const types = Reflect.getMetadata('design:paramtypes', controller.prototype as object, handler) as Type[];
-  return types[Number(key.split(':')[1])];
+  return types[found.index];
 }

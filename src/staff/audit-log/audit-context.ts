@@ -42,6 +42,8 @@ export class AuditContext {
     readonly caller: Caller | null,
     readonly ip: string | null,
     readonly requestId: string | null,
+    /** The author of a change on the command line that keeps one. */
+    readonly by?: string,
   ) {}
 
   /** Refuses what a member of staff would do for their own account. @throws OwnAccount */
@@ -49,8 +51,8 @@ export class AuditContext {
     if (this.caller !== null && this.caller.userId === userId) throw new OwnAccount();
   }
 
-  static ofCommandLine(action: string, target: AuditTarget | null, request: object): AuditContext {
-    return new AuditContext(action, target, toRecordable(request), null, null, null);
+  static ofCommandLine(action: string, request: object): AuditContext {
+    return new AuditContext(action, null, toRecordable(request), null, null, null);
   }
 }
 

@@ -1,12 +1,13 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import { catchError, mergeMap, type Observable } from 'rxjs';
+import { from, lastValueFrom, type Observable } from 'rxjs';
 import { type Caller, callerOf } from '../../auth';
 import { plainAddress, requestId } from '../../common';
 import { readId } from '../../http';
 import { AuditContext, type TargetType, toRecordable } from './audit-context';
 import { AuditLogService } from './audit-log.service';
+import { CommandRequest } from './command-request';
 
 export const AUDITED_ROUTE = 'audited-route';
 
@@ -18,7 +19,7 @@ export interface AuditedRoute {
   readonly on?: TargetType;
 }
 
-export type AuditedRequest = Request & { user?: Caller; audit?: AuditContext };
+export type AuditedRequest = (Request | CommandRequest) & { user?: Caller; audit?: AuditContext };
 
 /** The parameter of a path that names a target. */
 export const ID_PARAMETERS = {
@@ -46,30 +47,26 @@ export class AuditLogInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const request = context.switchToHttp().getRequest<AuditedRequest>();
-    const audit = contextOf(request, this.reflector.get<AuditedRoute>(AUDITED_ROUTE, context.getHandler()));
-    request.audit = audit;
-    return next.handle().pipe(
-      mergeMap(async (answer: unknown) => {
-        if (!audit.isRecorded) await this.auditLog.recordRead(audit);
-        return answer;
-      }),
-      catchError(async (error: unknown) => {
-        await this.auditLog.recordIfRefused(audit, error);
-        throw error;
-      }),
+    const audit = auditContextOf(
+      request,
+      this.reflector.get<AuditedRoute>(AUDITED_ROUTE, context.getHandler()),
     );
+    request.audit = audit;
+    return from(this.auditLog.recordRequest(audit, () => lastValueFrom(next.handle())));
   }
 }
 
-function contextOf(request: AuditedRequest, { action, on }: AuditedRoute): AuditContext {
+/** What the audit log keeps of a request to a route. */
+export function auditContextOf(request: AuditedRequest, { action, on }: AuditedRoute): AuditContext {
   const { params, query, body, ip } = request;
   const id = on && readId(String(params[ID_PARAMETERS[on]]));
   return new AuditContext(
     action,
     on && id ? { type: on, id } : null,
     toRecordable({ ...query, ...(typeof body === 'object' && body) }),
-    callerOf(request),
+    request instanceof CommandRequest ? null : callerOf(request),
     plainAddress(ip),
     requestId() ?? null,
+    request instanceof CommandRequest ? request.by : undefined,
   );
 }

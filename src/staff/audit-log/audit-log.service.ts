@@ -84,20 +84,21 @@ export class AuditLogService {
     });
   }
 
-  /** Records a request that changed nothing. */
-  async recordRead(audit: AuditContext): Promise<void> {
-    await this.insert(this.dataSource, audit, {});
-    audit.isRecorded = true;
-  }
-
   /**
-   * Records a request that was refused, with the text that its sender is about to see. An
-   * invalid request never reached what it asks for, and the text of an unforeseen error is not shown.
+   * Runs a request. What did not record itself, a read, is recorded before its response is given; and a
+   * refusal with the text that its sender is about to see. An invalid request never reached what it asks for,
+   * and the text of an unforeseen error is not shown.
    */
-  async recordIfRefused(audit: AuditContext, error: unknown): Promise<void> {
-    if (audit.isRecorded || !(error instanceof DomainError) || error instanceof RequestInvalid) return;
-    await this.insert(this.dataSource, audit, { refusal: error.detail });
-    audit.isRecorded = true;
+  async recordRequest<Response>(audit: AuditContext, work: () => Promise<Response>): Promise<Response> {
+    try {
+      const response = await work();
+      if (!audit.isRecorded) await this.insert(this.dataSource, audit, {});
+      return response;
+    } catch (error) {
+      const isShown = error instanceof DomainError && !(error instanceof RequestInvalid);
+      if (isShown && !audit.isRecorded) await this.insert(this.dataSource, audit, { refusal: error.detail });
+      throw error;
+    }
   }
 
   private async insert(

@@ -17,10 +17,10 @@ import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
 import { ReasonRequest } from '../fields';
 
 export class PostingRequest extends ReasonRequest {
-  @AmountField()
+  @AmountField({ description: 'Roubles' })
   amount!: Money;
 
-  @TextField({ absent: 'null' })
+  @TextField({ description: 'The document behind it: an invoice or a ticket', absent: 'null' })
   reference!: string | null;
 }
 

@@ -24,7 +24,7 @@ export class OrphansQuery extends PageQuery {
 export class OrphansPage extends PageOf(OrphanOut) {}
 
 export class AssignmentRequest extends ReasonRequest {
-  @IdField()
+  @IdField({ description: 'The purchase' })
   order_id!: number;
 }
 
@@ -55,7 +55,7 @@ export class DeliveryRequest extends ReasonRequest {
 }
 
 export class MarkRequest extends ReasonRequest {
-  @ChoiceField(ORPHAN_MARKS)
+  @ChoiceField(ORPHAN_MARKS, { description: '`written-off`: it stays our cost; `open`: review it again' })
   state!: OrphanMark;
 }
 

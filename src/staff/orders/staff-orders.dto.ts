@@ -64,15 +64,17 @@ export class OrdersQuery extends PageQuery {
 }
 
 export class DecisionRequest extends ReasonRequest {
-  @ChoiceField(ORDER_DECISIONS)
+  @ChoiceField(ORDER_DECISIONS, {
+    description: '`deliver`: hand over what the provider has; `refund`: return the money',
+  })
   decision!: OrderDecision;
 }
 
 export class RefundRequest extends ReasonRequest {
-  @AmountField({ absent: 'null' })
+  @AmountField({ description: 'Roubles. If omitted, all that is left', absent: 'null' })
   amount!: Money | null;
 
-  @TextField({ absent: 'null' })
+  @TextField({ description: 'The document behind it: an invoice or a ticket', absent: 'null' })
   reference!: string | null;
 }
 

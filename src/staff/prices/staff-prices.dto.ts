@@ -23,33 +23,34 @@ import { ReasonRequest } from '../fields';
 
 const CountryField = (options: FieldOptions = {}) =>
   StringField({ ...options, absent: 'null', pattern: '^[A-Za-z]{2,4}$' });
-const PeriodField = () => IntegerField({ absent: 'null', greaterThan: 0, atMost: 3650 });
+const PeriodField = (description: string) =>
+  IntegerField({ description, absent: 'null', greaterThan: 0, atMost: 3650 });
 
 /** Which offers a rule applies to, and its markup. What is left out stands for all. */
 @StrictRequest()
 export class PriceRuleFields {
-  @IdField({ absent: 'null' })
+  @IdField({ description: 'The only user that the rule is for', absent: 'null' })
   user_id!: number | null;
 
-  @CountryField()
+  @CountryField({ description: 'The only country, where the rule is cheaper than the quote' })
   country!: string | null;
 
-  @ChoiceField(IP_VERSIONS, { absent: 'null' })
+  @ChoiceField(IP_VERSIONS, { description: 'The only IP version', absent: 'null' })
   version!: IpVersion | null;
 
-  @PeriodField()
+  @PeriodField('The shortest period in days')
   min_period!: number | null;
 
-  @PeriodField()
+  @PeriodField('The longest period in days')
   max_period!: number | null;
 
-  @StringField({ pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
+  @StringField({ description: 'Percent, e.g. 12.5', pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
   markup_percent!: string;
 
-  @DateTimeField({ absent: 'null' })
+  @DateTimeField({ description: 'The beginning. If omitted, in one or two seconds', absent: 'null' })
   valid_from!: Date | null;
 
-  @DateTimeField({ absent: 'null' })
+  @DateTimeField({ description: 'The end. If omitted, open', absent: 'null' })
   valid_to!: Date | null;
 }
 
@@ -65,15 +66,15 @@ export const toNewPriceRule = (fields: PriceRuleFields): NewPriceRule => ({
 });
 
 export class NewPriceRuleRequest extends PriceRuleFields {
-  @IdField({ absent: 'null' })
+  @IdField({ description: 'The rule that ends when this one begins', absent: 'null' })
   replaces!: number | null;
 
-  @TextField()
+  @TextField({ description: 'Kept with the rule' })
   reason!: string;
 }
 
 export class EndPriceRuleRequest extends ReasonRequest {
-  @DateTimeField({ absent: 'null' })
+  @DateTimeField({ description: 'The end. If omitted, in one or two seconds', absent: 'null' })
   at!: Date | null;
 }
 
@@ -82,7 +83,7 @@ export class PreviewRequest {
   @ObjectField(PriceRuleFields, { absent: 'null' })
   add!: PriceRuleFields | null;
 
-  @IdField({ absent: 'null' })
+  @IdField({ description: 'The rule to end', absent: 'null' })
   end!: number | null;
 }
 

@@ -14,12 +14,6 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { HeldMarkupOut, PriceRuleOut, PriceRulesPage } from './staff-prices.dto';
 
-interface Signature {
-  /** Who makes the change. Left out over HTTP, where the caller is known. */
-  readonly by?: string;
-  readonly reason: string;
-}
-
 const toPriceRuleOut = (rule: PriceRule, user: User | undefined): PriceRuleOut => ({
   id: rule.id,
   user_id: rule.userId,
@@ -91,10 +85,10 @@ export class StaffPricesService {
   async add(
     audit: AuditContext,
     rule: NewPriceRule,
-    { replaces, ...signature }: Signature & { readonly replaces?: number | undefined },
+    { replaces, reason }: { readonly replaces?: number | undefined; readonly reason: string },
   ): Promise<PriceRuleOut> {
     audit.assertConcernsAnother(rule.userId);
-    const { by, reason } = await this.sign(audit, signature);
+    const by = await this.nameOf(audit);
     // A rule changes once: when this change succeeds, the rule was as it is read here.
     const before = replaces === undefined ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
@@ -114,9 +108,9 @@ export class StaffPricesService {
   async end(
     audit: AuditContext,
     id: number,
-    { at, ...signature }: Signature & { readonly at?: Date | undefined },
+    { at, reason }: { readonly at?: Date | undefined; readonly reason: string },
   ): Promise<PriceRuleOut> {
-    const { by, reason } = await this.sign(audit, signature);
+    const by = await this.nameOf(audit);
     const before = await this.get(id);
     audit.assertConcernsAnother(before.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
@@ -144,11 +138,11 @@ export class StaffPricesService {
     if (id !== null && !(await this.users.find(id))) throw new UserNotFound();
   }
 
-  /** Names the caller as the rule keeps them: `boris (42)`. */
-  private async sign({ caller }: AuditContext, { by, reason }: Signature): Promise<Required<Signature>> {
-    if (by !== undefined) return { by, reason };
+  /** Names who makes a change as the rule keeps them: `boris (42)`, or as a command names them. */
+  private async nameOf({ caller, by }: AuditContext): Promise<string> {
+    if (by !== undefined) return by;
     if (!caller) throw new Error('a change of prices on the command line lacks a name');
     const user = await this.users.find(caller.userId);
-    return { by: `${user?.username ?? user?.webUsername ?? 'user'} (${caller.userId})`, reason };
+    return `${user?.username ?? user?.webUsername ?? 'user'} (${caller.userId})`;
   }
 }

@@ -45,7 +45,7 @@ export class NewTokenRequest {
   })
   scopes!: readonly Scope[];
 
-  @TextField({ absent: 'null' })
+  @TextField({ description: 'The purpose of the token', absent: 'null' })
   name!: string | null;
 
   @DateTimeField({ absent: 'null' })
@@ -54,7 +54,7 @@ export class NewTokenRequest {
   @NetworksField()
   allowed_ips!: readonly string[] | null;
 
-  @AmountField({ absent: 'null' })
+  @AmountField({ description: 'Roubles that its orders may take a day (UTC) at most', absent: 'null' })
   daily_limit!: Money | null;
 }
 
@@ -78,7 +78,7 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
 }
 
 export class RevokeRequest extends ReasonRequest {
-  @BooleanField({ default: false })
+  @BooleanField({ description: 'Whether to revoke all tokens that came from it, too', default: false })
   descendants!: boolean;
 }
 

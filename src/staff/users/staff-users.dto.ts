@@ -21,13 +21,13 @@ export class NewUserRequest {
   @TextField({ description: 'The name of the user among staff', example: 'boris' })
   username!: string;
 
-  @IdField({ absent: 'null' })
+  @IdField({ description: 'The number on the messaging platform', absent: 'null' })
   tg_id!: number | null;
 
-  @TextField({ absent: 'null' })
+  @TextField({ description: 'The login on the website', absent: 'null' })
   web_username!: string | null;
 
-  @BooleanField({ default: false })
+  @BooleanField({ description: 'Whether the user has opened the companion application', default: false })
   has_app!: boolean;
 }
 

@@ -1,0 +1,91 @@
+import { type INestApplicationContext, StreamableFile } from '@nestjs/common';
+import { RouteParamtypes } from '@nestjs/common/internal';
+import type { Command } from 'commander';
+import type { Request } from 'express';
+import { handlerArguments, inputOf, instanceOf, type Page, readInput } from '../http';
+import {
+  type AuditContext,
+  auditContextOf,
+  AuditLogService,
+  type CommandRequest,
+  STAFF_OPERATIONS,
+  type StaffOperation,
+} from '../staff';
+import { parseText } from './options';
+import { explain, type GivenOptions, parametersOf, type RouteCommand, toRequest } from './route-options';
+import { print, withServices } from './run';
+
+export type AddCommand = (cli: Command) => void;
+
+/** Adds the command that runs a route of staff in this process, on the request that its options make. */
+export const routeCommand =
+  (name: string, spec: RouteCommand = {}): AddCommand =>
+  (cli) => {
+    const operation = STAFF_OPERATIONS.get(spec.action ?? name.replace(' ', '.'));
+    if (!operation) throw new Error(`no route has the action of ${name}`);
+    const { controller, handler, on, summary, description } = operation;
+    const input = inputOf(controller, handler.name);
+    const parameters = [...parametersOf(input, on, spec)];
+    const command = commandOf(cli, name).summary(summary).description(`${summary}. ${description}`);
+    if (spec.isSigned) command.requiredOption('--by <name>', 'The author of the change', parseText);
+    for (const { option } of parameters) command.addOption(option);
+    command.action(async (given: GivenOptions) => {
+      const request = toRequest(parameters, given);
+      try {
+        // Nothing else of a request is read.
+        readInput(input, request as unknown as Request);
+      } catch (error) {
+        command.error(explain(error, parameters));
+      }
+      const query = instanceOf(request.query);
+      if (query && 'limit' in query) query.limit = spec.showsAll ?? given['limit'];
+      const needs = { provider: spec.needsProvider?.(given) ?? false };
+      await withServices(async (app) => print(await run(app, operation, request)), needs);
+    });
+  };
+
+/** Runs the handler of a route, and records in the audit log what is done. */
+async function run(app: INestApplicationContext, operation: StaffOperation, request: CommandRequest) {
+  const { controller, handler } = operation;
+  const instance = app.get<object>(controller, { strict: false });
+  const audit = auditContextOf(request, operation);
+  const response = await app
+    .get(AuditLogService)
+    .recordRequest(audit, async () => handler.apply(instance, argumentsOf(operation, request, audit)));
+  return printable(response as object);
+}
+
+/** What Nest gives the handler over HTTP. */
+function argumentsOf({ controller, handler }: StaffOperation, request: CommandRequest, audit: AuditContext) {
+  const given: unknown[] = [];
+  for (const { kind, index, data } of handlerArguments(controller, handler.name)) {
+    if (kind === RouteParamtypes.PARAM) given[index] = Number(request.params[data]);
+    else if (kind === RouteParamtypes.HEADERS) given[index] = request.get(data);
+    else if (kind === RouteParamtypes.QUERY) given[index] = instanceOf(request.query);
+    else if (kind === RouteParamtypes.BODY) given[index] = instanceOf(request.body);
+    else if (kind === RouteParamtypes.RESPONSE) given[index] = WITHOUT_HEADERS;
+    // Its own decorators inject nothing else.
+    else given[index] = audit;
+  }
+  return given;
+}
+
+/** A command prints no headers. */
+const WITHOUT_HEADERS = { setHeader: () => undefined };
+
+/** What is printed of a response: the lines of a file, or the items of a page, with the sums of all. */
+function printable(response: object): unknown {
+  if (response instanceof StreamableFile) return response.getStream();
+  if (!('next_cursor' in response)) return response;
+  const { next_cursor: _, ...page } = response as Page<unknown, unknown>;
+  return Object.keys(page).length === 1 ? page.items : page;
+}
+
+/** The command of a name, with the commands that it is under. */
+const commandOf = (cli: Command, name: string): Command =>
+  name
+    .split(' ')
+    .reduce(
+      (parent, word) => parent.commands.find((one) => one.name() === word) ?? parent.command(word),
+      cli,
+    );

@@ -1,0 +1,156 @@
+import { Option } from 'commander';
+import { declaredFields, type FieldDescription, RequestInvalid, type RouteInput } from '../http';
+import { CommandRequest, type TargetType } from '../staff';
+import { parseId } from './options';
+
+/** Reads what a command writes in another form than a request. */
+interface Reader {
+  /** As the help shows it: `<duration>`. */
+  readonly argument: string;
+  readonly description: string;
+  readonly read: (text: string) => unknown;
+}
+
+export interface RouteCommand {
+  /** The action of the route. Omitted: `users.create` for `users create`. */
+  readonly action?: string;
+  /** The options of parameters that have another name: `{ reason: 'why' }`. */
+  readonly names?: Readonly<Record<string, string>>;
+  readonly readers?: Readonly<Record<string, Reader>>;
+  /** What a request needs and a command may omit. */
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** The DTOs of the objects in the body, whose fields are options as well. */
+  readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
+  /** How many items the list shows, in place of the options of a page. */
+  readonly showsAll?: number;
+  /** Over HTTP the caller makes the change; a command has to name somebody. */
+  readonly isSigned?: true;
+  readonly needsProvider?: (given: GivenOptions) => boolean;
+}
+
+export type GivenOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+/** As in the location of a mistake. */
+type Place = 'path' | 'header' | 'query' | 'body';
+
+/** A parameter of the request, and the option that gives it. */
+export interface Parameter {
+  readonly place: Place;
+  readonly name: string;
+  /** The object in the body whose field it is. */
+  readonly within?: string;
+  readonly option: Option;
+}
+
+/** Names of options that differ from those of the parameters everywhere. */
+const NAMES: Readonly<Record<string, string>> = {
+  user_id: 'user',
+  order_id: 'order',
+  cursor: 'before',
+  'Idempotency-Key': 'key',
+};
+
+/** The page of a list is read in other words everywhere. */
+const READERS: Readonly<Record<string, Reader>> = {
+  cursor: { argument: '<id>', description: 'The last one of the previous page', read: parseId },
+  limit: { argument: '<count>', description: 'How many are shown at most', read: parseId },
+};
+
+/** More than on a page over HTTP: what a command prints is kept in a file, or searched. */
+const MAX_ITEMS = 1000;
+
+/** The parameters of the request that a route takes. */
+export function* parametersOf(
+  input: RouteInput,
+  target: TargetType | undefined,
+  spec: RouteCommand,
+): Generator<Parameter> {
+  for (const { name } of input.path) {
+    const id = {
+      schema: { type: 'integer' },
+      description: `The ${target?.replace('-', ' ')}`,
+      isRequired: true,
+    };
+    const names = { [name]: target === 'user' ? 'user' : 'id', ...spec.names };
+    yield { place: 'path', name, option: toOption(name, id, { ...spec, names }) };
+  }
+  for (const place of ['query', 'body'] as const) {
+    for (const [name, field] of declaredFields(input[place]?.prototype ?? {})) {
+      const of = spec.objects?.[name];
+      if (of) {
+        for (const [inner, { schema, description }] of declaredFields(of.prototype)) {
+          const option = toOption(inner, { schema, description, isRequired: false }, spec);
+          yield { place, within: name, name: inner, option };
+        }
+      } else if (spec.showsAll === undefined || (name !== 'cursor' && name !== 'limit')) {
+        yield { place, name, option: toOption(name, field, spec) };
+      }
+    }
+  }
+  for (const { name } of input.header) {
+    const key = { schema: {}, description: 'The command is executed once per key', isRequired: true };
+    yield { place: 'header', name, option: toOption(name, key, spec) };
+  }
+}
+
+function toOption(name: string, field: FieldDescription, spec: RouteCommand): Option {
+  const { schema, isRequired } = field;
+  const reader = spec.readers?.[name] ?? READERS[name];
+  const {
+    argument = argumentOf(schema),
+    description = field.description,
+    read = readerOf(schema),
+  } = reader ?? {};
+  const flag = `--${(spec.names?.[name] ?? NAMES[name] ?? name).replaceAll('_', '-')}`;
+  const option = new Option(`${flag} ${argument}`.trim(), description).argParser(read);
+  if (Array.isArray(schema['enum'])) option.choices(schema['enum'] as string[]);
+  const fallback = name === 'limit' ? MAX_ITEMS : (schema['default'] ?? spec.defaults?.[name]);
+  // A boolean that is not given is omitted.
+  return fallback === undefined || schema['type'] === 'boolean'
+    ? option.makeOptionMandatory(isRequired)
+    : option.default(fallback);
+}
+
+/** Reads the argument of an option as JSON has it. What is no number is refused with the request. */
+function readerOf({ type }: FieldDescription['schema']): (text: string) => unknown {
+  if (type === 'integer') return (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
+  if (type === 'array') return (text) => text.split(',').map((item) => item.trim());
+  return (text) => text;
+}
+
+/** What the help shows of the argument of an option. A boolean is an option without one. */
+function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string {
+  if (type === 'boolean') return '';
+  if (type === 'integer') return '<number>';
+  if (type === 'array') return '<list>';
+  if (format === 'date-time') return '<moment>';
+  if (format === 'date') return '<day>';
+  return anyOf ? '<roubles>' : '<text>';
+}
+
+/** The request that the given options make. The limit is not in it: more is allowed than over HTTP. */
+export function toRequest(parameters: readonly Parameter[], given: GivenOptions): CommandRequest {
+  const parts: Record<Place, Record<string, unknown>> = { path: {}, header: {}, query: {}, body: {} };
+  for (const { place, within, name, option } of parameters) {
+    const value = given[option.attributeName()];
+    if (value === undefined || name === 'limit') continue;
+    // Outside a body all is text.
+    if (place !== 'body') parts[place][name] = String(value);
+    else if (within === undefined) parts.body[name] = value;
+    else parts.body[within] = Object.assign({}, parts.body[within], { [name]: value });
+  }
+  const { path, header, query, body } = parts as Record<Place, Record<string, string>>;
+  return new CommandRequest(path, query, body, header, given['by']?.toString());
+}
+
+/** Why a request is refused, in the words of commander. @throws what is no refusal */
+export function explain(error: unknown, parameters: readonly Parameter[]): string {
+  if (!(error instanceof RequestInvalid)) throw error;
+  const lines = error.items.map(({ type, loc: [place, ...names], msg, input }) => {
+    const found = parameters.find((one) => one.place === place && names.includes(one.name));
+    const flags = found?.option.flags ?? names.join('.');
+    if (type === 'missing') return `required option '${flags}' not specified`;
+    const argument = typeof input === 'string' ? input : JSON.stringify(input);
+    return `option '${flags}' argument '${argument}' is invalid. ${msg}.`;
+  });
+  return `error: ${lines.join(' ')}`;
+}
