@@ -3,15 +3,7 @@ import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
 import { Money } from '../../common';
-import {
-  disconnection,
-  LIMIT_TOO_LARGE,
-  markReplay,
-  missing,
-  PageQuery,
-  tooGreat,
-  TooManyUnderWay,
-} from '../../http';
+import { disconnection, markReplay, PageQuery, TooManyUnderWay } from '../../http';
 import type { Deposit } from '../records/deposit-records';
 import { DepositOut, DepositQuery, DepositRequest, DepositsPage, LONGEST_WAIT_SECONDS } from './deposits.dto';
 import {
@@ -57,7 +49,6 @@ export class DepositsController {
         PaymentsRefused,
       ],
     },
-    invalid: missing('body', 'amount'),
   })
   async createDeposit(
     @CurrentUserId() userId: number,
@@ -78,7 +69,6 @@ export class DepositsController {
       'The deposits of the user, newest first, a page at a time: send `next_cursor` as `cursor` until it ' +
       'is null.',
     response: { description: 'A page of deposits', type: DepositsPage },
-    invalid: LIMIT_TOO_LARGE,
   })
   listDeposits(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<DepositsPage> {
     return this.deposits.list(userId, page);
@@ -93,7 +83,6 @@ export class DepositsController {
       'for the end of the deposit; send it again while it is `pending`.',
     response: { description: 'The deposit', type: DepositOut },
     errors: { 404: ['No deposit of the user has this id', DepositNotFound] },
-    invalid: tooGreat('wait', LONGEST_WAIT_SECONDS, '600'),
   })
   @ApiParam({
     name: 'deposit_id',
