@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiInteger, ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
 import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
-/** A ledger entry as its customer sees it. */
+/** A ledger entry for its customer. */
 export class BalanceChangeOut {
   @ApiInteger('Counts the changes of the balance, from 1 without gaps', 3)
   seq!: number;

@@ -6,7 +6,7 @@ import { assertPeriod, type Page, type PageRequest, readPageBy } from '../http';
 import type { BalanceChangeOut } from './balance-change.dto';
 import { SHOWN_KIND, type ShownKind } from './shown-kind';
 
-/** Which entries of a user are wanted. What is null does not narrow them down. */
+/** Selects entries of a user. A field that is `null` does not filter. */
 export interface BalanceHistoryFilter {
   readonly from: Date | null;
   /** Not included. */
@@ -41,15 +41,14 @@ const DEPOSIT_ID = `coalesce(
 ) AS deposit_id`;
 
 /**
- * The columns of a {@link BalanceChangeOut}. Not the reason and the reference of staff: they were written for
- * colleagues.
+ * The columns of a {@link BalanceChangeOut}. Without staff's reason and reference, which are for colleagues.
  */
 const shown = (): string => `
   seq, created_at, ${SHOWN_KIND} AS kind, order_id, ${hidesPayments() ? '' : `${DEPOSIT_ID},`}
   available_after - available_delta AS available_before, available_delta, available_after,
   held_after - held_delta AS held_before, held_delta, held_after`;
 
-/** RFC 4180. Nothing needs quotes or is a formula: there are only numbers, times and words of our own. */
+/** RFC 4180. Numbers, times and our own words need no quotes and are no formulas. */
 const lineOf = (columns: readonly string[]): string =>
   `format(E'${columns.map(() => '%s').join(',')}\\r\\n', ${columns
     .map((column) => (column === 'created_at' ? 'iso_text(created_at)' : column))
@@ -57,16 +56,16 @@ const lineOf = (columns: readonly string[]): string =>
 
 /** How many entries may have been written between an entry and one that has an earlier time. */
 const MOST_OVERTAKEN = 1000;
-/** Lines of a file that are read, and kept for its reader, at a time. */
+/** Lines of a file that are read and buffered at a time. */
 const BATCH_SIZE = 1000;
 
 interface Batch {
-  /** Null: there are no more entries. */
+  /** `null` after the last entry. */
   readonly text: string | null;
   readonly last: number;
 }
 
-/** Shows customers what changed their balance. */
+/** Shows customers the changes of their balance. */
 @Injectable()
 export class BalanceHistoryService {
   constructor(private readonly dataSource: DataSource) {}
@@ -74,7 +73,7 @@ export class BalanceHistoryService {
   /**
    * A page of a user's entries, newest first. The cursor is the `seq` of the last entry of the previous page.
    * A user's entries are numbered without gaps under the lock of the account, so the next page begins where
-   * this one ends, whatever is written meanwhile.
+   * this one ends, even when entries are written in the meantime.
    *
    * @throws InvalidPeriod
    */
@@ -153,8 +152,8 @@ export class BalanceHistoryService {
 /**
  * The conditions of a filter, with their parameters. A time is turned into a bound for `seq`, too, because
  * pages are in that order: otherwise all entries of the period, or all after it, would be read for each page.
- * The time of an entry is when its transaction began, which then may have waited for the account: entries
- * that overtook it have a later time and an earlier number.
+ * The time of an entry is that at which its transaction began, which may then have waited for the account:
+ * entries that overtook it have a later time and a lower number.
  */
 export function selectEntries(
   userId: number,

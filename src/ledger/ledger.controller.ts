@@ -83,7 +83,7 @@ export class LedgerController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<BalanceChangesPage | StreamableFile> {
     response.vary('Accept');
-    // Whoever accepts neither gets JSON, as from every other route.
+    // Clients that accept neither get JSON, as from every other route.
     const format = query.format ?? request.accepts('json', 'csv');
     if (format === 'csv') return this.exportLedger(userId, query);
     const { from, to, kind, order_id: orderId } = query;

@@ -6,7 +6,7 @@ import { UserNotFound } from '../users';
 import { InsufficientBalance, InvalidAmount } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
 
-/** What an entry of staff may have besides its reason. */
+/** Optional fields of an entry by staff. */
 export interface EntryOrigin {
   readonly reference?: string | null | undefined;
   /** The staff action in the audit log. */
@@ -37,7 +37,7 @@ export class LedgerService {
     return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
-  /** What a user has to spend right now. @throws UserNotFound */
+  /** The available balance of a user. @throws UserNotFound */
   async available(userId: number): Promise<Money> {
     const [account] = await queryRows<{ available: string }>(
       this.dataSource,
@@ -48,12 +48,12 @@ export class LedgerService {
     return Money.parse(account.available);
   }
 
-  /** Below how many roubles an event tells its user of a low balance; null: below none. */
+  /** The balance in roubles below which the user gets an event; `null` for no event. */
   lowBalanceOf(userId: number): Promise<string | null> {
     return this.lowBalance('SELECT low_balance AS below FROM accounts WHERE user_id = $1', [userId]);
   }
 
-  /** @returns what is stored then */
+  /** @returns the stored value */
   setLowBalance(userId: number, below: Money | null): Promise<string | null> {
     return inTurnOf(userId, () =>
       this.lowBalance(

@@ -1,7 +1,7 @@
 /**
  * SQL that posts the entries of a statement and writes each account once for all of them. It locks the
- * accounts in the order of users, and numbers the entries itself. Left to the database, each entry would be
- * numbered by queries of its own.
+ * accounts in the order of users, and numbers the entries itself. Otherwise the database would number each
+ * entry by separate queries.
  *
  * @param entries a query for `user_id`, `kind`, `order_id`, `available_delta` and `held_delta`
  * @param users a query for the users' ids

@@ -1,4 +1,4 @@
-/** What an entry did, in the words that customers are told. */
+/** The kinds of entries in responses to customers. */
 export const SHOWN_KINDS = ['hold', 'capture', 'release', 'refund', 'credit', 'debit'] as const;
 export type ShownKind = (typeof SHOWN_KINDS)[number];
 

@@ -5,15 +5,15 @@ import { PriceRulesService } from './price-rules.service';
 import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 
 /**
- * The rules that this process knows, in memory, so that a price needs no query. A change is written at least
- * a second before it takes effect, and the rules are read twice a second: all replicas change at the same
+ * The rules in the memory of this process, so that a price needs no query. A change is written at least a
+ * second before it takes effect, and the rules are read twice a second: all replicas change at the same
  * moment of the database's clock.
  */
 @Injectable()
 export class CurrentMarkups {
   private book: RuleBook;
   private revision = -1;
-  /** The database's time when the rules were last read, and since when it passes here. */
+  /** The database's time at the last read of the rules, and the local moment of it. */
   private databaseTimeMs = 0;
   private readAt: Moment;
 
@@ -36,7 +36,7 @@ export class CurrentMarkups {
     this.revision = revision;
   }
 
-  /** The markup that holds now. */
+  /** The markup that applies now. */
   of(offer: PricedOffer): Markup {
     return this.book.choose(offer, this.databaseTimeMs + this.readAt.elapsedMs());
   }

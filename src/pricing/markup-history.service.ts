@@ -11,27 +11,27 @@ import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule
 /** The markup of an offer at a moment, with the rule that it comes from. */
 export interface HeldMarkup {
   readonly percent: string;
-  /** Null: the default markup. */
+  /** `null` for the default markup. */
   readonly rule: PriceRule | null;
   readonly at: Date;
 }
 
-/** What a change does to the markups. */
+/** The effect of a change on the markups. */
 export interface PriceComparison {
   readonly at: Date;
-  /** All rules that hold at that moment without the change. */
+  /** All rules that apply at that moment without the change. */
   readonly rules: readonly MarkupRule[];
   /** The rules that the change adds or ends. */
   readonly touched: readonly MarkupRule[];
   readonly before: (offer: PricedOffer) => Markup;
-  /** Names a rule that is added by NEW_RULE_ID. */
+  /** A rule that is added has the id NEW_RULE_ID. */
   readonly after: (offer: PricedOffer) => Markup;
 }
 
-/** Stands for the id of a rule that is not added yet, and is newer than all others. */
+/** A placeholder for the id of a rule that is not added yet, and is newer than all others. */
 export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
 
-/** Computes the markups of any moment from the rules and defaults that held then. */
+/** Computes the markups of any moment from the rules and defaults that applied then. */
 @Injectable()
 export class MarkupHistoryService {
   constructor(
@@ -40,7 +40,7 @@ export class MarkupHistoryService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @param at by default now; a moment in the future is answered with the rules of today */
+  /** @param at by default now; for a moment in the future, the rules known today apply */
   async heldAt(offer: PricedOffer, at?: Date): Promise<HeldMarkup> {
     const moment = at ?? (await databaseTime(this.dataSource));
     const book = new RuleBook(await this.rules.listAt(moment), await this.defaultAt(moment));
@@ -76,7 +76,7 @@ export class MarkupHistoryService {
     };
   }
 
-  /** Records MARKUP_PERCENT if it has changed, because the environment keeps no history of its own. */
+  /** Records MARKUP_PERCENT if it has changed, because the environment has no history. */
   async recordDefault(): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -88,7 +88,7 @@ export class MarkupHistoryService {
     );
   }
 
-  /** The last default recorded by then, else the first one recorded later, else that of this process. */
+  /** The last default recorded before, else the first one recorded later, else that of this process. */
   private async defaultAt(moment: Date): Promise<string> {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,

@@ -2,7 +2,7 @@ import type { IpVersion } from '../common';
 import { InvalidPriceRule } from './pricing.errors';
 import { LONGEST_PERIOD_DAYS, type RuleScope, SHORTEST_PERIOD_DAYS } from './rule-book';
 
-/** A rule to be added. What is left out of its scope stands for all. */
+/** A rule to be added. An omitted field of its scope matches all. */
 export interface NewPriceRule {
   readonly userId?: number | undefined;
   readonly country?: string | undefined;
@@ -12,13 +12,13 @@ export interface NewPriceRule {
   readonly maxPeriod?: number | undefined;
   /** A decimal string from 0 to 9999 with at most four decimals. */
   readonly markupPercent: string;
-  /** By default as soon as all replicas can know of it: in a second and a half. */
+  /** By default in a second and a half, when all replicas can know of it. */
   readonly validFrom?: Date | undefined;
-  /** By default until somebody ends it. */
+  /** By default without an end. */
   readonly validTo?: Date | undefined;
 }
 
-/** Who makes a change, and why. */
+/** The author of a change, and the reason. */
 export interface Signature {
   readonly by: string;
   readonly reason: string;

@@ -3,7 +3,7 @@ import type { IpVersion } from '../common';
 
 /**
  * A markup for some offers, for a time (`docs/decisions/0016-price-rules.md`). It is never edited: only its
- * end is written later. What is null in its scope stands for all.
+ * end is written later. A `null` in its scope matches all.
  */
 @Entity('price_rules')
 export class PriceRule {
@@ -34,9 +34,7 @@ export class PriceRule {
   @Column({ type: 'timestamptz' })
   validFrom!: Date;
 
-  /**
-   * The rule does not hold from this moment on, or never did if it equals `validFrom`. Null: not ended yet.
-   */
+  /** The rule applies until this moment, or never if it equals `validFrom`. `null` without an end. */
   @Column({ type: 'timestamptz', nullable: true })
   validTo!: Date | null;
 
@@ -49,7 +47,7 @@ export class PriceRule {
   @Column({ type: 'text' })
   reason!: string;
 
-  /** When its end was written; null also when the rule was added with an end. */
+  /** When its end was written; `null` also when the rule was added with an end. */
   @Column({ type: 'timestamptz', nullable: true })
   endedAt!: Date | null;
 

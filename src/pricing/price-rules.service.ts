@@ -15,21 +15,21 @@ import {
 import type { MarkupRule } from './rule-book';
 
 export interface PriceRulesQuery {
-  /** Whether to list also the rules that have ended. */
+  /** Whether to include rules that have ended. */
   readonly history?: boolean | undefined;
   readonly userId?: number | undefined;
-  /** Lists older rules only: the last id of the page before. */
+  /** Lists only older rules: the last id of the previous page. */
   readonly before?: number | undefined;
   readonly limit: number;
 }
 
 /** The limit on rules that have not ended. Rules that are added at the same moment may exceed it. */
 const MAX_PRICE_RULES = 10_000;
-/** A change is written at least this long before it takes effect, so that all replicas know it by then. */
+/** A change is written at least this long before it takes effect, so that all replicas know it in time. */
 export const LEAD_SECONDS = 1;
-/** How long the rest of the transaction may take when a change is to take effect as soon as possible. */
+/** How long the rest of the transaction may take when a change should take effect as soon as possible. */
 export const COMMIT_SECONDS = 0.5;
-/** Replicas need no rule that ended longer ago than they may lag behind. */
+/** Replicas lag by less than this, so they need no rule that ended before. */
 const REPLICA_LAG_SECONDS = 60;
 
 const MARKUP_FIELDS = 'id userId country version minPeriod maxPeriod markupPercent validFrom validTo';
@@ -44,8 +44,8 @@ const OPEN = openAt('clock_timestamp()');
 
 /**
  * The `moment` when a change takes effect: `$1`, or as soon as possible, in whole milliseconds, which is what
- * JavaScript reads. No row, when `$1` is too soon. The lock makes changes follow each other, and the time is
- * read after it was waited for.
+ * JavaScript reads. No row when `$1` is too soon. The lock serialises changes, and the time is read after it
+ * was acquired.
  */
 const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPDATE),
   soonest AS MATERIALIZED (
@@ -65,7 +65,7 @@ export class PriceRulesService {
   constructor(@InjectRepository(PriceRule) private readonly rules: Repository<PriceRule>) {}
 
   /**
-   * Adds a rule. It ends another one when it begins, if `replaces` names one.
+   * Adds a rule. It ends another one when it begins, if `replaces` is set.
    *
    * @param manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules
@@ -126,7 +126,7 @@ export class PriceRulesService {
   /**
    * Ends a rule. A rule that has not begun is cancelled.
    *
-   * @param at by default as soon as all replicas can know of it
+   * @param at by default, as soon as all replicas can know of it
    * @param manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
@@ -164,7 +164,7 @@ export class PriceRulesService {
     if (effect && effect.getTime() - now.getTime() < LEAD_SECONDS * 1000) throw new PriceChangeTooLate();
   }
 
-  /** Lists rules, the newest first. */
+  /** Lists rules, newest first. */
   list({ history = false, userId, before, limit }: PriceRulesQuery): Promise<PriceRule[]> {
     const query = this.rules
       .createQueryBuilder('rule')
@@ -193,7 +193,7 @@ export class PriceRulesService {
     return row;
   }
 
-  /** Lists all rules that hold at a moment, as far as is known now. */
+  /** Lists all rules known now that apply at a moment. */
   listAt(moment: Date): Promise<PriceRule[]> {
     return this.rules
       .createQueryBuilder()
@@ -201,7 +201,7 @@ export class PriceRulesService {
       .getMany();
   }
 
-  /** Lists what replicas need of all rules that have not ended. */
+  /** Lists the fields of all open rules that replicas need. */
   listOpen(): Promise<MarkupRule[]> {
     return queryRows(
       this.rules.manager,

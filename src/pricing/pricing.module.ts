@@ -5,7 +5,7 @@ import { MarkupHistoryService } from './markup-history.service';
 import { PriceRule } from './price-rule.entity';
 import { PriceRulesService } from './price-rules.service';
 
-/** Without jobs, so that the command line can use it. The catalog's jobs follow the rules. */
+/** Without jobs, so that the command line can use it. The catalog's jobs read the rules. */
 @Module({
   imports: [TypeOrmModule.forFeature([PriceRule])],
   providers: [CurrentMarkups, MarkupHistoryService, PriceRulesService],

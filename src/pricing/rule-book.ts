@@ -1,16 +1,16 @@
 import { compareDecimals, type IpVersion } from '../common';
 import type { PriceRule } from './price-rule.entity';
 
-/** The offers to which a rule applies. What is null stands for all. */
+/** The offers to which a rule applies. A field that is `null` matches all. */
 export type RuleScope = Pick<PriceRule, 'userId' | 'country' | 'version' | 'minPeriod' | 'maxPeriod'>;
 
-/** What the choice of a rule needs. */
+/** The fields that the choice of a rule requires. */
 export type MarkupRule = RuleScope & Pick<PriceRule, 'id' | 'markupPercent' | 'validFrom' | 'validTo'>;
 
 export interface PricedOffer {
-  /** Null: any user without rules of their own. */
+  /** `null` for any user without own rules. */
   readonly userId: number | null;
-  /** In lower case. Null: a quote, which names no country. */
+  /** In lower case; `null` for a quote, which has no country. */
   readonly country: string | null;
   readonly version: IpVersion;
   /** Days. */
@@ -20,7 +20,7 @@ export interface PricedOffer {
 export interface Markup {
   /** A decimal string. */
   readonly percent: string;
-  /** Null: the default markup. */
+  /** `null` for the default markup. */
   readonly ruleId: number | null;
 }
 
@@ -44,15 +44,14 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
   value === null ? [null] : [value, null];
 
 /**
- * Chooses the markup of an offer. The most specific rule wins: one that names the user over one that does
- * not, then one that names the country, then the version, then the one for fewer periods, then the newest.
- * There is no tie.
+ * Chooses the markup of an offer. The most specific rule wins: one for the user, then one for the country,
+ * then for the version, then for fewer periods, then the newest. There are no ties.
  *
- * A quote names no country, and nobody pays more than their quote: a rule that names a country counts only
+ * A quote has no country, and customers never pay more than their quote: a rule for a country counts only
  * where it is cheaper than the markup of the quote.
  */
 export class RuleBook {
-  /** By user, country and version; the more specific first. */
+  /** By user, country and version; more specific ones first. */
   private readonly rules = new Map<string, MarkupRule[]>();
 
   constructor(
@@ -75,7 +74,7 @@ export class RuleBook {
     return compareDecimals(here.percent, quoted.percent) < 0 ? here : quoted;
   }
 
-  /** Finds the most specific rule, which need not count if it names a country. */
+  /** Finds the most specific rule, which may not count if it is for a country. */
   findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
     for (const userId of orAll(offer.userId)) {
       for (const country of orAll(offer.country)) {
@@ -96,7 +95,7 @@ export class RuleBook {
   }
 }
 
-/** Whether a rule applies to an offer, other rules aside. */
+/** Whether a rule applies to an offer, ignoring other rules. */
 export const matches = (rule: RuleScope, offer: PricedOffer): boolean =>
   (rule.userId === null || rule.userId === offer.userId) &&
   (rule.country === null || rule.country === offer.country) &&

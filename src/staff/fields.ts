@@ -1,6 +1,6 @@
 import { StrictRequest, TextField } from '../http';
 
-/** The reason for a change, which the audit log keeps. */
+/** The reason for a change, for the audit log. */
 @StrictRequest()
 export class ReasonRequest {
   @TextField({ description: 'Kept in the audit log' })

@@ -1,13 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** The column by which an answer names the user whose id it shows, so that staff need not look them up. */
+/** The column with the name of a user, so that staff need not look up the id. */
 export const usernameOf = (userId: string): string =>
   `(SELECT coalesce(username, web_username) FROM users WHERE users.id = ${userId})`;
 
 const ApiLink = (example: string): PropertyDecorator =>
   ApiProperty({ type: 'string', format: 'uri-reference', example });
 
-/** Where staff go from a user. */
+/** Links from a user. */
 export class UserLinks {
   @ApiLink('/staff/users/42')
   user!: string;
@@ -29,13 +29,13 @@ export const userLinks = (id: number): UserLinks => ({
   tokens: `/staff/users/${id}/tokens`,
 });
 
-/** Shows what belongs to a user, with where staff go from it. */
+/** Adds the user's links to something that belongs to a user. */
 export const withUserLinks = <Found extends { readonly user_id: number }>(found: Found) => ({
   ...found,
   links: userLinks(found.user_id),
 });
 
-/** Where staff go from an order. */
+/** Links from an order. */
 export class OrderLinks {
   @ApiLink('/staff/orders/815')
   order!: string;
@@ -52,7 +52,7 @@ const orderLinks = (order: { readonly id: number; readonly user_id: number }): O
   return { order: `/staff/orders/${order.id}`, user, ledger };
 };
 
-/** Shows an order, with where staff go from it. */
+/** Adds links to an order. */
 export const withOrderLinks = <Found extends { readonly id: number; readonly user_id: number }>(
   order: Found,
 ) => ({ ...order, links: orderLinks(order) });

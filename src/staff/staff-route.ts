@@ -20,22 +20,22 @@ import { OwnAccount } from './staff.errors';
 
 interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
-  /** Begins with who uses the route, and for what. */
+  /** Begins with the users and the purpose of the route. */
   readonly description: string;
 }
 
-/** A route of staff: a {@link Route}, and what the audit log says of it. */
+/** A route of staff: a {@link Route} with its fields for the audit log. */
 export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodDecorator =>
   applyDecorators(
     RefuseStrayQuery(),
     Route({ ...route, operationId: action }),
     SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, on ? { action, on } : { action }),
     UseInterceptors(AuditLogInterceptor),
-    // Without an example, which Swagger UI would fill in: nobody is to block user 42 by accident.
+    // Without an example, which Swagger UI would fill in: staff must not block user 42 by accident.
     ...(on ? [ApiIdParam(ID_PARAMETERS[on], `Id of the ${on.replace('-', ' ')}`)] : []),
   );
 
-/** The 403 errors of a route by which nobody serves themselves. */
+/** The 403 errors of a route that staff may not use for their own account. */
 export const NOT_FOR_ONESELF: ErrorsOfStatus = ['it is your own account that would change', OwnAccount];
 
 /** The 404 errors of a route: `There is no such user`, `User not found`. */
@@ -44,7 +44,7 @@ export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsO
   return [`There is no such ${entities.join(', or no such ')}`, ...errors];
 }
 
-// Without an example: a second posting under a key that is filled in already would be taken for a repetition.
+// Without an example: a second posting under a prefilled key would be taken for a retry.
 export const POSTING_KEY = {
   required: true,
   description:
@@ -53,7 +53,7 @@ export const POSTING_KEY = {
     '`Idempotency-Replayed: true`. Retry on 5xx and lost connections.',
 };
 
-/** The audit context of the request, for the service that carries out a change. */
+/** The audit context of the request, for the service that makes a change. */
 export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {
   const { audit } = context.switchToHttp().getRequest<AuditedRequest>();
   if (!audit) throw new Error('a route without @StaffRoute injects its audit context');

@@ -4,8 +4,8 @@ import { findRoutes, isStaffScope } from '../auth';
 import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
 
 /**
- * Keeps the application from starting with a route under `/staff` that is not audited or that customers could
- * call, or with a route elsewhere that needs a scope of staff.
+ * Prevents the application from starting with a route under `/staff` that is not audited or that customers
+ * could call, or with another route that requires a scope of staff.
  */
 @Injectable()
 export class StaffRoutesCheck implements OnModuleInit {

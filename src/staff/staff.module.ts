@@ -63,7 +63,7 @@ const SERVICES = [
     StatusModule,
     ProviderModule,
   ],
-  // In the order in which Swagger UI shows them.
+  // In the order of Swagger UI.
   controllers: [
     StaffUsersController,
     StaffWebhooksController,

@@ -11,10 +11,10 @@ export interface SalesRollupReport {
 
 /** A week of sales takes 0.05 s at a million orders a year. */
 const DAYS_AT_ONCE = 7;
-/** Orders and refunds bear the time at which their transaction began. None lasts as long as this. */
+/** Orders and refunds have the time at which their transaction began. No transaction lasts this long. */
 const SETTLED_AFTER_MINUTES = 15;
 
-/** Rolls up each day once, when it is over and its sales no longer change. The first run catches up. */
+/** Rolls up each day once, after its end, when its sales no longer change. The first run catches up. */
 @Injectable()
 export class SalesRollupService {
   private readonly logger = new Logger(SalesRollupService.name);
@@ -37,7 +37,7 @@ export class SalesRollupService {
 
   /**
    * Starts a day before the first sale, because a sale from right before midnight may be committed after it.
-   * Does nothing before the first sale, or when the start is set.
+   * Has no effect before the first sale, or when the start is set.
    */
   private async setStart(): Promise<void> {
     await queryRows(

@@ -6,7 +6,7 @@ export const SALES_COLUMNS = 'day, country, version, purchases, prolongations, p
  * closed, a refund on the day on which it was made. `proxies` counts those that were bought and delivered.
  *
  * @param from SQL for the first day: a parameter or a subquery, so that the indexes are used
- * @param to SQL for the day after the last, likewise
+ * @param to SQL for the day after the last, in the same form
  */
 export const sumsByDay = (from: string, to: string): string => `
   SELECT day, country, version, count(*) FILTER (WHERE kind = 'purchase') AS purchases,

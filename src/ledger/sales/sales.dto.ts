@@ -1,6 +1,6 @@
 import { ApiInteger, ApiNullable, ApiRoubles } from '../../http';
 
-/** Sums of sales. Amounts are rounded to kopecks after they were summed up. */
+/** Sums of sales. Amounts are summed before they are rounded to kopecks. */
 export class SalesFiguresOut {
   @ApiInteger('Orders that were paid in full or in part', 120)
   orders!: number;

@@ -20,23 +20,23 @@ export interface SalesQuery {
 export interface Sales {
   /** For the whole period. */
   readonly total: SalesFiguresOut;
-  /** Sorted by day, the latest first, then by country, then by version. */
+  /** Sorted by day, latest first, then by country and version. */
   readonly rows: readonly SalesRowOut[];
 }
 
 const DAY_MS = 86_400_000;
 
-/** Reports what was sold, what it cost, and what remains. */
+/** Reports sales, costs and margins. */
 @Injectable()
 export class SalesService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Reads rolled-up days and later ones in one statement, so that no day is counted twice or left out when a
-   * roll-up is committed meanwhile.
+   * Reads rolled-up days and later ones in one statement, so that no day is counted twice or omitted when a
+   * roll-up is committed at the same time.
    *
-   * @param page.after the dimensions of the last row of the page before, in the order of SALES_DIMENSIONS
-   * @param page.limit without one, all rows
+   * @param page.after the dimensions of the last row of the previous page, in the order of SALES_DIMENSIONS
+   * @param page.limit if omitted, all rows
    * @throws InvalidSalesPeriod, InvalidSalesCursor
    */
   async read(
@@ -93,7 +93,7 @@ const selectDimension = (name: SalesDimension, keys: readonly SalesDimension[]):
 const isCursor = (values: readonly string[], keys: readonly SalesDimension[]): boolean =>
   values.length === keys.length && (keys[0] !== 'day' || /^\d{4}-\d\d-\d\d$/.test(values[0] ?? ''));
 
-/** SQL for: the row comes after the one whose keys are the parameters from $4 on. */
+/** SQL: whether the row comes after the one whose keys are the parameters from $4 on. */
 const isAfter = (keys: readonly SalesDimension[]): string => {
   const alternatives = keys.map((key, n) => {
     const equal = keys.slice(0, n).map((earlier, index) => `${earlier} = $${4 + index}`);

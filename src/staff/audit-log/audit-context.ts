@@ -1,7 +1,7 @@
 import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
-/** What staff can act on. */
+/** The targets of staff's actions. */
 export const TARGET_TYPES = [
   'user',
   'token',
@@ -22,23 +22,23 @@ const TARGET = new RegExp(`^(${TARGET_TYPES.join('|')}):([0-9]+)$`);
 /** Matches `user:42`. */
 export const TARGET_PATTERN = TARGET.source;
 
-/** Reads `user:42`; null when the text names no target. */
+/** Reads `user:42`; null when the text is not a target. */
 export function parseTarget(text: string): AuditTarget | null {
   const [, name, id] = TARGET.exec(text) ?? [];
   const type = TARGET_TYPES.find((known) => known === name);
   return type && id !== undefined ? { type, id } : null;
 }
 
-/** What the audit log keeps of one request: who makes it, from where, and what for. */
+/** The part of the audit log's record that belongs to the request: its author, origin and target. */
 export class AuditContext {
-  /** Changes are recorded in their own transaction; the interceptor records what is left, which are reads. */
+  /** Changes are recorded in their own transaction; the interceptor records the reads. */
   isRecorded = false;
 
   constructor(
     readonly action: string,
     readonly target: AuditTarget | null,
     readonly request: object,
-    /** Null on the command line, where nobody signs in and every scope may be granted. */
+    /** `null` on the command line, which has no sign-in and may grant every scope. */
     readonly caller: Caller | null,
     readonly ip: string | null,
     readonly requestId: string | null,
@@ -46,7 +46,7 @@ export class AuditContext {
     readonly by?: string,
   ) {}
 
-  /** Refuses what a member of staff would do for their own account. @throws OwnAccount */
+  /** Refuses actions of members of staff on their own account. @throws OwnAccount */
   assertConcernsAnother(userId: number | null | undefined): void {
     if (this.caller !== null && this.caller.userId === userId) throw new OwnAccount();
   }
@@ -60,14 +60,14 @@ export class AuditContext {
 const SECRET = /(prx_|whsec_)[0-9A-Za-z+/]{20,}=*/g;
 
 /**
- * The request as the audit log keeps it. It is whole, so that nothing can be hidden behind parameters that no
- * route reads; secrets that were pasted into it are masked, and so is what `jsonb` refuses.
+ * The request as the audit log records it. It is complete, so that nothing can be hidden in parameters that
+ * no route reads; pasted secrets and characters that `jsonb` refuses are masked.
  */
 export function toRecordable(request: object): object {
   const text = JSON.stringify(request, (_, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   ).replaceAll(SECRET, '$1…');
-  // JSON can hold characters that PostgreSQL's jsonb does not take: NUL, and unpaired surrogates.
+  // JSON can contain characters that PostgreSQL's jsonb refuses: NUL, and unpaired surrogates.
   return JSON.parse(
     text.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/gi, '$1\\ufffd'),
   ) as object;

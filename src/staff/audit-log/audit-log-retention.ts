@@ -3,8 +3,8 @@ import { AppConfig } from '../../config';
 import { Retention } from '../../work';
 
 /**
- * How long the audit log keeps what staff looked at. The service may not delete a line: a function of the
- * owner's does, and a trigger keeps what staff changed, and all lines of the last year.
+ * How long the audit log keeps reads. The service has no right to delete lines: a function of the owner does
+ * it, and a trigger protects changes, and all lines of the last year.
  */
 @Injectable()
 export class AuditLogRetention {

@@ -11,17 +11,17 @@ import { CommandRequest } from './command-request';
 
 export const AUDITED_ROUTE = 'audited-route';
 
-/** What the audit log says of a route. */
+/** The fields of a route for the audit log. */
 export interface AuditedRoute {
   /** The name of the action, `users.block`; also the operation id in the description. */
   readonly action: string;
-  /** What the route acts on, when its path names it. */
+  /** The target, when the path has its id. */
   readonly on?: TargetType;
 }
 
 export type AuditedRequest = (Request | CommandRequest) & { user?: Caller; audit?: AuditContext };
 
-/** The parameter of a path that names a target. */
+/** The path parameter for the id of a target. */
 export const ID_PARAMETERS = {
   user: 'user_id',
   token: 'token_id',
@@ -34,9 +34,9 @@ export const ID_PARAMETERS = {
 
 /**
  * Records every request of staff. A change has recorded itself in its own transaction; a read is recorded
- * here, before the answer goes out, so that nothing is shown that could not be recorded. So is a refusal: how
- * much is left to refund, or that there is no such user, is something that was shown. Requests that were not
- * let in, or could not be read, never reached what they ask for and are not recorded.
+ * here, before the response is sent, so that staff see nothing that is not recorded. Refusals are recorded,
+ * too: they may show how much is left to refund, or that a user does not exist. Requests that were not
+ * authorised or not valid never reached their target and are not recorded.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {
@@ -56,7 +56,7 @@ export class AuditLogInterceptor implements NestInterceptor {
   }
 }
 
-/** What the audit log keeps of a request to a route. */
+/** The audit context of a request to a route. */
 export function auditContextOf(request: AuditedRequest, { action, on }: AuditedRoute): AuditContext {
   const { params, query, body, ip } = request;
   const id = on && readId(String(params[ID_PARAMETERS[on]]));

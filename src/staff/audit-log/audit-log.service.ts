@@ -8,9 +8,9 @@ import { usernameOf } from '../links';
 import type { AuditContext, AuditTarget } from './audit-context';
 import type { ActionOut, ActionsPage } from './audit-log.dto';
 
-/** What the audit log keeps of a change, beside its context. */
+/** The audit log's record of a change, in addition to its context. */
 export interface AuditedChange {
-  /** Left out when the context names it already. */
+  /** Omitted when the context contains it. */
   readonly target?: AuditTarget;
   readonly reason?: string | undefined;
   readonly before?: object | undefined;
@@ -19,10 +19,10 @@ export interface AuditedChange {
   readonly idempotency?: Idempotency | null;
 }
 
-/** Records a change, to be called once in its transaction. Gives the id of the record. */
+/** Records a change; call it once in its transaction. Returns the id of the record. */
 export type RecordChange = (change: AuditedChange) => Promise<number>;
 
-/** What is null or left out counts as any. */
+/** A field that is `null` or omitted does not filter. */
 export interface AuditLogFilter {
   readonly userId?: number | null | undefined;
   readonly action?: string | null | undefined;
@@ -30,17 +30,17 @@ export interface AuditLogFilter {
   readonly from?: Date | null | undefined;
   /** Not included. */
   readonly to?: Date | null | undefined;
-  /** Leaves out reads. */
+  /** Omits reads. */
   readonly changesOnly?: true;
 }
 
-/** The audit log: everything that staff change or look at. */
+/** The audit log: every change and read by staff. */
 @Injectable()
 export class AuditLogService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Carries out a change in one transaction with its record: neither is there without the other.
+   * Makes a change in one transaction with its record: neither exists without the other.
    *
    * @throws TransactionOutcomeUnknown
    */
@@ -62,10 +62,10 @@ export class AuditLogService {
   }
 
   /**
-   * Carries out a change of one thing, and records what it was before and is afterwards.
+   * Changes one thing, and records its states before and after.
    *
-   * @param steps.before reads the thing, and keeps everybody else from changing it where that matters
-   * @param steps.change returns what it is afterwards, which this returns as well
+   * @param steps.before reads the thing, and locks it where that matters
+   * @param steps.change returns its state afterwards, which this method returns, too
    * @throws TransactionOutcomeUnknown
    */
   recordChangeOf<Before extends object, After extends object>(
@@ -85,9 +85,9 @@ export class AuditLogService {
   }
 
   /**
-   * Runs a request. What did not record itself, a read, is recorded before its response is given; and a
-   * refusal with the text that its sender is about to see. An invalid request never reached what it asks for,
-   * and the text of an unforeseen error is not shown.
+   * Runs a request. A read, which has not recorded itself, is recorded before its response, and a refusal
+   * with the text of its response. An invalid request never reached its target, and the text of an unexpected
+   * error is not in the response.
    */
   async recordRequest<Response>(audit: AuditContext, work: () => Promise<Response>): Promise<Response> {
     try {
@@ -154,7 +154,7 @@ export class AuditLogService {
     conditions.by(from, (moment) => `at >= ${moment}`);
     conditions.by(to, (moment) => `at < ${moment}`);
     if (changesOnly) conditions.add('after IS NOT NULL');
-    // The record itself may be gone: then the one before it has the time.
+    // The record may have been deleted: then the one before it has the time.
     conditions.by(
       cursor,
       (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,

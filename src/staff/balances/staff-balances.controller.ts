@@ -15,7 +15,7 @@ import {
 } from './staff-balances.dto';
 import { StaffBalancesService } from './staff-balances.service';
 
-/** What a credit and a debit have in common. */
+/** Common to credits and debits. */
 const POSTING = {
   idempotencyKey: POSTING_KEY,
   response: { description: 'The ledger entry, with the balance after it', type: PostingOut },

@@ -24,7 +24,7 @@ export class PostingRequest extends ReasonRequest {
   reference!: string | null;
 }
 
-/** A ledger entry that staff made, and whether this request made it. */
+/** A ledger entry by staff, and whether this request created it. */
 export class PostingOut extends PostedEntryOut {
   @ApiBoolean(
     'Whether an earlier request with this Idempotency-Key made the entry, and this one nothing',

@@ -12,7 +12,7 @@ import type { LedgerEntryOut, LedgerPage, PostingOut } from './staff-balances.dt
 import { StaffPostingsService } from './staff-postings.service';
 import { type StatementRow, toCsv } from './statement-csv';
 
-/** Roubles to add to a balance, or to take from it. */
+/** Roubles to credit or debit. */
 export interface BalanceChange {
   readonly userId: number;
   readonly amount: Money;
@@ -37,7 +37,7 @@ const SELECT_ENTRIES = `
 
 const BATCH_SIZE = 1000;
 
-/** What staff do with balances, over HTTP and on the command line. */
+/** Staff's use cases for balances, over HTTP and on the command line. */
 @Injectable()
 export class StaffBalancesService {
   constructor(
@@ -109,7 +109,7 @@ export class StaffBalancesService {
     return toCsv(this.findStatementRows(userId, from, to));
   }
 
-  /** In the order of the entries, of which each begins with the balance that the one before led to. */
+  /** In the order of the entries: each begins with the balance after the previous one. */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
     const { conditions, parameters } = selectEntries(userId, { from, to, kind: null, orderId: null });
     for (let last = 0; ;) {
@@ -133,7 +133,7 @@ export class StaffBalancesService {
   }
 }
 
-/** Keeps everybody else from changing the account until the transaction ends. @throws UserNotFound */
+/** Locks the account until the transaction ends. @throws UserNotFound */
 async function lockAccount(
   manager: EntityManager,
   userId: number,

@@ -7,7 +7,7 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
 import type { PostingOut } from './staff-balances.dto';
 
-/** Makes ledger entries for staff: one for each idempotency key, however often it is repeated. */
+/** Posts ledger entries for staff: one for each idempotency key, however often it is retried. */
 @Injectable()
 export class StaffPostingsService {
   constructor(
@@ -16,8 +16,8 @@ export class StaffPostingsService {
   ) {}
 
   /**
-   * @param idempotency the key belongs to the member of staff; all callers on the command line share theirs
-   * @param post makes the entry, with the id of its record in the audit log
+   * @param idempotency the key belongs to the member of staff; the command line has one namespace
+   * @param post posts the entry, with the id of its record in the audit log
    * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
    */
   async post(
@@ -41,7 +41,7 @@ export class StaffPostingsService {
     }
   }
 
-  /** What a failover cannot take back. @throws IdempotencyKeyReused */
+  /** Finds an entry that no failover can undo. @throws IdempotencyKeyReused */
   private async findEarlier(
     { caller }: AuditContext,
     idempotency: Idempotency,

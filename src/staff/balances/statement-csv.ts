@@ -38,7 +38,7 @@ const toLine = (row: StatementRow): string =>
     }),
   );
 
-/** CSV as RFC 4180 has it, with the names of the columns in the first line. */
+/** CSV (RFC 4180) with the names of the columns in the first line. */
 export async function* toCsv(batches: AsyncIterable<StatementRow[]>): AsyncGenerator<string> {
   let head = csvLine(COLUMNS);
   for await (const batch of batches) {

@@ -17,23 +17,23 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { FoundProlongationsPage, OrphanMark, OrphansPage } from './staff-findings.dto';
 
-/** What is null or left out counts as any. */
+/** A field that is `null` or omitted does not filter. */
 export interface OrphanFilter {
   readonly state?: OrphanState | null | undefined;
   readonly tag?: string | null | undefined;
 }
 
-/** To whom orphans are delivered, and for how much. */
+/** The recipient of orphans, and their price. */
 export interface OrphanDelivery extends ForgottenTerms {
   readonly userId: number;
-  /** Null: all of the tag that are undecided. */
+  /** `null` for all undecided ones of the tag. */
   readonly count?: number | null | undefined;
   readonly reason: string;
 }
 
 /**
- * What staff decide of what sweeps found, over HTTP and on the command line: proxies and prolongations that
- * the provider shows and no order accounts for, and proxies of ours that it does not list.
+ * Staff's decisions about the findings of sweeps, over HTTP and on the command line: proxies and
+ * prolongations that the provider shows and no order accounts for, and rented proxies that it does not list.
  */
 @Injectable()
 export class StaffFindingsService {
@@ -131,7 +131,7 @@ export class StaffFindingsService {
   }
 
   /**
-   * Leaves a found prolongation our cost.
+   * Writes a found prolongation off as our cost.
    *
    * @throws FoundProlongationNotFound, FoundProlongationDecided, OwnAccount
    */
@@ -157,14 +157,14 @@ export class StaffFindingsService {
     });
   }
 
-  /** What a withdrawal of missing proxies would change. */
+  /** Counts the proxies that a withdrawal would affect. */
   countMissing(): Promise<MissingProxiesOut> {
     return this.withdrawals.countMissing();
   }
 
   /**
-   * @param proxies how many were seen to be missing
-   * @returns what was withdrawn
+   * @param proxies how many missing ones the caller has seen
+   * @returns the withdrawn proxies
    * @throws MissingProxiesChanged
    */
   withdrawMissing(audit: AuditContext, proxies: number, reason: string): Promise<MissingProxiesOut> {

@@ -3,7 +3,7 @@ import { type PageRequest } from '../../http';
 import type { OrderKind, OrderState } from '../../orders';
 import { usernameOf } from '../links';
 
-/** What is null or left out counts as any. */
+/** A field that is `null` or omitted does not filter. */
 export interface OrderFilter {
   readonly userId?: number | null | undefined;
   readonly state?: OrderState | null | undefined;
@@ -29,12 +29,12 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.us
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.batch_id`;
 
-/** How many proxies of one host are looked at for a page; with those of the last order, somewhat more. */
+/** How many proxies of one host are read for a page; with those of the last order, somewhat more. */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
 
-/** Which orders of a host with very many proxies are looked at for a page. */
+/** The orders of a host with very many proxies that are read for a page. */
 export interface HostPart {
-  /** The least order that delivered one of these proxies; null when there are none after them. */
+  /** The lowest id of an order that delivered one of these proxies; `null` for the last part. */
   readonly lowest: number | null;
 }
 
@@ -43,13 +43,13 @@ interface Statement {
   readonly parameters: readonly unknown[];
 }
 
-/** The order that delivered the proxy that an order prolonged; that of a purchase is itself. */
+/** The order that delivered the proxy that an order prolonged; a purchase is its own delivery. */
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
 /**
- * The statement that finds `is_common`, whether so many proxies are on the host that its orders are read in
- * parts, and `lowest` of the part after the cursor. It reads nothing but an index.
+ * The statement that finds `is_common`, whether the host has so many proxies that its orders are read in
+ * parts, and `lowest` of the part after the cursor. It reads only an index.
  */
 export function toHostPartStatement(host: string, cursor: number | null): Statement {
   const nth = (bound: string): string =>
@@ -70,7 +70,7 @@ const firstDelivery = (cursor: string): string =>
  * The statement that finds a page of orders, newest first. With a part of a host, they are sorted by the
  * deliveries of the proxies, newest first: the prolongations of what an order delivered, and then that order.
  *
- * @param provider whose ids of proxies are meant
+ * @param provider the provider of `providerProxyId`
  */
 export function toSearchStatement(
   filter: OrderFilter,
@@ -82,7 +82,7 @@ export function toSearchStatement(
   const conditions = new Conditions();
   const given = (value: unknown): string => conditions.given(value);
   conditions.by(userId, (id) => `orders.user_id = ${id}`);
-  // State and kind stand in the text: the planner sees that partial indexes apply.
+  // State and kind are literals, so that the planner sees that partial indexes apply.
   if (state) conditions.add(`orders.state = '${state}'`);
   if (kind) {
     const proxyId = kind === 'purchase' ? 'NULL' : 'NOT NULL';
@@ -90,7 +90,7 @@ export function toSearchStatement(
   }
   conditions.by(from, (moment) => `orders.created_at >= ${moment}`);
   conditions.by(to, (moment) => `orders.created_at < ${moment}`);
-  // An array makes PostgreSQL look up first what few orders have, and not read all orders by their time.
+  // With an array, PostgreSQL first looks up the rare value instead of reading all orders by time.
   const among = (ids: string): void => conditions.add(`orders.id = ANY (ARRAY(${ids}))`);
   const amongThoseOf = (proxy: string): void =>
     among(

@@ -78,7 +78,7 @@ export class RefundRequest extends ReasonRequest {
   reference!: string | null;
 }
 
-/** An order as lists show it. */
+/** An order in lists. */
 export class OrderOut extends PickType(OrderSummary, [
   'id',
   'kind',
@@ -139,7 +139,7 @@ export class OrderOut extends PickType(OrderSummary, [
   links!: OrderLinks;
 }
 
-/** An order as the audit log keeps it. */
+/** An order in the audit log. */
 export type OrderRecord = Omit<OrderOut, 'links'>;
 
 export class OrdersPage extends PageOf(OrderOut) {}
@@ -239,7 +239,7 @@ export class OrderedProxyOut {
   assigned_action_id!: number | null;
 }
 
-/** Everything that is known of an order. */
+/** All known data of an order. */
 export class OrderDetail extends OrderOut {
   @ApiNullable('string', {
     description: "The customer's highest price, in roubles. `null` for any",

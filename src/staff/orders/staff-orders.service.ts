@@ -35,16 +35,16 @@ import type {
   ProviderCallOut,
 } from './staff-orders.dto';
 
-/** Roubles to return of what was paid for an order. */
+/** Roubles to refund from the charge of an order. */
 export interface Refund {
   readonly orderId: number;
-  /** Null or left out: all that is left. */
+  /** If `null` or omitted, the whole rest. */
   readonly amount?: Money | null | undefined;
   readonly reason: string;
   readonly reference?: string | null | undefined;
 }
 
-/** What comes from other tables is read by statements of its own. */
+/** Data from other tables is read by separate statements. */
 type OrderRow = Omit<
   OrderDetail,
   'links' | 'batch' | 'entries' | 'provider_calls' | 'proxies' | 'actions'
@@ -52,17 +52,17 @@ type OrderRow = Omit<
   readonly leader_tag: string | null;
 };
 
-// The most that is shown of one order.
-/** A pattern of JSON that JSON.stringify writes and jsonb refuses: a null character or half a character. */
+// Limits for the details of one order.
+/** Matches escapes that JSON.stringify writes and jsonb refuses: NUL and unpaired surrogates. */
 const NO_JSONB = String.raw`'\\u(0000|d)'`;
 const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
-/** Characters of the answer to one call; a listing can be far longer. */
+/** Characters of the response to one call; a listing can be far longer. */
 const MAX_ANSWER_LENGTH = 20_000;
 
-/** What staff do with orders, over HTTP and on the command line. */
+/** Staff's use cases for orders, over HTTP and on the command line. */
 @Injectable()
 export class StaffOrdersService {
   constructor(
@@ -91,7 +91,7 @@ export class StaffOrdersService {
     return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
   }
 
-  /** Null when the host has so few proxies that all of its orders are read. */
+  /** `null` when the host has so few proxies that all its orders are read. */
   private async findHostPart(host: string, cursor: number | null): Promise<HostPart | null> {
     const { statement, parameters } = toHostPartStatement(host, cursor);
     const [found] = await queryRows<HostPart & { is_common: boolean }>(
@@ -102,7 +102,7 @@ export class StaffOrdersService {
     return found?.is_common ? { lowest: found.lowest } : null;
   }
 
-  /** Everything that is known of an order. @throws OrderNotFound */
+  /** All known data of an order. @throws OrderNotFound */
   async getDetail(id: number): Promise<OrderDetail> {
     const [found] = await queryRows<OrderRow>(
       this.dataSource,
@@ -131,8 +131,8 @@ export class StaffOrdersService {
   }
 
   /**
-   * Closes an order in review: hands over the proxies that the provider has for it and charges for them, or
-   * returns the money.
+   * Closes an order in review: delivers the proxies that the provider has for it and charges for them, or
+   * releases the hold.
    *
    * @throws OrderNotFound, OwnAccount, OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother,
    *   ServiceUnavailable
@@ -157,8 +157,8 @@ export class StaffOrdersService {
   }
 
   /**
-   * Returns a part of what was paid for an order, or all that is left; once for each idempotency key. The
-   * proxies stay with the user.
+   * Refunds a part of the charge of an order, or all that is left; once for each idempotency key. The user
+   * keeps the proxies.
    *
    * @throws OrderNotFound, OwnAccount, RefundTooLarge, IdempotencyKeyMissing, IdempotencyKeyInvalid,
    *   IdempotencyKeyReused
@@ -197,7 +197,7 @@ export class StaffOrdersService {
     return members.map((member) => member.id);
   }
 
-  /** The calls of a batch stand under its leading order, those before it was sent under any member. */
+  /** The calls of a batch are stored under its leader, those before it was sent under any member. */
   private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(
       this.dataSource,
@@ -226,7 +226,7 @@ export class StaffOrdersService {
   }
 }
 
-/** Keeps everybody else from changing the order until the transaction ends. @throws OrderNotFound */
+/** Locks the order until the transaction ends. @throws OrderNotFound */
 async function lockOrder(orderId: number, manager: EntityManager): Promise<OrderRecord> {
   await manager.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [orderId]);
   const [order] = await queryRows<OrderRecord>(manager, `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1`, [

@@ -26,7 +26,7 @@ const CountryField = (options: FieldOptions = {}) =>
 const PeriodField = (description: string) =>
   IntegerField({ description, absent: 'null', greaterThan: 0, atMost: 3650 });
 
-/** Which offers a rule applies to, and its markup. What is left out stands for all. */
+/** The offers to which a rule applies, and its markup. An omitted field matches all. */
 @StrictRequest()
 export class PriceRuleFields {
   @IdField({ description: 'The only user that the rule is for', absent: 'null' })

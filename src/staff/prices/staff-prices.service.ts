@@ -33,7 +33,7 @@ const toPriceRuleOut = (rule: PriceRule, user: User | undefined): PriceRuleOut =
   end_reason: rule.endReason,
 });
 
-/** What staff do with price rules, over HTTP and on the command line. */
+/** Staff's use cases for price rules, over HTTP and on the command line. */
 @Injectable()
 export class StaffPricesService {
   constructor(
@@ -63,7 +63,7 @@ export class StaffPricesService {
   }
 
   /**
-   * What a change would do to the prices.
+   * Shows the effect of a change on the prices.
    *
    * @throws UserNotFound, NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
@@ -89,7 +89,7 @@ export class StaffPricesService {
   ): Promise<PriceRuleOut> {
     audit.assertConcernsAnother(rule.userId);
     const by = await this.nameOf(audit);
-    // A rule changes once: when this change succeeds, the rule was as it is read here.
+    // A rule changes only once: if this change succeeds, the rule is unchanged since this read.
     const before = replaces === undefined ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
@@ -102,7 +102,7 @@ export class StaffPricesService {
   }
 
   /**
-   * @param at when the rule ends; left out: as soon as every replica can know of it
+   * @param at when the rule ends; if omitted, as soon as every replica can know of it
    * @throws OwnAccount, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate
    */
   async end(
@@ -122,7 +122,7 @@ export class StaffPricesService {
     });
   }
 
-  /** The rules with the names of the users whom they are for. */
+  /** The rules with the names of their users. */
   private async naming(rules: readonly PriceRule[]): Promise<PriceRuleOut[]> {
     const users = await this.users.findAll(rules.flatMap(({ userId }) => userId ?? []));
     const byId = new Map(users.map((user) => [user.id, user]));
@@ -138,7 +138,7 @@ export class StaffPricesService {
     if (id !== null && !(await this.users.find(id))) throw new UserNotFound();
   }
 
-  /** Names who makes a change as the rule keeps them: `boris (42)`, or as a command names them. */
+  /** The author of a change as stored in the rule: `boris (42)`, or the name from a command. */
   private async nameOf({ caller, by }: AuditContext): Promise<string> {
     if (by !== undefined) return by;
     if (!caller) throw new Error('a change of prices on the command line lacks a name');

@@ -3,7 +3,7 @@ import { type RecoveryOut, RecoveryService } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 
-/** The recovery after the database was restored, as staff begin and end it. */
+/** Staff's use cases for the recovery after a restore of the database. */
 @Injectable()
 export class StaffRecoveryService {
   constructor(
@@ -15,7 +15,7 @@ export class StaffRecoveryService {
     return this.recovery.show();
   }
 
-  /** @param skippedIds how many ids of each table are left out */
+  /** @param skippedIds how many ids of each table are skipped */
   begin(audit: AuditContext, skippedIds: number, reason: string): Promise<RecoveryOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => this.recovery.show(manager),

@@ -21,21 +21,21 @@ import type {
   StaffRenewalOut,
 } from './staff-renewals.dto';
 
-/** What is null or left out counts as any. */
+/** A field that is `null` or omitted does not filter. */
 export interface RenewalFilter {
   readonly userId?: number | null | undefined;
   readonly state?: RenewalState | null | undefined;
   readonly reason?: SkipReason | null | undefined;
-  /** Only those that are due and wait for the service or the provider. */
+  /** Only renewals that are due and wait for the service or the provider. */
   readonly due?: boolean | undefined;
 }
 
-/** A user's renewals as the audit log keeps them. */
+/** A user's renewals in the audit log. */
 type RenewalSettingsOfUser = Omit<RenewalsOfUserOut, 'rules' | 'links'>;
 
 const SHOWN_RULES = 1000;
 
-/** What staff see and do of renewals, over HTTP and on the command line. */
+/** Staff's use cases for renewals, over HTTP and on the command line. */
 @Injectable()
 export class StaffRenewalsService {
   constructor(
@@ -43,7 +43,7 @@ export class StaffRenewalsService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** A page of renewals, newest first. The cursor is the id of the last one of the previous page. */
+  /** A page of renewals, newest first. The cursor is the last id of the previous page. */
   list(filter: RenewalFilter, page: PageRequest): Promise<RenewalsPage> {
     return readPage(page, async (wider) => (await this.find(filter, wider)).map(withUserLinks));
   }
@@ -56,7 +56,7 @@ export class StaffRenewalsService {
     conditions.by(userId, (id) => `user_id = ${id}`);
     conditions.by(state, (name) => `state = ${name}`);
     conditions.by(reason, (name) => `reason = ${name}`);
-    // An array makes PostgreSQL find those that wait by their time, and not read all renewals by their ids.
+    // With an array, PostgreSQL finds waiting renewals by time instead of reading all renewals by id.
     if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`);
     conditions.by(cursor, (id) => `id < ${id}`);
     return queryRows(
@@ -75,7 +75,7 @@ export class StaffRenewalsService {
     return this.withRules(await this.settingsOf(userId, this.dataSource), this.dataSource);
   }
 
-  /** Pausing again keeps the first moment and takes the new reason. @throws UserNotFound */
+  /** Pausing again keeps the first time and sets the new reason. @throws UserNotFound */
   pause(audit: AuditContext, userId: number, isPaused: boolean, reason: string): Promise<RenewalsOfUserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       await lockUser(manager, userId);
@@ -112,7 +112,7 @@ export class StaffRenewalsService {
     return withUserLinks({ ...settings, rules });
   }
 
-  /** Pausing again keeps the first moment and takes the new reason. */
+  /** Pausing again keeps the first time and sets the new reason. */
   pauseAll(audit: AuditContext, isPaused: boolean, reason: string): Promise<AllRenewalsOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const { before, after } = await pauseAllRenewals(manager, isPaused, reason);

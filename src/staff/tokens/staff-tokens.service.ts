@@ -22,7 +22,7 @@ const toTokenOut = (token: ApiToken) =>
     origin: token.origin,
   }) satisfies TokenOut;
 
-/** What staff do with tokens, over HTTP and on the command line. */
+/** Staff's use cases for tokens, over HTTP and on the command line. */
 @Injectable()
 export class StaffTokensService {
   constructor(
@@ -32,8 +32,8 @@ export class StaffTokensService {
   ) {}
 
   /**
-   * The text of the token stands in this answer and is not kept. The token is never wider than the caller's;
-   * the command line may issue any.
+   * Only this response contains the text of the token, which is not stored. The token is never wider than the
+   * caller's; the command line may issue any.
    *
    * @throws TokenOwnerNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
    */
@@ -58,8 +58,8 @@ export class StaffTokensService {
   }
 
   /**
-   * A page of the tokens that came from this one and still work: what is revoked along with it when that is
-   * asked for. Oldest first; the cursor is the id of the last token of the previous page.
+   * A page of the valid descendants of this token, which can be revoked with it. Oldest first; the cursor is
+   * the id of the last token of the previous page.
    *
    * @throws TokenNotFound
    */
@@ -72,7 +72,7 @@ export class StaffTokensService {
   /**
    * Revoking a revoked token keeps the first time.
    *
-   * @param options.descendants whether to revoke all tokens that came from it, too
+   * @param options.descendants whether to revoke its descendants, too
    * @throws TokenNotFound
    */
   revoke(

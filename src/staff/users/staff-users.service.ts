@@ -9,7 +9,7 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { userLinks } from '../links';
 import type { FoundUser, UserOut, UserProfile, UsersPage } from './staff-users.dto';
 
-/** Whom a user could be mistaken for by a name that a user has given itself: each is found by an index. */
+/** The users for whom one could be mistaken because of a self-chosen name; an index finds each. */
 const NAMESAKES = `
   SELECT id FROM users AS other WHERE lower(telegram_username)
            IN (lower(users.username), lower(users.web_username), lower(users.telegram_username))
@@ -23,12 +23,12 @@ const COLUMNS = `
   ARRAY(SELECT '/staff/users/' || same.id FROM (${NAMESAKES}) AS same
          WHERE same.id <> users.id ORDER BY same.id LIMIT 10) AS same_name_as`;
 
-/** Shorter parts have a trigram at the beginning of a word only. */
+/** Shorter parts have trigrams only at the beginning of a word. */
 const SHORTEST_PART = 3;
-/** How many of the newest users are searched one by one, before the index is. */
+/** How many of the newest users are searched one by one before the index. */
 const NEWEST = 5000;
 
-/** A user as the audit log keeps it. */
+/** A user in the audit log. */
 type UserRecord = Omit<UserOut, 'links'>;
 
 const withLinks = <Found extends { readonly id: number }>(user: Found) => ({
@@ -48,7 +48,7 @@ const toUserRecord = (user: User): UserRecord => ({
   blocked_reason: user.blockedReason,
 });
 
-/** What staff do with users, over HTTP and on the command line. */
+/** Staff's use cases for users, over HTTP and on the command line. */
 @Injectable()
 export class StaffUsersService {
   constructor(
@@ -92,7 +92,7 @@ export class StaffUsersService {
   /**
    * A page of users, newest first. The cursor is the id of the last user of the previous page.
    *
-   * @param part a whole id, or a part of a username, telegram_username or web_username in any case, or of a
+   * @param part a whole id, or a case-insensitive part of a username, telegram_username, web_username or
    *   tg_id; fewer than three characters match at the beginning only; null lists all users
    */
   search(part: string | null, page: PageRequest): Promise<UsersPage> {
@@ -117,8 +117,8 @@ export class StaffUsersService {
     const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
                       OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // A common part is soon found among the newest users, a rare one by the index. The planner does not know
-    // which it is when only old users match, and would read them all.
+    // A common part is soon found among the newest users, a rare one by the index. The planner cannot
+    // distinguish them when only old users match, and would read them all.
     const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users

@@ -8,23 +8,23 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import { usernameOf, withUserLinks } from '../links';
 import type { StaffWebhookOut, StaffWebhooksPage } from './staff-webhooks.dto';
 
-/** A webhook as the audit log keeps it. */
+/** A webhook in the audit log. */
 type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
 
-/** The columns of a WebhookRecord. Of the URL there is the host alone: the rest may hold a secret. */
+/** The columns of a WebhookRecord. Only the host of the URL: the rest may contain a secret. */
 const COLUMNS = `
   id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
   created_at, disabled_at, disabled_reason, failing_since`;
 
-/** What is null counts as any. */
+/** A field that is `null` does not filter. */
 export interface WebhookFilter {
   readonly userId: number | null;
   readonly disabled: boolean | null;
-  /** Those alone that are on and whose last attempt failed. */
+  /** Only enabled webhooks whose last attempt failed. */
   readonly failing: boolean;
 }
 
-/** What staff see of webhooks, and how they switch them off and on. */
+/** Staff's use cases for webhooks: listing, disabling and enabling. */
 @Injectable()
 export class StaffWebhooksService {
   constructor(
@@ -52,7 +52,7 @@ export class StaffWebhooksService {
     return readPage(page, find);
   }
 
-  /** Its customer gets nothing at its receiver until {@link enable}. @throws WebhookNotFound */
+  /** Its customer receives nothing at its receiver until {@link enable}. @throws WebhookNotFound */
   disable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
     return this.change(audit, webhookId, reason, blockReceiver);
   }
