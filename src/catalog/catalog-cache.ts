@@ -4,8 +4,7 @@ import { ProviderUnavailable } from '../provider';
 import type { CatalogStore, StoredEntry } from './catalog-store';
 
 /**
- * Fetches a value from the provider. `ageMs` is the age of the usable cached value, or Infinity when there is
- * none.
+ * Fetches a value from the provider. `ageMs` is the age of the usable cached value, or Infinity without one.
  */
 export type Fetch<Value> = (ageMs: number) => Promise<Value>;
 
@@ -16,18 +15,18 @@ export type Fetch<Value> = (ageMs: number) => Promise<Value>;
  */
 export type InTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
-/** An older value does not count as what the provider says now. */
+/** An older value does not count as current. */
 const FRESH_MS = 60_000;
 /** While refreshes fail, the last known value is served up to this age. */
 const USABLE_MS = 24 * 3_600_000;
-/** Values are refreshed from this age on, so that nobody has to wait when they stop being fresh. */
+/** Values are refreshed from this age on, so that no request waits when they stop being fresh. */
 const DUE_MS = 40_000;
-/** A value that nobody has asked for in this time is not refreshed in the background. */
+/** A value that was not requested in this time is not refreshed in the background. */
 const WANTED_MS = 15 * 60_000;
 /** The longest wait of a customer for a refresh when an old value can be served. */
 const PATIENCE_MS = 1500;
 const RETRY_MS = 5000;
-/** A row that was read is taken over within this time. */
+/** A row is applied within this time after it was read. */
 const LATE_MS = 30_000;
 
 interface Entry<Value> {
@@ -37,8 +36,8 @@ interface Entry<Value> {
   readonly fetchedAt: number;
   readonly changedAt: number;
   /**
-   * When this process was last asked for the value, and how to refresh it. Absent if only other replicas
-   * asked. A value whose refreshes have turns is wanted when {@link CatalogCache.want} says so.
+   * When the value was last requested from this process, and how to refresh it. Absent if only other replicas
+   * requested it. A value whose refreshes have turns is wanted only by {@link CatalogCache.want}.
    */
   wanted?: { readonly atMs: number; readonly fetch: Fetch<Value> };
   failedAtMs: number;
@@ -50,17 +49,16 @@ interface Refresh<Value> {
 }
 
 /**
- * What this process has in memory of one kind of the catalog. Concurrent refreshes of a key are one call.
- * When it is full, the values that were fetched longest ago leave first.
+ * The values of one kind of the catalog in the memory of this process. Concurrent refreshes of a key are one
+ * call. When it is full, the values that were fetched longest ago are evicted.
  *
- * lru-cache's `fetchMethod` shares concurrent calls and serves stale values, too. It has no limit on a wait
- * or on the age of a stale value, no pause after a failure and no refresh ahead of time, which are most of
- * this class.
+ * lru-cache's `fetchMethod` shares concurrent calls and serves stale values, too. It lacks limits on waits
+ * and on the age of stale values, pauses after failures, and early refreshes, which are most of this class.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
   private readonly refreshes = new Map<string, Refresh<Value>>();
-  /** How many refreshes are under way in the background. */
+  /** The number of running background refreshes. */
   refreshing = 0;
 
   constructor(
@@ -69,13 +67,13 @@ export class CatalogCache<Value> {
     private readonly maxEntries: number,
   ) {}
 
-  /** Has a value refreshed in the background for some time, if there is one. */
+  /** Lets an existing value be refreshed in the background for some time. */
   want(key: string, fetch: Fetch<Value>): void {
     const entry = this.entries.get(key);
     if (entry) entry.wanted = { atMs: this.nowMs(), fetch };
   }
 
-  /** The age of the oldest value that customers of this process ask for; undefined when there is none. */
+  /** The age of the oldest value that customers of this process request; undefined without one. */
   oldestWantedMs(): number | undefined {
     const now = this.nowMs();
     let oldest: number | undefined;
@@ -87,9 +85,9 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Gives a fresh value at once. Without one it waits a moment for a refresh and falls back to the last
+   * Returns a fresh value at once. Without one it waits a moment for a refresh and falls back to the last
    * value, up to a day old. `fetch` also refreshes the value later in the background, unless refreshes have
-   * turns: of such values there are too many.
+   * turns, because such values are too many.
    *
    * @throws the refresh's error when there is no usable value
    */
@@ -102,12 +100,12 @@ export class CatalogCache<Value> {
     return (this.entries.get(key) ?? entry).value;
   }
 
-  /** Gives what is known, up to a day old, and asks nobody. */
+  /** Returns the cached value, up to a day old, without a fetch. */
   peek(key: string): Value | undefined {
     return this.findUsable(key)?.value;
   }
 
-  /** Gives a fresh value, or the refresh's error: ProviderUnavailable when what it brings is not fresh. */
+  /** Returns a fresh value, or the refresh's error: ProviderUnavailable when the fetched value is stale. */
   async getFresh(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
     const entry = this.findFresh(key) ?? (await this.refreshInTurn(key, fetch, inTurn));
     if (!inTurn) this.want(key, fetch);
@@ -115,9 +113,9 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Takes over what the store has, unless it is known. A correction does not make a value younger. An entry
-   * from the future, because the database's clock was set back, is of unknown age: it is not fresh, and what
-   * is stored after it is newer.
+   * Applies an entry of the store, unless it is known. A correction does not make a value younger. An entry
+   * from the future, because the database's clock was set back, has an unknown age: it is not fresh, and any
+   * entry that is stored after it is newer.
    */
   apply(stored: StoredEntry): Entry<Value> {
     const { key, fetchedAt, changedAt, ageMs } = stored;
@@ -142,7 +140,7 @@ export class CatalogCache<Value> {
     return entry;
   }
 
-  /** Of the wanted values that are due for a refresh, the one that was asked for last. */
+  /** The most recently requested of the wanted values that are due for a refresh. */
   nextDue(): { readonly key: string; readonly wantedAtMs: number; refresh(): Promise<unknown> } | undefined {
     const now = this.nowMs();
     let due: { key: string; atMs: number; fetch: Fetch<Value> } | undefined;
@@ -160,7 +158,7 @@ export class CatalogCache<Value> {
     return { key, wantedAtMs: atMs, refresh };
   }
 
-  /** Null when the cache is empty. */
+  /** `null` when the cache is empty. */
   ages(): { readonly oldestSeconds: number; readonly newestSeconds: number } | null {
     const seconds = [...this.entries.values()].map((entry) => Math.round(this.ageMs(entry) / 1000));
     if (seconds.length === 0) return null;
@@ -193,14 +191,14 @@ export class CatalogCache<Value> {
     try {
       return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
-      // Meanwhile the store may have given a value that another replica knew.
+      // In the meantime the store may have provided a value of another replica.
       const entry = this.findUsable(key);
       if (entry) return entry.value;
       throw error;
     }
   }
 
-  /** After a failure, or once a refresh takes too long, nobody waits: it goes on in the background. */
+  /** After a failure, or when a refresh takes too long, it continues in the background without a wait. */
   private async refreshPatiently(
     key: string,
     entry: Entry<Value>,
@@ -217,8 +215,8 @@ export class CatalogCache<Value> {
   }
 
   /**
-   * Refreshes that wait for their turns are not one: whoever has the next turn would wait for the last. Once
-   * the turn comes, somebody else may have fetched the value.
+   * Refreshes that wait for their turns are not shared: the caller with the next turn would wait for the
+   * last. When the turn comes, another caller may have fetched the value.
    */
   private async refreshInTurn(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Entry<Value>> {
     if (!inTurn) return this.refresh(key, fetch);
@@ -229,7 +227,7 @@ export class CatalogCache<Value> {
     const underWay = this.refreshes.get(key);
     if (underWay) return underWay.done;
     const done = this.fetchFresh(key, fetch).finally(() => this.refreshes.delete(key));
-    // Whoever waits for it sees its error, and maybe nobody waits.
+    // Waiting callers get the error, but there may be none.
     done.catch(() => undefined);
     this.refreshes.set(key, { startedAtMs: this.nowMs(), done });
     return done;
@@ -239,7 +237,7 @@ export class CatalogCache<Value> {
     try {
       const entry = await this.fetchOnce(key, fetch);
       if (this.isFresh(entry)) return entry;
-      // The store may have given a value of another replica that was unknown here and is not fresh.
+      // The store may have returned a value of another replica that was unknown here and is not fresh.
       const next = await this.fetchOnce(key, fetch);
       if (this.isFresh(next)) return next;
       throw new ProviderUnavailable(`${key}: what was fetched is not fresh`);

@@ -7,21 +7,21 @@ import { queryRows } from '../database';
 import { ProviderUnavailable } from '../provider';
 
 /**
- * A part of the catalog as the replicas share it. Times are the database's, in microseconds since 1970: exact
+ * A part of the catalog that the replicas share. Times are the database's, in microseconds since 1970: exact
  * numbers.
  */
 export interface StoredEntry {
   readonly key: string;
   readonly value: unknown;
-  /** Just before the provider was asked for it. */
+  /** Just before the request to the provider. */
   readonly fetchedAt: number;
-  /** When it was fetched, or corrected after that. */
+  /** When it was fetched or last corrected. */
   readonly changedAt: number;
   readonly ageMs: number;
 }
 
 interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
-  /** Null until the first refresh has ended. */
+  /** `null` until the first refresh has ended. */
   readonly fetchedAt: number | null;
   /** The end of the refreshing replica's lease. */
   readonly lease: number | null;
@@ -42,8 +42,8 @@ export const exactPriceKey = (version: IpVersion, days: number, count: number): 
 export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
 /**
- * Longer than a read waits for its rate permit and an ordinary answer takes. When a refresh takes longer, the
- * other replicas ask the provider, too: the one that holds the lease may be gone.
+ * Longer than a read waits for its rate permit and an ordinary response. When a refresh takes longer, the
+ * other replicas fetch, too: the one that holds the lease may be dead.
  */
 const LEASE_MS = 15_000;
 const POLL_MS = 100;
@@ -54,19 +54,19 @@ const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000
 const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
-/** A lease that would last longer than any is from before the database's clock was set back. */
+/** A lease that ends later than possible dates from before the database's clock was set back. */
 const hasLapsed = (until: string): string =>
   `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
 
 const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('changed_at')} AS "changedAt",
   extract(epoch FROM clock_timestamp() - fetched_at)::float8 * 1000 AS "ageMs"`;
 
-/** The catalog in the database: one for all replicas, and known when they start. */
+/** The catalog in the database: one for all replicas, available when they start. */
 @Injectable()
 export class CatalogStore {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
-  /** May repeat some entries that were changed shortly before. */
+  /** May include some entries that were changed shortly before. */
   changedSince(changedAt: number): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -77,7 +77,7 @@ export class CatalogStore {
     );
   }
 
-  /** The entries that exist of these keys. */
+  /** The existing entries with these keys. */
   read(keys: readonly string[]): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
@@ -87,8 +87,8 @@ export class CatalogStore {
   }
 
   /**
-   * Gives a younger entry than the caller's. Calls `fetch`, unless another replica is refreshing the key or
-   * just has: then the caller gets that replica's entry, or an error when that refresh failed.
+   * Returns a younger entry than the caller's. Calls `fetch`, unless another replica is refreshing the key or
+   * has just done so: then the caller gets that replica's entry, or an error when that refresh failed.
    *
    * @param known `fetchedAt` of the caller's entry
    * @throws ProviderError
@@ -104,7 +104,7 @@ export class CatalogStore {
     }
   }
 
-  /** Subtracts from a stock what was sold. The entry's age stays. */
+  /** Subtracts sold proxies from a stock, without changing the entry's age. */
   async subtract(key: string, count: number): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
@@ -117,7 +117,7 @@ export class CatalogStore {
     return entry;
   }
 
-  /** Replaces the value of an entry. Its age stays. */
+  /** Replaces the value of an entry, without changing its age. */
   async correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
@@ -141,8 +141,8 @@ export class CatalogStore {
   }
 
   /**
-   * Gives the end of the lease, which names it; null when another replica holds one, or has stored a younger
-   * entry.
+   * Returns the end of the lease, which identifies it; null when another replica holds one, or has stored a
+   * younger entry.
    */
   private async takeLease(key: string, known: number | null): Promise<number | null> {
     const [taken] = await queryRows<{ lease: number }>(
@@ -187,7 +187,7 @@ export class CatalogStore {
 
   /**
    * The entry's age counts from the start of the lease. A late one is dropped: another replica has stored a
-   * younger one, unless that is from the future, because the database's clock was set back.
+   * younger one, unless that is from the future because the database's clock was set back.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(

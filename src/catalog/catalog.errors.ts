@@ -15,7 +15,7 @@ export class CountryNotAvailable extends domainError('bad-request', 'Country not
 
 export class NotEnoughProxies extends domainError('bad-request', 'Not enough proxies available') {}
 
-/** The provider cannot be asked now. It is certain that nothing was bought. */
+/** The provider is unavailable now. It is certain that nothing was bought. */
 export class ServiceUnavailable extends DomainError {
   readonly kind = 'unavailable';
 

@@ -8,7 +8,7 @@ import { CatalogController } from './catalog.controller';
 import { CatalogService } from './catalog.service';
 import { PricePreviewService } from './price-preview.service';
 
-/** Twice in the time between writing a rule and its taking effect. */
+/** Twice in the time between the writing of a rule and its effect. */
 const FOLLOW_RULES_MS = 500;
 const FOLLOW_MS = 1000;
 const REFRESH_MS = 1000;
@@ -28,7 +28,7 @@ export class CatalogModule {
     markups: CurrentMarkups,
     history: MarkupHistoryService,
   ) {
-    // The first request is answered from what was known before the start.
+    // The first request uses the data from before the start.
     work.first(async () => {
       await history.recordDefault();
       await markups.follow();
@@ -44,7 +44,7 @@ export class CatalogModule {
       await catalog.writeSales();
       await catalog.followStore();
     });
-    // A copy is refreshed before it is too old, or at a request's demand: that is no row which comes due.
+    // A copy is refreshed by its age, or on demand: it is not a row of due work.
     work.every('refresh-catalog', REFRESH_MS, async () => catalog.refreshDue());
     work.every('forget-prices', FORGET_MS, () => catalog.forgetOldPrices());
   }

@@ -54,11 +54,11 @@ export interface Offer {
 
 export interface Buyer {
   readonly userId: number;
-  /** In lower case. A quote is for no country in particular: null. */
+  /** In lower case. `null` for a quote, which has no country. */
   readonly country: string | null;
 }
 
-/** The customer's price of one proxy; null where it is not known. */
+/** The customer's price of one proxy; `null` where unknown. */
 export type PriceList = (
   offer: Pick<Offer, 'version' | 'period'> & {
     /** In lower case. */
@@ -66,33 +66,33 @@ export type PriceList = (
   },
 ) => Money | null;
 
-/** The ages of what this process has in memory; null where it has nothing. */
+/** The ages of the copies in memory; `null` without copies. */
 export type CatalogAges = Readonly<
   Record<'countries' | 'stock' | 'prices', ReturnType<CatalogCache<unknown>['ages']>>
 >;
 
-/** The provider is asked again for a period that it refused to sell after this time. */
+/** A period that the provider refused to sell is tried again after this time. */
 const REFUSED_MS = 10 * 60_000;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
-/** Kept in place of an exact price when the provider does not sell the period. */
+/** Stored instead of an exact price when the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
-/** Customers can ask for any number of exact prices, so only so many are kept. */
+/** Customers can request any number of exact prices, so the number of stored ones is limited. */
 const MAX_EXACT_PRICES = 1000;
 /** How long an exact price waits for its turn. */
 const LONGEST_TURN_WAIT_MS = 10_000;
-/** Further ones of a user would wait in vain: the provider takes three calls a second. */
+/** Further ones of the same user would time out: the provider accepts three calls a second. */
 const MOST_IN_LINE = 100;
 /**
- * Without a table that is less than a minute old no order can be charged: from this age on it is fetched as
- * an order would be.
+ * Orders can only be charged by a table that is less than a minute old: from this age on it is fetched with
+ * the priority of an order.
  */
 const TABLE_NEEDED_MS = 50_000;
 
 /**
- * Countries, stock and prices as the provider last told them, plus the markup. Answers come from this
+ * Countries, stock and prices as the provider last returned them, plus the markup. They come from this
  * process's cache, which follows the store that all replicas share. They are at most a minute old while the
- * provider answers, and at most a day old while it does not; the price that an order is charged is never
+ * provider responds, and at most a day old while it does not; the price that an order is charged is never
  * older than a minute.
  */
 @Injectable()
@@ -104,14 +104,14 @@ export class CatalogService implements OnModuleDestroy {
   /** Prices of offers that are not in the table. */
   private readonly exactPrices: CatalogCache<string>;
   /**
-   * Customers can ask for any number of exact prices. Few wait for their rate permits at once, so that an
-   * order waits behind hardly any preview.
+   * Customers can request any number of exact prices. Few wait for their rate permits at once, so that orders
+   * wait for hardly any previews.
    */
   private readonly turns = { order: new FairTurns(4, 2), preview: new FairTurns(2, 1) };
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
-  /** Stocks that are being read because the copy was wrong, by their key. */
+  /** Running reads of stocks whose copy was wrong, by their key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
   /** When the provider last refused to sell a period, by version and period. At most one entry for each. */
@@ -140,15 +140,15 @@ export class CatalogService implements OnModuleDestroy {
     return this.countriesFor('rest', version);
   }
 
-  /** Gives 0 for a country that is not on sale. @param country in lower case @throws ServiceUnavailable */
+  /** Returns 0 for a country that is not on sale. @param country in lower case @throws ServiceUnavailable */
   stock(country: string, version: IpVersion): Promise<number> {
     return this.stockFor('rest', country, version);
   }
 
   /**
-   * Quotes the price of an offer as a customer sees it. No country is charged more.
+   * Quotes a customer's price of an offer. No country is charged more.
    *
-   * @param closed aborts when nobody waits for it any more
+   * @param closed aborts when the caller has disconnected
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
@@ -157,8 +157,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * The one rule of quotes and purchases for periods, so that every quote can be bought. It includes what the
-   * provider has lately refused to sell: some price more periods than they sell.
+   * The common rule of quotes and purchases for periods, so that every quote can be bought. It includes
+   * recent refusals of the provider: some providers price more periods than they sell.
    *
    * @throws PeriodTooShort, UnsupportedPeriod
    */
@@ -168,7 +168,7 @@ export class CatalogService implements OnModuleDestroy {
     if (refused && refused.elapsedMs() < REFUSED_MS) throw new UnsupportedPeriod();
   }
 
-  /** Keeps in mind that the provider refused to sell proxies for this period. */
+  /** Remembers that the provider refused to sell proxies for this period. */
   notePeriodRefused(version: IpVersion, period: number): void {
     this.refusedPeriods.set(offerKey(version, period), this.clock.moment());
   }
@@ -180,8 +180,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Asks the provider for a stock that has just turned out to be smaller than the copy says, and corrects the
-   * copy. It waits behind orders, so that shortages delay nobody.
+   * Fetches a stock that has just turned out to be smaller than its copy, and corrects the copy. It waits
+   * behind orders, so that shortages do not delay them.
    *
    * @throws ProviderError
    */
@@ -195,7 +195,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Asks the provider for a stock, for an order that must know.
+   * Fetches a stock, for an order that requires the current one.
    *
    * @throws CountryNotAvailable, ServiceUnavailable
    */
@@ -205,25 +205,25 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Gives the price that an order is charged: the quote, or less in a country that is cheaper; never older
-   * than a minute. The caller checks the bounds of the period.
+   * Returns the price that an order is charged: the quote, or less in a cheaper country; never older than a
+   * minute. The caller checks the bounds of the period.
    *
-   * @param use what is only a preview, as a dry run is, waits behind orders
+   * @param use a `preview`, such as a dry run, waits behind orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
-  /** Has the price of an offer that an order was charged refreshed in the background, for the next one. */
+  /** Lets the price of an ordered offer be refreshed in the background, for the next order. */
   notePriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
     this.exactPrices.want(exactPriceKey(version, period, count), () => this.fetchExactPrice(offer));
   }
 
   /**
-   * Gives the prices of single proxies for a user, as far as the copy of the catalog has them: a function
-   * that asks nobody, for very many offers. The copy is as old as that of a quote.
+   * Returns a user's prices of single proxies in the copy of the catalog, as a function that fetches nothing,
+   * for very many offers. The copy is as old as that of a quote.
    */
   async priceList(userId: number): Promise<PriceList> {
     const table = await this.priceTable('get').catch((error: unknown): PriceTable => {
@@ -246,23 +246,23 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Subtracts from the stock what was just sold. Customers of this process see it at once, those of other
-   * replicas when it is written and they have read it.
+   * Subtracts sold proxies from the stock. Customers of this process see it at once, those of other replicas
+   * after it was written and read.
    */
   noteSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
     this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
   }
 
-  /** Writes to the store what was sold since the last time. Never rejects. */
+  /** Writes the sales since the last time to the store. Never rejects. */
   writeSales(): Promise<void> {
-    // One after the other, also at the end of the process: two at once would subtract the same sales.
+    // Serialised, also at the end of the process: two at once would subtract the same sales.
     this.writing = this.writing.then(() => this.writeUnwrittenSales());
     return this.writing;
   }
 
   private async writeUnwrittenSales(): Promise<void> {
-    // What is sold meanwhile is written the next time.
+    // Sales in the meantime are written the next time.
     const sales = [...this.unwrittenSales];
     for (const [key, count] of sales) {
       try {
@@ -285,7 +285,7 @@ export class CatalogService implements OnModuleDestroy {
     };
   }
 
-  /** Takes over what other replicas have fetched and sold. */
+  /** Applies the fetches and sales of other replicas. */
   async followStore(): Promise<void> {
     const caches = new Map<string | undefined, Pick<CatalogCache<unknown>, 'apply'>>([
       ['countries', this.countryLists],
@@ -300,8 +300,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * Starts to refresh what customers of this process ask for before it is too old. Only a few refreshes run
-   * at once, because each waits for a rate permit.
+   * Starts refreshes of values that customers of this process request, before they are too old. Only a few
+   * run at once, because each waits for a rate permit.
    */
   refreshDue(): void {
     this.refreshSome([this.priceTables], 1);
@@ -309,7 +309,7 @@ export class CatalogService implements OnModuleDestroy {
     this.refreshSome([this.countryLists, this.stocks], 2);
   }
 
-  /** How old the oldest copy of each kind is that customers of this process ask for, in milliseconds. */
+  /** The age of the oldest copy of each kind that customers of this process request, in milliseconds. */
   agesMs(): Readonly<Record<string, number | undefined>> {
     return {
       countries: this.countryLists.oldestWantedMs(),
@@ -319,7 +319,7 @@ export class CatalogService implements OnModuleDestroy {
     };
   }
 
-  /** Bounds what the database keeps. */
+  /** Limits the number of stored exact prices. */
   forgetOldPrices(): Promise<void> {
     return this.store.keepYoungest('price', MAX_EXACT_PRICES);
   }
@@ -363,7 +363,7 @@ export class CatalogService implements OnModuleDestroy {
     return { unitPrice, total: unitPrice.times(offer.count), providerPrice, markup };
   }
 
-  /** Looks an offer up in the table, and asks for its exact price only when the table lacks it. */
+  /** Looks an offer up in the table, and fetches its exact price only when the table lacks it. */
   private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh', inTurn: InTurn): Promise<string> {
     const { version, period, count } = offer;
     const table = await this.priceTable(lookUp);
@@ -401,8 +401,8 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * A period that the provider does not sell is worth keeping as well. Customers can name thousands of
-   * periods, so these calls wait behind all others, even when an order needs them.
+   * A refusal to sell a period is stored as well. Customers can request thousands of periods, so these calls
+   * wait behind all others, even when an order needs them.
    */
   private async fetchExactPrice(offer: Offer): Promise<string> {
     try {
@@ -431,11 +431,11 @@ export class CatalogService implements OnModuleDestroy {
   }
 }
 
-/** An order waits only for what is not known at all: that is fetched with its priority. */
+/** An order waits only for an unknown value, which is fetched with its priority. */
 const priorityAt = (ageMs: number, priority: CallPriority): CallPriority =>
   ageMs === Infinity ? priority : 'rest';
 
-/** Tells customers nothing of the provider but when to ask again, if that is known. */
+/** Hides the provider's error from customers, except for the time of a retry, if known. */
 function throwUnavailable(error: unknown): never {
   if (error instanceof ProviderClosed) throw new ServiceUnavailable(error);
   if (error instanceof ProviderError) throw new ServiceUnavailable();

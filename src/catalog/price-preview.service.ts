@@ -13,7 +13,7 @@ import { CatalogStore, countriesKey, PRICE_TABLE_KEY, type PriceTable } from './
 import { NothingToPreview } from './catalog.errors';
 import type { PreviewedOfferOut, PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
 
-/** Shows what a change of the price rules would do to the prices, from the catalog store. */
+/** Shows the effect of a change of the price rules on the prices in the catalog store. */
 @Injectable()
 export class PricePreviewService {
   constructor(
@@ -23,7 +23,7 @@ export class PricePreviewService {
 
   /**
    * Lists every version and period on sale that the change touches: as quoted, and in each country on sale
-   * that the change or a rule names.
+   * for which there is the change or a rule.
    *
    * @throws NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
@@ -89,7 +89,7 @@ function candidates(
   );
 }
 
-/** @param offers those that the change touches, none of which changes its price */
+/** @param offers the offers that the change touches, all with the same price before and after */
 function whyUnchanged(offers: readonly PreviewedOfferOut[]): string {
   if (offers.length === 0) return 'No version, period and country on sale matches the rule';
   const isSetAnew = offers.some(({ before, after }) => before.by !== after.by);

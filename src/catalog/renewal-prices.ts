@@ -2,7 +2,7 @@ import { DomainError, type IpVersion } from '../common';
 import type { CatalogService, Quote } from './catalog.service';
 import { checkPeriod } from './rental-periods';
 
-/** What is renewed, for whom and for how long. */
+/** The item, the user and the period of a renewal. */
 export interface RenewalOffer {
   readonly userId: number;
   readonly country: string;
@@ -11,13 +11,13 @@ export interface RenewalOffer {
   readonly period: number;
 }
 
-/** What renewing is charged now, for many proxies: each price is looked up once. */
+/** The current prices of renewals, for many proxies: each price is looked up once. */
 export class RenewalPrices {
   private readonly quotes = new Map<string, Promise<Quote | DomainError>>();
 
   constructor(private readonly catalog: CatalogService) {}
 
-  /** @returns the price of one proxy, or why nobody can order it */
+  /** @returns the price of one proxy, or the reason why it cannot be ordered */
   of(offer: RenewalOffer): Promise<Quote | DomainError> {
     const key = [offer.userId, offer.country, offer.version, offer.period].join(' ');
     const quote = this.quotes.get(key) ?? this.lookUp(offer);

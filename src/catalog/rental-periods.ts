@@ -10,7 +10,7 @@ const VERSIONS = {
 
 const LONGEST_PERIOD_DAYS = 3650;
 
-/** What the descriptions say of a period. Quotes, purchases and prolongations have the same rule. */
+/** The description of a period. Quotes, purchases and prolongations have the same rule. */
 export const PERIODS_TEXT =
   'Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the ' +
   'provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a ' +

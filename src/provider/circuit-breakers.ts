@@ -19,9 +19,9 @@ import {
 } from './provider-errors';
 import type { BreakerStatus, ProviderBalance } from './proxy-provider';
 
-/** One or two failures are those of calls; five in a row are the provider's. */
+/** One or two failures are due to the calls; five in a row are due to the provider. */
 const FAILURES_IN_A_ROW = 5;
-/** How long an open breaker waits before its first probe: most disturbances are over by then. */
+/** How long an open breaker waits before its first probe: most disturbances end earlier. */
 const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 
@@ -32,17 +32,17 @@ const STATE_NAMES = {
   [CircuitState.Isolated]: 'open',
 } as const satisfies Record<CircuitState, BreakerStatus['state']>;
 
-/** Such an error says nothing about the provider, and counts neither as a failure nor as a success. */
+/** Such an error proves nothing about the provider, and counts neither as a failure nor as a success. */
 const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
-/** A provider that refuses a request works, unless it refuses all of our requests. */
+/** A provider that refuses a request works, unless it refuses all our requests. */
 const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderUnavailable ||
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/** Opens after a number of failures in a row. Only a probe closes it, never a call that was sent before. */
+/** Opens after a number of failures in a row. Only a probe closes it, never an earlier call. */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;
@@ -98,10 +98,10 @@ class CircuitBreaker {
 }
 
 /**
- * Keep calls from a provider that does not work. `money` counts the calls that cost money and `reads` the
- * others. `funds` opens with the first refusal for lack of funds, until the balance covers the smallest cost
- * that was refused; it stops no call, because the known balance is compared with the cost of each. While one
- * is open, a read probes the provider at growing intervals and closes those to which its answer applies.
+ * Stops calls to a failing provider. `money` counts the calls that cost money and `reads` the others. `funds`
+ * opens with the first refusal for lack of funds, until the balance covers the smallest cost that was
+ * refused; it stops no call, because the known balance is compared with the cost of each. While one is open,
+ * a read probes the provider at growing intervals and closes the breakers to which its response applies.
  */
 export class CircuitBreakers {
   private readonly probeMs: number;
@@ -117,8 +117,8 @@ export class CircuitBreakers {
   private isShutDown = false;
 
   /**
-   * @param sendProbe makes a read, whose answer updates the balance
-   * @param balance null when it is not known
+   * @param sendProbe makes a read, whose response updates the balance
+   * @param balance null when unknown
    */
   constructor(
     clock: Clock,
@@ -130,7 +130,7 @@ export class CircuitBreakers {
     this.probeMs = tuning.breakerProbeMs ?? PROBE_MS;
     this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(this.probeMs));
     this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(this.probeMs));
-    // The refusal does not tell the balance, so the first probe asks for it at once.
+    // The refusal does not contain the balance, so the first probe requests it at once.
     this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
   }
 
@@ -143,7 +143,7 @@ export class CircuitBreakers {
     this.assertClosed(this.money);
   }
 
-  /** Makes a call that costs money, in any state, because its order is marked as sent already. */
+  /** Makes a call that costs money, in any state, because its order is already marked as sent. */
   async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
     try {
       return await this.count(this.money, call);
@@ -168,7 +168,7 @@ export class CircuitBreakers {
     return this.count(this.reads, call);
   }
 
-  /** Probes at once if one is open: something has changed that may close it. */
+  /** Probes at once if one is open, because a change may close it. */
   probeNow(): void {
     if (!this.areClosed()) this.probeFirstIn(0);
   }
@@ -205,7 +205,7 @@ export class CircuitBreakers {
   }
 
   private probeIn(delayMs: number): void {
-    // A probe that is under way schedules the next one itself.
+    // A running probe schedules the next one.
     if (this.isShutDown || this.isProbing) return;
     clearTimeout(this.timer);
     this.nextProbe = Deadline.after(delayMs);

@@ -3,8 +3,8 @@ import { type Clock, type Moment, SystemClock } from '../common';
 const system = new SystemClock();
 
 /**
- * A limit of time from now on. It passes while the process or the machine is suspended, unlike a timer, and
- * no change of the wall clock puts it off: whichever clock shows that it has passed is believed.
+ * A time limit from now on. Unlike a timer, it also passes while the process or the machine is suspended, and
+ * no change of the wall clock postpones it: it has passed when either clock shows so.
  */
 export class Deadline {
   static readonly never = Deadline.after(Infinity);

@@ -5,19 +5,19 @@ import { queryRows } from '../database';
 import type { ProviderBalance } from './proxy-provider';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/** An unchanged balance is stored again then, because another replica may have stored an older one. */
+/** An unchanged balance is stored again after this time, as another replica may have stored an older one. */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
 /**
- * The balance of our account at the provider, as of the last answer. It is stored in the background: no call
- * waits for that or fails because of it. One of all replicas warns when the balance becomes low, and one logs
- * when it no longer is.
+ * The balance of our account at the provider, from the last response. It is stored in the background: no call
+ * waits for that or fails because of it. One replica warns when the balance becomes low, and one logs when it
+ * no longer is.
  */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
   private known: ProviderBalance | null = null;
   private knownSinceMs = -Infinity;
-  /** The smallest cost that was refused since the balance was named: the balance is lower. */
+  /** The smallest cost that was refused since the last balance: the balance is lower. */
   private refusedCost: string | null = null;
   private storedAmount: string | undefined;
   private storedAtMs = -Infinity;
@@ -46,17 +46,14 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known;
   }
 
-  /**
-   * What orders may cost together, as far as is known: roubles, a decimal string. Null while nothing is
-   * known.
-   */
+  /** The known limit of the cost of orders together: roubles, a decimal string; `null` while unknown. */
   spendable(): string | null {
     const amount = this.known?.amount ?? null;
     if (this.refusedCost === null) return amount;
     return amount !== null && compareDecimals(amount, this.refusedCost) < 0 ? amount : this.refusedCost;
   }
 
-  /** Whether the balance covers a cost. True while nothing is known: the provider tells. */
+  /** Whether the balance covers a cost. True while it is unknown: the provider decides. */
   covers(cost: string): boolean {
     if (this.refusedCost !== null && compareDecimals(cost, this.refusedCost) >= 0) return false;
     return !this.known || compareDecimals(this.known.amount, cost) >= 0;
@@ -69,7 +66,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     this.knownSinceMs = performance.now();
   }
 
-  /** Takes over what another replica has stored, if that is younger. A failing database changes nothing. */
+  /** Applies the balance of another replica, if it is younger. A failing database changes nothing. */
   async followStore(): Promise<void> {
     const askedAtMs = performance.now();
     const [stored] = await queryRows<ProviderBalance & { ageMs: number }>(

@@ -1,6 +1,6 @@
 /**
- * What was wrong with a call. `out-of-funds` and `misconfigured` are ours to repair; the others concern the
- * request.
+ * The reason why a call was refused. `out-of-funds` and `misconfigured` are our faults; the others concern
+ * the request.
  */
 export type RefusalReason =
   | 'count'
@@ -12,12 +12,12 @@ export type RefusalReason =
   | 'misconfigured'
   | 'request';
 
-/** The three kinds below tell whether the provider may have acted, because money depends on it. */
+/** Its three kinds state whether the provider may have acted, because money depends on it. */
 export abstract class ProviderError extends Error {
   abstract readonly outcome: 'refused' | 'unavailable' | 'unknown';
 }
 
-/** The provider answered no, and did nothing. */
+/** The provider refused the request, and did nothing. */
 export class ProviderRefused extends ProviderError {
   override readonly name = 'ProviderRefused';
   readonly outcome = 'refused';
@@ -45,7 +45,7 @@ export class ProviderClosed extends ProviderUnavailable {
   }
 }
 
-/** The request was not sent, for want of a rate permit in time. This says nothing about the provider. */
+/** The request got no rate permit in time and was not sent. This proves nothing about the provider. */
 export class NoPermitInTime extends ProviderUnavailable {
   override readonly name: string = 'NoPermitInTime';
 
@@ -54,12 +54,12 @@ export class NoPermitInTime extends ProviderUnavailable {
   }
 }
 
-/** The request may have reached the provider, and there is no usable answer: it may have acted. */
+/** The request may have reached the provider, and there is no usable response: it may have acted. */
 export class ProviderOutcomeUnknown extends ProviderError {
   override readonly name: string = 'ProviderOutcomeUnknown';
   readonly outcome = 'unknown';
 
-  /** @param rateLimited the provider answered 429; its documentation says that it did nothing then */
+  /** @param rateLimited the provider returned 429, which has no effect by its documentation */
   constructor(
     message: string,
     readonly rateLimited = false,
@@ -68,5 +68,5 @@ export class ProviderOutcomeUnknown extends ProviderError {
   }
 }
 
-/** The provider answered 429, or 503 in its place: this key makes too many calls, perhaps from elsewhere. */
+/** The provider returned 429, or 503 instead of it: this key makes too many calls, perhaps from elsewhere. */
 export class TooManyCalls extends ProviderOutcomeUnknown {}

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { Retention } from '../work';
 
-/** Removes what replicas left behind that were killed while their calls waited for a permit. */
+/** Removes the demand of replicas that were killed while their calls waited for a permit. */
 @Injectable()
 export class ProviderRetention {
   constructor(dataSource: DataSource, retention: Retention) {

@@ -14,7 +14,7 @@ import { PX6, Px6Provider } from './px6/px6.provider';
 import { createReadyAgents } from './px6/ready-agents';
 import { RatePermits } from './rate-permits';
 
-/** A mounted secret is changed in place, by a renamed file or by a link. Reading it sees all of them. */
+/** A mounted secret is changed in place, by renaming or by a link. Polling detects all three. */
 const READ_KEY_EVERY_MS = 2000;
 const CONNECT_TIMEOUT_MS = 3000;
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;

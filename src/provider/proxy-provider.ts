@@ -5,9 +5,9 @@ import type { ProviderError } from './provider-errors';
 /**
  * The port to a provider that sells proxies.
  *
- * Every method that asks the provider throws a ProviderError of one of three kinds (`provider-errors.ts`)
- * when it has no usable answer, and nothing else. Reads wait for their own rate permit and may be repeated. A
- * method that costs money needs a permit that was waited for, and sends its call at most once.
+ * Every method that calls the provider throws a ProviderError of one of three kinds (`provider-errors.ts`)
+ * when it has no usable response, and nothing else. Reads wait for their own rate permit and may be retried.
+ * A method that costs money requires a permit, and sends its call at most once.
  *
  * Amounts are roubles as decimal strings of any precision, periods are days, country codes are in lower case.
  */
@@ -23,7 +23,7 @@ export abstract class ProxyProvider {
   /** Counts the proxies in stock. */
   abstract stock(country: string, version: IpVersion, options?: ReadOptions): Promise<number>;
 
-  /** Lists the prices of a single proxy. What is missing may be on sale all the same: `totalPrice` tells. */
+  /** Lists the prices of a single proxy. Missing ones may still be on sale: see `totalPrice`. */
   abstract priceTable(options?: ReadOptions): Promise<PriceTable>;
 
   /** Quotes the total price of exactly this many proxies for this period. */
@@ -32,19 +32,19 @@ export abstract class ProxyProvider {
     options?: ReadOptions,
   ): Promise<string>;
 
-  // What was bought
+  // Bought proxies
 
   /**
    * Lists all proxies that were bought under a tag, including expired ones. The list is complete or has
-   * enough, or this is an error: what a listing lacks is never left to a guess.
+   * enough, or this is an error: no caller has to guess what a listing lacks.
    *
-   * @throws ProviderOutcomeUnknown also when the pages do not show whether they have everything
+   * @throws ProviderOutcomeUnknown also when the pages do not show whether they are complete
    */
   abstract proxiesByTag(tag: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
   /**
-   * Lists all proxies of our account, including expired ones, page by page. It is no snapshot: what changes
-   * or moves meanwhile may be listed twice or not at all.
+   * Lists all proxies of our account, including expired ones, page by page. It is not a snapshot: a proxy
+   * that changes or moves in the meantime may be listed twice or not at all.
    */
   abstract allProxies(
     options?: Pick<ReadOptions, 'priority' | 'permit'>,
@@ -53,22 +53,22 @@ export abstract class ProxyProvider {
   // Orders
 
   /**
-   * Tells at once whether an order could be sent, before anything is reserved for it.
+   * Checks without waiting whether an order could be sent, before money is reserved for it.
    *
-   * @param quoted what the order is going to cost at the provider
+   * @param quoted the cost of the order at the provider
    * @throws ProviderClosed while a circuit breaker is open, or when the known balance does not cover `quoted`
    */
   abstract assertTakesOrders(quoted?: string): void;
 
   /**
-   * Whether the known balance covers a cost, right before it is sent. Before it says no, it looks at what
-   * other replicas know; a no has the balance read in the background. Never rejects.
+   * Whether the known balance covers a cost, right before it is sent. Before it returns false, it checks the
+   * balance of other replicas; false starts a read of the balance in the background. Never rejects.
    */
   abstract affords(cost: string): Promise<boolean>;
 
   /**
-   * Waits for permission to make one call. Money calls do not wait by themselves: an order that waits must
-   * not count as possibly bought.
+   * Waits for permission to make one call. Money calls do not wait: a waiting order must not count as
+   * possibly bought.
    *
    * @throws ProviderUnavailable when there is no permit in time
    */
@@ -86,8 +86,8 @@ export abstract class ProxyProvider {
   // Proxies
 
   /**
-   * Changes the protocol of a proxy. It costs nothing and may be repeated: setting what is set already
-   * changes nothing, though the outcome can then be called unknown.
+   * Changes the protocol of a proxy. It costs nothing and may be retried: setting the current protocol
+   * changes nothing, although its outcome may be reported as unknown.
    */
   abstract setType(
     change: { proxyId: string; proxyType: ProxyType },
@@ -96,18 +96,18 @@ export abstract class ProxyProvider {
 
   // State
 
-  /** The balance of our account in the latest answer that this process knows of; null before the first. */
+  /** The balance of our account in the latest response known to this process; `null` before the first. */
   abstract balance(): ProviderBalance | null;
 
-  /** What orders may cost together, as far as is known: the balance, or a cost that was refused if less. */
+  /** The known limit of the cost of orders together: the balance, or a refused cost if less. */
   abstract spendable(): string | null;
 
-  /** Asks the provider for the balance. @throws ProviderError */
+  /** Requests the balance from the provider. @throws ProviderError */
   abstract readBalance(): Promise<ProviderBalance | null>;
 
   abstract status(): ProviderStatus;
 
-  /** Goes over to a new key at the provider, if one was put into the file of the key. Never rejects. */
+  /** Switches to a new key of the provider, if the key's file contains one. Never rejects. */
   abstract followKey(): Promise<void>;
 
   /** Ends the waits of all calls, which fail, and the probes of the circuit breakers. */
@@ -115,9 +115,9 @@ export abstract class ProxyProvider {
 }
 
 /**
- * Which calls go first when several wait: orders, then what decides about orders (their outcome, a stock or
- * balance that was too small), then the table of prices, then the rest, then what customers can ask for
- * without end: exact prices and changes of type. What has waited while many others went goes before all.
+ * The order of waiting calls: orders, then calls that decide about orders (their outcome, a stock or balance
+ * that was too small), then the table of prices, then the rest, then calls that customers can request without
+ * limit: exact prices and changes of type. A call that many others have overtaken goes first.
  */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];
@@ -127,13 +127,13 @@ export type CallPriority = (typeof CALL_PRIORITIES)[number];
  */
 export interface RatePermit {
   readonly until: Deadline;
-  /** Leaves the permit to another call, after nothing was sent. Never rejects. */
+  /** Returns the permit for another call, when nothing was sent. Never rejects. */
   giveBack(): Promise<void>;
 }
 
 export interface CallOptions {
   /**
-   * Nothing is sent and no answer is awaited after it. By default the configured time limit of a call
+   * Nothing is sent and no response is awaited after it. By default, the configured timeout of a call
    * applies.
    */
   readonly deadline?: Deadline;
@@ -144,17 +144,17 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** By default `rest`. */
   readonly priority?: CallPriority;
-  /** A permit that was waited for already. */
+  /** A permit that the caller already has. */
   readonly permit?: RatePermit;
 }
 
 export interface ListingOptions extends ReadOptions {
-  /** Whether what was found answers the question, so that no further page is read. By default never. */
+  /** Whether the found proxies suffice, so that no further page is read. By default never. */
   readonly isEnough?: (listed: readonly ListedProxy[]) => boolean;
 }
 
 export interface MoneyCallOptions extends CallOptions {
-  /** Should it expire before anything was sent, another one is waited for. */
+  /** If it expires before anything was sent, the call waits for another one. */
   readonly permit: RatePermit;
   /**
    * The expected cost. After a refusal for lack of funds, orders that cost as much are refused until the
@@ -163,14 +163,14 @@ export interface MoneyCallOptions extends CallOptions {
   readonly quoted: string;
 }
 
-/** The record of a call, fit to be stored: without API key, logins and passwords. */
+/** The record of a call for storage: without API key, logins and passwords. */
 export interface ProviderCallRecord {
   readonly method: string;
   readonly request: Readonly<Record<string, string>>;
   readonly outcome: 'done' | ProviderError['outcome'];
-  /** Null when there was no answer. */
+  /** `null` without a response. */
   readonly httpStatus: number | null;
-  /** The JSON of the answer, or why there is none. */
+  /** The JSON of the response, or the reason why there is none. */
   readonly answer: unknown;
   readonly durationMs: number;
 }
@@ -192,7 +192,7 @@ export interface ProviderPurchase {
   readonly providerOrderId: string | null;
   /** The amount that the provider charged. */
   readonly charge: string;
-  /** Never empty and never more than asked for; fewer when the provider delivered short. */
+  /** Never empty and never more than ordered; fewer when the provider delivered short. */
   readonly proxies: readonly ProviderProxy[];
 }
 
@@ -220,7 +220,7 @@ export interface ProviderProxy {
 
 /** A proxy in a listing. */
 export interface ListedProxy extends ProviderProxy {
-  /** The tag that it was bought under; empty when it was bought without one. */
+  /** The tag under which it was bought; empty when it was bought without one. */
   readonly tag: string;
   readonly country: string | null;
   readonly version: IpVersion | null;
@@ -234,7 +234,7 @@ export interface ProviderBalance {
 
 export interface BreakerStatus {
   /**
-   * `money` and `reads` open when such calls fail, `funds` when our balance did not cover a call: it stops
+   * `money` and `reads` open when such calls fail, `funds` when our balance did not cover a call; it stops
    * none.
    */
   readonly name: 'money' | 'reads' | 'funds';
@@ -242,7 +242,7 @@ export interface BreakerStatus {
   readonly since: Date;
 }
 
-/** What this process knows of the provider, for staff. */
+/** The state of the provider as known to this process, for staff. */
 export interface ProviderStatus {
   readonly breakers: readonly BreakerStatus[];
   /** The calls of this process that wait for a permit. */

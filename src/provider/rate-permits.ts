@@ -16,21 +16,21 @@ import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-pro
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
 
-/** Every call waits at least this long, so that the database can be asked once. */
+/** Every call waits at least this long, enough for one query of the database. */
 const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** A call that was passed over so often goes next, whatever its priority is, as `take_rate_permit` has it. */
+/** A call that was passed over this often goes next, whatever its priority, as in `take_rate_permit`. */
 export const MOST_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
 
 type Grant = (permit: RatePermit) => void;
 
-/** The answer of the database function `take_rate_permit`. */
+/** The result of the database function `take_rate_permit`. */
 interface PermitRow {
-  /** The position in CALL_PRIORITIES, from 1, of the call that may go; null: none may go before `wait_ms`. */
+  /** The position in CALL_PRIORITIES, from 1, of the call that may go; `null` if none before `wait_ms`. */
   readonly priority: number | null;
   readonly wait_ms: number;
   readonly granted_at: string | null;
@@ -39,12 +39,12 @@ interface PermitRow {
 /**
  * Limits the calls of all replicas to a number in any window of time: by priority and by how often they were
  * passed over, and in order of arrival within a priority. The database counts them. While calls of this
- * process wait, it asks for one permit at a time. (rate-limiter-flexible counts in fixed windows,
- * and has no priorities across processes.)
+ * process wait, it requests one permit at a time. (rate-limiter-flexible counts in fixed windows, and has no
+ * priorities across processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
-  /** Stands for this process in the table of demand. */
+  /** Identifies this process in the table of demand. */
   private readonly holder = randomUUID();
   private readonly waiting: Record<CallPriority, Grant[]> = {
     order: [],
@@ -53,18 +53,18 @@ export class RatePermits {
     rest: [],
     exact: [],
   };
-  /** Ends the wait of each call that waits. */
+  /** Ends the waits of all waiting calls. */
   private readonly giveUps = new Set<() => void>();
   private isStopped = false;
   private isAsking = false;
-  /** The highest priority that the database knows to wait here, as a position in CALL_PRIORITIES from 1. */
+  /** The highest priority of our demand in the database, as a position in CALL_PRIORITIES from 1. */
   private announced = Infinity;
-  /** Ends the pause before the database is asked again. */
+  /** Ends the pause before the next query. */
   private wakeUp = new AbortController();
   private hasFailed = false;
   private pausing: Promise<void> = Promise.resolve();
 
-  /** @param calls how many are allowed in a window; 0: no limit, and the database is not asked */
+  /** @param calls how many are allowed in a window; 0 for no limit, without queries */
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: string,
@@ -74,7 +74,7 @@ export class RatePermits {
   ) {}
 
   /**
-   * @param goesFirst before others of the same priority, for a call whose permit has expired
+   * @param goesFirst whether it precedes others of the same priority, for a call whose permit has expired
    * @throws NoPermitInTime
    */
   waitForPermit(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
@@ -107,13 +107,13 @@ export class RatePermits {
     });
   }
 
-  /** No call gets a permit any more, and those that wait give up. */
+  /** From now on no call gets a permit, and waiting calls give up. */
   stop(): void {
     this.isStopped = true;
     for (const giveUp of this.giveUps) giveUp();
   }
 
-  /** Stops all replicas for a second, after the provider answered that this key makes too many calls. */
+  /** Stops all replicas for a second, after the provider reported too many calls of this key. */
   pauseAll(): void {
     if (this.calls === 0) return;
     this.pausing = this.tryToUpdate(
@@ -139,7 +139,7 @@ export class RatePermits {
     this.isAsking = true;
     for (;;) {
       if (this.highest() < Infinity) {
-        // What happens from here on, and the answer may not know of, cuts the pause after the answer short.
+        // Later events, which the result may not include, end the pause after it early.
         this.wakeUp = new AbortController();
         const { signal } = this.wakeUp;
         const pauseMs = await this.ask();
@@ -153,7 +153,7 @@ export class RatePermits {
     this.isAsking = false;
   }
 
-  /** @returns how long to pause before asking again */
+  /** @returns how long to pause before the next query */
   private async ask(): Promise<number> {
     try {
       const answer = await this.askDatabase();
@@ -175,7 +175,7 @@ export class RatePermits {
     this.announced = this.highest();
     const runner = this.dataSource.createQueryRunner();
     try {
-      // A connection may be long in coming. The permit counts from the earliest moment of its grant.
+      // Waiting for a connection may take long. The permit counts from the earliest moment of its grant.
       await runner.connect();
       const demand = this.demand();
       if (demand.length === 0) return undefined;
@@ -189,7 +189,7 @@ export class RatePermits {
         this.windowMs + MARGIN_MS,
       ]);
       if (!row) throw new Error('no answer');
-      // With the last permit that was demanded, the database forgets the demand.
+      // With the last demanded permit, the database removes the demand.
       if (row.priority !== null && demand.length === 1) this.announced = Infinity;
       return { row, until };
     } finally {
@@ -197,7 +197,7 @@ export class RatePermits {
     }
   }
 
-  /** Calls that have given up must not keep those of other replicas waiting. */
+  /** Calls that have given up must not delay those of other replicas. */
   private async withdrawDemand(): Promise<void> {
     this.announced = Infinity;
     await this.tryToUpdate('DELETE FROM permit_demand WHERE provider = $1 AND holder = $2', [
@@ -211,7 +211,7 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // It must not count as used either: others were not passed over, and a call that had waited for long
+      // It must not count as used either: other calls were not passed over, and one that has waited for long
       // goes next.
       await this.tryToUpdate(
         `UPDATE rate_permits
@@ -230,20 +230,14 @@ export class RatePermits {
     else await giveBack();
   }
 
-  /**
-   * Takes a call of the priority that the permit is for, or, when those have given up, of the highest that
-   * waits.
-   */
+  /** Takes a call of the permit's priority or, when those have given up, of the highest waiting one. */
   private takeNext(granted: CallPriority | undefined): Grant | undefined {
     const queues = CALL_PRIORITIES.map((priority) => this.waiting[priority]);
     const queue = granted && this.waiting[granted].length > 0 ? this.waiting[granted] : undefined;
     return (queue ?? queues.find(({ length }) => length > 0))?.shift();
   }
 
-  /**
-   * Two of a priority stand for any number: after a permit for one of them, the database knows that more
-   * wait.
-   */
+  /** Two of a priority represent any number: after a permit for one, the database knows that more wait. */
   private demand(): number[] {
     return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
   }
@@ -252,7 +246,7 @@ export class RatePermits {
     return this.demand()[0] ?? Infinity;
   }
 
-  /** When an update fails, calls wait longer than they need to, and nothing else happens. */
+  /** When an update fails, calls only wait longer than necessary. */
   private async tryToUpdate(statement: string, parameters: readonly unknown[]): Promise<void> {
     await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
       this.logger.debug(`an update of the rate permits failed: ${messageOf(error)}`),

@@ -3,22 +3,22 @@ import { messageOf } from '../../common';
 import { AppConfig, readApiKeyFile } from '../../config';
 import { ProviderRefused } from '../provider-errors';
 
-/** A key that the provider has refused is tried again after this time: it may not be active yet. */
+/** A refused key is tried again after this time, because it may not be active yet. */
 const TRY_AGAIN_MS = 60_000;
 
-/** Why a key in the file is not used, other than that the provider could not be asked. */
+/** Why a key in the file is not used, except when the provider is unavailable. */
 class KeyNotUsable extends Error {}
 
 /**
- * The key of our account at the provider. When it comes from a file, a new content of the file takes its
- * place once the provider has accepted it for the same account: with the key of another one, orders would be
- * looked for where they never were. Until then the one before is used.
+ * The key of our account at the provider. When it comes from a file, new content of the file replaces it once
+ * the provider has accepted it for the same account: with another account's key, checks would search the
+ * wrong account for orders. Until then the previous key is used.
  */
 @Injectable()
 export class ApiKey {
   private readonly logger = new Logger(ApiKey.name);
   private text: string;
-  /** The provider's id of our account, once an answer has told it. */
+  /** The provider's id of our account, after the first response with it. */
   private account: string | undefined;
   private rejected: { readonly text: string; readonly atMs: number } | undefined;
   private complaint: string | undefined;
@@ -37,9 +37,9 @@ export class ApiKey {
   }
 
   /**
-   * Goes over to the key in the file, if that is another one and the provider accepts it. Never rejects.
+   * Switches to the key in the file, if it is different and the provider accepts it. Never rejects.
    *
-   * @param accountOf asks the provider for the id of the account that a key belongs to
+   * @param accountOf requests the id of a key's account from the provider
    * @returns whether there is a new key
    */
   async follow(accountOf: (key: string) => Promise<string>): Promise<boolean> {

@@ -4,13 +4,13 @@ import type { Deadline } from '../deadline';
 import type { RatePermit } from '../proxy-provider';
 
 /**
- * A transport for axios that knows whether any byte of the request can have left the machine, and lets none
- * leave late.
+ * A transport for axios that records whether any byte of the request may have left the machine, and prevents
+ * late writes.
  *
  * Deadline and permit are checked right before the request is written: a process that was suspended after it
  * decided to buy must not buy when it resumes, and a permit must not be used after it expired while the call
- * was connecting. It works for requests without a body, and with agents that hand over connected sockets
- * only. (axios has no hook at this point.)
+ * was connecting. It works only for requests without a body, and with agents that hand over connected
+ * sockets. (axios has no hook at this point.)
  */
 export class GuardedTransport {
   private written = false;
@@ -38,15 +38,15 @@ export class GuardedTransport {
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     const call = (options.protocol === 'https:' ? https : http).request(options, onResponse);
-    // A request without a body is written as a whole by its end(), which is postponed until socket and permit
-    // are there.
+    // The end() of a request without a body writes all of it, and is postponed until there are a socket and a
+    // permit.
     const write = call.end.bind(call);
     call.end = () => call;
     call.once('socket', () => void this.writeWithPermit(call, write));
     return call;
   };
 
-  /** Leaves the permit to another call, when nothing was written. */
+  /** Returns the permit for another call, when nothing was written. */
   givePermitBack(): Promise<void> {
     return this.permit.giveBack();
   }

@@ -3,13 +3,13 @@ import { PROXY_TYPES } from '../../common';
 import type { RefusalReason } from '../provider-errors';
 
 /*
- * The answers of the PROXY6 interface. Numbers come as numbers or as strings, depending on the method and the
+ * The responses of the PROXY6 API. Numbers come as JSON numbers or strings, depending on the method and the
  * year. A list is an object keyed by id or an array, and `[]` when it is empty. Unknown fields are ignored.
- * Any other difference makes the answer unusable.
+ * Any other difference makes the response unusable.
  */
 
 /**
- * A field that a function reads, which gives undefined for what the field may not be. A list has a thousand
+ * A field with a function that reads it, and returns undefined for an invalid value. A list has a thousand
  * rows: a union with its transform and pipe takes five to ten times as long for each of their fields.
  */
 const field = <Value>(read: (value: unknown) => Value | undefined) =>
@@ -38,11 +38,11 @@ const integer = field(readInteger);
 const decimal = field((value) => readDecimal(value, /^\d{1,12}(\.\d{1,12})?$/));
 
 /**
- * The balance of our account, which may be overdrawn. An unreadable one does not make the answer unusable.
+ * The balance of our account, which may be overdrawn. An unreadable one does not make the response unusable.
  */
 const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12})?$/)).optional();
 
-/** The id of our account. It only tells one account from another: an unreadable one is left out. */
+/** The id of our account. It only distinguishes accounts: an unreadable one is omitted. */
 const accountId = z
   .transform((value) => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined))
   .optional();
@@ -90,7 +90,7 @@ const proxy = z.object({
 export type Px6Proxy = z.output<typeof proxy>;
 
 export const answers = {
-  /** Nothing but the envelope. */
+  /** Only the envelope. */
   account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
@@ -99,7 +99,7 @@ export const answers = {
     price: decimal.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
   }),
-  /** A page. `list_count` counts its rows: a page with another number of them was not told completely. */
+  /** A page. `list_count` counts its rows: a page with another number of rows is incomplete. */
   getproxy: z
     .object({
       list_count: integer.nullish(),
@@ -131,8 +131,8 @@ export type Px6ListedProxy = z.output<typeof answers.getproxy>['list'][number];
 export type Px6Method = keyof typeof answers;
 
 /**
- * The envelope of every answer. The caller checks `currency`: a purchase in another one was made all the
- * same.
+ * The envelope of every response. The caller checks `currency`: a purchase in another one has still been
+ * made.
  */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: accountId }),
@@ -140,7 +140,7 @@ export const envelope = z.discriminatedUnion('status', [
 ]);
 
 /**
- * The documented errors after which nothing was done. After error 30, or one that is not here, that is
+ * The documented errors without any effect. After error 30, or one that is missing here, the effect is
  * unknown.
  */
 export const refusals: ReadonlyMap<number, RefusalReason> = new Map([

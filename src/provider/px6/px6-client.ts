@@ -31,7 +31,7 @@ export interface Px6CallOptions extends CallOptions {
   readonly permit: RatePermit;
   /** For another permit, should the first expire before the request is written. */
   readonly priority: CallPriority;
-  /** In place of ours: one that is not in use yet, and may belong to another account. */
+  /** Replaces ours: a key that is not in use yet, and may belong to another account. */
   readonly key?: string | undefined;
 }
 
@@ -40,8 +40,8 @@ export type Answer<Method extends Px6Method> = z.output<(typeof answers)[Method]
 const TOO_MANY_CALLS: readonly number[] = [429, 503];
 
 /**
- * Takes the customer's secrets out of an answer that has been read, and returns it: JSON leaves out fields
- * without a value. A copy without the secrets would take longer than writing the JSON does.
+ * Removes the customer's secrets from a parsed response, and returns it: JSON omits undefined fields. A copy
+ * without the secrets would take longer than writing the JSON does.
  */
 function withoutSecrets(json: unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;
@@ -60,8 +60,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Calls methods of the PROXY6 interface and parses their answers strictly. Every failure becomes one of the
- * three kinds of ProviderError. Their messages name no URL, because the API key is a part of it.
+ * Calls methods of the PROXY6 API and parses their responses strictly. Every failure becomes one of the three
+ * kinds of ProviderError. Their messages contain no URL, because the API key is a part of it.
  */
 @Injectable()
 export class Px6Client {
@@ -74,7 +74,7 @@ export class Px6Client {
     private readonly metrics: Metrics,
   ) {}
 
-  /** The span of a call names its method alone: the key is a part of the URL. */
+  /** The span of a call contains only its method: the key is a part of the URL. */
   call<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -137,7 +137,7 @@ export class Px6Client {
       });
       return { status: response.status, json: parseJson(response.data) };
     } catch (error) {
-      // The error of axios holds the request and with it the key, so only its code may be passed on.
+      // The error of axios contains the request and thus the key, so only its code may be passed on.
       const code = (error as { code?: unknown }).code;
       const reason = typeof code === 'string' ? code : 'no answer';
       if (transport.mayHaveSent()) throw new ProviderOutcomeUnknown(`${method} was sent, then: ${reason}`);

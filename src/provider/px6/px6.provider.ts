@@ -38,7 +38,7 @@ export const PX6 = 'px6';
 /** The provider's numbers of the versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
 
-/** The largest page that can be asked for. The provider may give shorter ones. */
+/** The largest page that can be requested. The provider may return shorter ones. */
 const PAGE_SIZE = 1000;
 
 /** How long a read waits for its rate permit at most. */
@@ -48,7 +48,7 @@ const LONGEST_READ_WAIT_MS = 10_000;
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
-/** By then the balance has been read again. */
+/** The balance has been read again after this time. */
 const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
 
 const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
@@ -74,12 +74,11 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   });
 
 /**
- * The pages of a listing up to an empty one: a page that is short by our measure may be full by the
- * provider's.
+ * The pages of a listing up to an empty one: a page that looks short may be full for the provider.
  *
- * @param lastMayRepeat whether a page that repeats the one before it is the end too, as at a provider that
- *   answers with its last page when asked for one beyond it
- * @throws ProviderOutcomeUnknown when a page is repeated otherwise: it does not show what else there is
+ * @param lastMayRepeat whether a repeated page also ends the listing, as at a provider that returns its last
+ *   page for any later one
+ * @throws ProviderOutcomeUnknown when a page is repeated otherwise: the rest is unknown
  */
 async function* pagesOf(
   read: (page: number) => Promise<readonly Px6ListedProxy[]>,
@@ -90,7 +89,7 @@ async function* pagesOf(
     const page = await read(number);
     if (page.length === 0) return;
     if (page.length === before.size && page.every(({ id }) => before.has(id))) {
-      // A full first page that comes twice shows that pages are not turned at all.
+      // A full first page that comes twice shows that paging does not work.
       if (lastMayRepeat && (number > 2 || page.length < PAGE_SIZE)) return;
       throw new ProviderOutcomeUnknown('getproxy returned the same page again');
     }
@@ -181,10 +180,10 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * How many rows a page holds, how they are ordered and what `descr` finds is for the provider to say. An
-   * empty first page proves that there is nothing, as no filter finds less than what was asked for. A row of
-   * another tag shows that the filter finds more, and a row that comes twice that rows move between pages:
-   * what is missing then may be there all the same.
+   * The provider defines how many rows a page has, how they are ordered and what `descr` finds. An empty
+   * first page proves that there is nothing, because no filter finds less than requested. A row of another
+   * tag shows that the filter finds more, and a row that comes twice shows that rows move between pages: then
+   * missing proxies may still exist.
    */
   async proxiesByTag(
     tag: string,
@@ -238,7 +237,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     await pause(seconds * 1000, undefined, { signal }).catch(() => undefined);
   }
 
-  /** Asks once more after too many calls. Reconciliation does not need that: it repeats its checks itself. */
+  /** Retries once after too many calls. Reconciliation does not need that: it has its own retries. */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -298,14 +297,14 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return false;
   }
 
-  /** Our account may have been topped up since: the next order is going to see the new balance. */
+  /** Our account may have been topped up since: the next order will see the new balance. */
   private readBalanceForTheNext(): void {
     this.probe().catch(() => undefined);
   }
 
   /**
-   * Makes a cheap call past the breakers, one at a time. Its answer updates the balance, as any does, and
-   * tells whether orders can go: it has the priority of what finds out about orders.
+   * Makes a cheap call that bypasses the breakers, one at a time. Its response updates the balance, as any
+   * does, and shows whether orders can be sent, so it has the priority of `confirmation`.
    */
   private probe(): Promise<unknown> {
     this.probing ??= this.callWithPermit(
@@ -339,7 +338,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       const permit = await this.waitForPermit('confirmation', this.readWaitMs);
       return (await this.client.call('account', {}, { permit, priority: 'confirmation', key })).user_id;
     });
-    // Breakers that the key before had opened need not wait.
+    // Breakers that opened because of the previous key need not wait.
     if (isNew) this.breakers.probeNow();
   }
 
@@ -373,7 +372,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         },
         { ...options, priority: 'order' },
       );
-      // `count` is the count asked for, however many proxies were delivered.
+      // `count` is the ordered count, however many proxies were delivered.
       if (
         answer.count !== purchase.count ||
         answer.list.length > purchase.count ||
@@ -408,8 +407,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * A failure is not counted by the circuit breaker, because it may say nothing about the provider: the
-   * method may be gone, and a change that changes nothing is answered with error 30.
+   * The circuit breaker does not count a failure, because it may prove nothing about the provider: the method
+   * may have been removed, and a change without effect returns error 30.
    */
   async setType(
     { proxyId, proxyType }: { proxyId: string; proxyType: ProxyType },

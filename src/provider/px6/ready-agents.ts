@@ -10,8 +10,8 @@ const KEEP_ALIVE = { keepAlive: true, timeout: 10_000, maxSockets: 64 } as const
 
 /**
  * Creates keep-alive agents that hand a socket to a request only once it is connected and any TLS handshake
- * is done. The request then decides about the very next write, and an error before that proves that no byte
- * of it was sent.
+ * is done. The request then controls the very next write, and an earlier error proves that no byte of it was
+ * sent.
  */
 export function createReadyAgents(connectTimeoutMs: number): {
   readonly httpAgent: http.Agent;
