@@ -10,7 +10,7 @@ import { StaffModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
-/** What the command line needs. No job of it is ever begun. */
+/** The modules that the command line needs. Their jobs are never started. */
 @Module({})
 export class AdministrationModule {
   static with(config: AppConfig): DynamicModule {

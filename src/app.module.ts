@@ -62,7 +62,7 @@ export class AppModule implements OnModuleDestroy {
         IntegrityModule,
         StatusModule,
         TrialsModule,
-        // The router tries routes in the order of their modules: those that are asked most come first.
+        // The router tries routes in the order of their modules: the most requested ones come first.
         HealthModule,
         StaffModule,
         ...(config.payments.provider === 'off' ? [] : [PaymentsModule]),
@@ -72,8 +72,8 @@ export class AppModule implements OnModuleDestroy {
 
   /**
    * Ends the service from the outside to the inside. This hook runs before those of all other modules: jobs
-   * go on, and price rules are followed, until the last order is answered. The connections to the database
-   * end after it.
+   * and the reading of price rules continue until the response of the last order. The connections to the
+   * database are closed later.
    */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();

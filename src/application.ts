@@ -95,7 +95,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     abortOnError: false,
     logger: new AppLogger(config.log),
   });
-  // X-Forwarded-For is believed from these addresses only, by default from none.
+  // X-Forwarded-For is trusted only from these addresses, by default from none.
   app.set('trust proxy', config.server.trustedProxies);
   const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs };
   const takesPayments = config.payments.provider !== 'off';
@@ -107,8 +107,8 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
 }
 
 /**
- * Begins the end of a replica: it is not ready from now on, and serves all requests until it is closed. Each
- * answer ends its connection. Whoever waits for events is answered now, and turns to another replica.
+ * Begins the end of a replica: it is no longer ready, but serves all requests until it is closed. Each
+ * response closes its connection. Waits for events end now, and their clients turn to another replica.
  */
 export function drain(app: NestExpressApplication): void {
   app.get(Readiness).drain();

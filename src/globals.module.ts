@@ -9,10 +9,10 @@ import { PriceRule } from './pricing';
 import { User } from './users';
 import { Retention, Work } from './work';
 
-/** What repositories read: for the application, and for the test that compares it with the schema. */
+/** The entities of repositories, for the application and for the test that compares them with the schema. */
 export const entities = [ApiToken, PriceRule, User];
 
-/** What every module may inject. */
+/** Providers that every module may inject. */
 @Module({})
 export class GlobalsModule {
   static with(config: AppConfig, clock: Clock = new SystemClock()): DynamicModule {

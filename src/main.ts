@@ -14,7 +14,7 @@ import { Work } from './work';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** A Ctrl-C arrives twice: the terminal sends it to all its processes, and npm passes its own on. */
+/** A Ctrl-C arrives twice: the terminal sends it to all its processes, and npm forwards its own. */
 const SAME_REQUEST_MS = 1000;
 
 /** Resolves with the first signal to stop. A later SIGINT or SIGTERM ends the process at once. */
@@ -29,7 +29,7 @@ function stopRequest(): Promise<void> {
     process.on('SIGINT', stop);
     process.on('SIGTERM', stop);
     process.on('SIGHUP', resolve);
-    // A closed terminal refuses what is written to it, which must not end the process before the database.
+    // Writes to a closed terminal fail, which must not end the process before the database.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   });
 }
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
       }
       await stopping;
       drain(app);
-      // Load balancers need some time to notice, and send requests until they have.
+      // Load balancers keep sending requests until they notice.
       await pause(environment.server.drainSeconds * 1000);
     } finally {
       await app.close();
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // Several mistakes in the environment are easier to read one below the other.
+  // Several errors in the environment are easier to read on separate lines.
   const complaint = error instanceof EnvironmentError ? error.message : failureLine(error);
   process.stderr.write(`${complaint}\n`);
   process.exitCode = 1;

@@ -6,7 +6,7 @@ import { complain } from './run';
 export function createCli(): Command {
   const cli = new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
-    // Complaints of commander about arguments stand on one line, suggestions included.
+    // Commander's errors about arguments are printed on one line, including suggestions.
     .configureOutput({ outputError: (text) => complain(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
   for (const [name, description] of Object.entries(GROUPS)) cli.command(name).description(description);
@@ -14,13 +14,13 @@ export function createCli(): Command {
   return cli;
 }
 
-/** Runs a command; one line on standard error says why it is refused. @returns the exit code */
+/** Runs a command; a line on standard error has the reason of a refusal. @returns the exit code */
 export async function runCommand(words: readonly string[]): Promise<number> {
   try {
     await createCli().parseAsync(words, { from: 'user' });
     return 0;
   } catch (error) {
-    // commander has complained about the arguments itself.
+    // commander has already printed the error.
     if (error instanceof CommanderError) return error.exitCode;
     complain(failureLine(error));
     return 1;

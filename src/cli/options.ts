@@ -3,7 +3,7 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, type Scope, USUAL_SCOPES } from 
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Reads a positive whole number that is exact in JSON. */
+/** Parses a positive integer that is exact in JSON. */
 export function parseId(text: string): number {
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(id)) throw new InvalidArgumentError('must be a positive whole number.');
@@ -11,8 +11,8 @@ export function parseId(text: string): number {
 }
 
 /**
- * Reads names of scopes. `all` stands for every scope of customers but `tokens:write`, which has to be named,
- * `staff` for every scope of staff.
+ * Parses names of scopes. `all` means every scope of customers except `tokens:write`, which must be explicit,
+ * `staff` every scope of staff.
  */
 export function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').flatMap((part): Scope[] => {
@@ -26,7 +26,7 @@ export function parseScopes(text: string): Scope[] {
   return [...new Set(scopes)];
 }
 
-/** Reads `90m`, `12h` or `30d` as milliseconds. */
+/** Parses `90m`, `12h` or `30d` into milliseconds. */
 export function parseDurationMs(text: string): number {
   const [, amount, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
   if (!amount || !unit) {
@@ -35,7 +35,7 @@ export function parseDurationMs(text: string): number {
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Reads one of two words. @returns whether it is the first */
+/** Parses one of two words. @returns whether it is the first */
 export function parseSwitch(text: string, on: string, off: string): boolean {
   if (text !== on && text !== off) throw new InvalidArgumentError(`Allowed choices are ${on}, ${off}.`);
   return text === on;

@@ -17,7 +17,7 @@ import { print, withServices } from './run';
 
 export type AddCommand = (cli: Command) => void;
 
-/** Adds the command that runs a route of staff in this process, on the request that its options make. */
+/** Adds the command that runs a route of staff in this process, with a request made from its options. */
 export const routeCommand =
   (name: string, spec: RouteCommand = {}): AddCommand =>
   (cli) => {
@@ -32,7 +32,7 @@ export const routeCommand =
     command.action(async (given: GivenOptions) => {
       const request = toRequest(parameters, given);
       try {
-        // Nothing else of a request is read.
+        // It reads nothing else of a request.
         readInput(input, request as unknown as Request);
       } catch (error) {
         command.error(explain(error, parameters));
@@ -44,7 +44,7 @@ export const routeCommand =
     });
   };
 
-/** Runs the handler of a route, and records in the audit log what is done. */
+/** Runs the handler of a route, with its record in the audit log. */
 async function run(app: INestApplicationContext, operation: StaffOperation, request: CommandRequest) {
   const { controller, handler } = operation;
   const instance = app.get<object>(controller, { strict: false });
@@ -55,7 +55,7 @@ async function run(app: INestApplicationContext, operation: StaffOperation, requ
   return printable(response as object);
 }
 
-/** What Nest gives the handler over HTTP. */
+/** The arguments that Nest passes to the handler over HTTP. */
 function argumentsOf({ controller, handler }: StaffOperation, request: CommandRequest, audit: AuditContext) {
   const given: unknown[] = [];
   for (const { kind, index, data } of handlerArguments(controller, handler.name)) {
@@ -73,7 +73,7 @@ function argumentsOf({ controller, handler }: StaffOperation, request: CommandRe
 /** A command prints no headers. */
 const WITHOUT_HEADERS = { setHeader: () => undefined };
 
-/** What is printed of a response: the lines of a file, or the items of a page, with the sums of all. */
+/** The printed part of a response: the lines of a file, or the items of a page with its sums. */
 function printable(response: object): unknown {
   if (response instanceof StreamableFile) return response.getStream();
   if (!('next_cursor' in response)) return response;
@@ -81,7 +81,7 @@ function printable(response: object): unknown {
   return Object.keys(page).length === 1 ? page.items : page;
 }
 
-/** The command of a name, with the commands that it is under. */
+/** The command of a name, with its parent commands. */
 const commandOf = (cli: Command, name: string): Command =>
   name
     .split(' ')

@@ -3,45 +3,45 @@ import { declaredFields, type FieldDescription, RequestInvalid, type RouteInput 
 import { CommandRequest, type TargetType } from '../staff';
 import { parseId } from './options';
 
-/** Reads what a command writes in another form than a request. */
+/** Parses an argument whose format differs from the request's. */
 interface Reader {
-  /** As the help shows it: `<duration>`. */
+  /** Its name in the help: `<duration>`. */
   readonly argument: string;
   readonly description: string;
   readonly read: (text: string) => unknown;
 }
 
 export interface RouteCommand {
-  /** The action of the route. Omitted: `users.create` for `users create`. */
+  /** The action of the route. By default `users.create` for `users create`. */
   readonly action?: string;
-  /** The options of parameters that have another name: `{ reason: 'why' }`. */
+  /** The names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;
-  /** What a request needs and a command may omit. */
+  /** Values of required parameters that a command may omit. */
   readonly defaults?: Readonly<Record<string, string>>;
   /** The DTOs of the objects in the body, whose fields are options as well. */
   readonly objects?: Readonly<Record<string, { readonly prototype: object }>>;
-  /** How many items the list shows, in place of the options of a page. */
+  /** How many items the list shows, instead of the options of a page. */
   readonly showsAll?: number;
-  /** Over HTTP the caller makes the change; a command has to name somebody. */
+  /** Whether the command requires the author of the change, who over HTTP is the caller. */
   readonly isSigned?: true;
   readonly needsProvider?: (given: GivenOptions) => boolean;
 }
 
 export type GivenOptions = Readonly<Record<string, string | number | boolean | readonly string[]>>;
-/** As in the location of a mistake. */
+/** As in the location of a validation error. */
 type Place = 'path' | 'header' | 'query' | 'body';
 
-/** A parameter of the request, and the option that gives it. */
+/** A parameter of the request, and its option. */
 export interface Parameter {
   readonly place: Place;
   readonly name: string;
-  /** The object in the body whose field it is. */
+  /** The object in the body that has the field. */
   readonly within?: string;
   readonly option: Option;
 }
 
-/** Names of options that differ from those of the parameters everywhere. */
+/** Names of options that always differ from those of the parameters. */
 const NAMES: Readonly<Record<string, string>> = {
   user_id: 'user',
   order_id: 'order',
@@ -49,13 +49,13 @@ const NAMES: Readonly<Record<string, string>> = {
   'Idempotency-Key': 'key',
 };
 
-/** The page of a list is read in other words everywhere. */
+/** The parsing of a list's page, which always differs. */
 const READERS: Readonly<Record<string, Reader>> = {
   cursor: { argument: '<id>', description: 'The last one of the previous page', read: parseId },
   limit: { argument: '<count>', description: 'How many are shown at most', read: parseId },
 };
 
-/** More than on a page over HTTP: what a command prints is kept in a file, or searched. */
+/** More than on a page over HTTP, because the output of a command is stored in a file or searched. */
 const MAX_ITEMS = 1000;
 
 /** The parameters of the request that a route takes. */
@@ -104,20 +104,20 @@ function toOption(name: string, field: FieldDescription, spec: RouteCommand): Op
   const option = new Option(`${flag} ${argument}`.trim(), description).argParser(read);
   if (Array.isArray(schema['enum'])) option.choices(schema['enum'] as string[]);
   const fallback = name === 'limit' ? MAX_ITEMS : (schema['default'] ?? spec.defaults?.[name]);
-  // A boolean that is not given is omitted.
+  // A boolean without its option is omitted.
   return fallback === undefined || schema['type'] === 'boolean'
     ? option.makeOptionMandatory(isRequired)
     : option.default(fallback);
 }
 
-/** Reads the argument of an option as JSON has it. What is no number is refused with the request. */
+/** Parses the argument of an option into its JSON value. An invalid number is refused with the request. */
 function readerOf({ type }: FieldDescription['schema']): (text: string) => unknown {
   if (type === 'integer') return (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
   if (type === 'array') return (text) => text.split(',').map((item) => item.trim());
   return (text) => text;
 }
 
-/** What the help shows of the argument of an option. A boolean is an option without one. */
+/** The name of an option's argument in the help. A boolean has none. */
 function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string {
   if (type === 'boolean') return '';
   if (type === 'integer') return '<number>';
@@ -127,13 +127,13 @@ function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string
   return anyOf ? '<roubles>' : '<text>';
 }
 
-/** The request that the given options make. The limit is not in it: more is allowed than over HTTP. */
+/** The request made from the options, without the limit, which may be higher than over HTTP. */
 export function toRequest(parameters: readonly Parameter[], given: GivenOptions): CommandRequest {
   const parts: Record<Place, Record<string, unknown>> = { path: {}, header: {}, query: {}, body: {} };
   for (const { place, within, name, option } of parameters) {
     const value = given[option.attributeName()];
     if (value === undefined || name === 'limit') continue;
-    // Outside a body all is text.
+    // Outside the body, values are text.
     if (place !== 'body') parts[place][name] = String(value);
     else if (within === undefined) parts.body[name] = value;
     else parts.body[within] = Object.assign({}, parts.body[within], { [name]: value });
@@ -142,7 +142,7 @@ export function toRequest(parameters: readonly Parameter[], given: GivenOptions)
   return new CommandRequest(path, query, body, header, given['by']?.toString());
 }
 
-/** Why a request is refused, in the words of commander. @throws what is no refusal */
+/** The reason of a refusal in commander's format. @throws any other error */
 export function explain(error: unknown, parameters: readonly Parameter[]): string {
   if (!(error instanceof RequestInvalid)) throw error;
   const lines = error.items.map(({ type, loc: [place, ...names], msg, input }) => {

@@ -17,12 +17,12 @@ const isText = (answer: unknown): answer is AsyncIterable<string> =>
 
 export const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Notes are for the start of the service; a command writes refusals alone to standard error. */
+/** Notes are for the start of the service; a command writes only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
 
 const NO_PROVIDER = { provider: false };
 
-/** Finds or starts the database of the environment and, when it is needed, the provider. */
+/** Finds or starts the database of the environment and, if needed, the provider. */
 export async function withResources(
   work: (config: AppConfig) => Promise<void>,
   needs = NO_PROVIDER,
@@ -36,7 +36,7 @@ export async function withResources(
   }
 }
 
-/** Runs a use case on the database of the environment, beside a running service or without one. */
+/** Runs a use case on the database of the environment, with or without a running service. */
 export const withServices = (
   useCase: (app: INestApplicationContext) => Promise<void>,
   needs = NO_PROVIDER,

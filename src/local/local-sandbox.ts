@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { isAlive } from './system';
 
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
-/** The sandbox's exit code when another process serves the directory already. */
+/** The sandbox's exit code when another process already serves the directory. */
 const EXIT_ALREADY_RUNNING = 3;
 
 /** The sandbox of a service that was killed a moment ago needs some time to end. */
@@ -15,11 +15,11 @@ const IN_USE_TIMEOUT_MS = 5000;
 const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;
 
-/** What a running sandbox writes into its directory, as far as it is read here. */
+/** The part of a running sandbox's address file that is read here. */
 const addressSchema = z.object({ pid: z.number(), baseUrl: z.string(), apiKey: z.string() });
 type SandboxAddress = z.infer<typeof addressSchema>;
 
-/** The stand-in provider on this machine, in a process of its own. */
+/** The stand-in provider on this machine, in a separate process. */
 export interface LocalSandbox {
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -28,15 +28,15 @@ export interface LocalSandbox {
 }
 
 export interface LocalSandboxOptions {
-  /** Where the sandbox keeps its state. */
+  /** The directory of the sandbox's state. */
   directory: string;
-  /** Receives single lines for the user when there is trouble. */
+  /** Receives single lines for the user about problems. */
   onNote: (line: string) => void;
   /** The compiled program of the sandbox. */
   program?: string;
 }
 
-/** The address of the sandbox that runs in a directory, or null. One that was killed leaves its address. */
+/** The address of the sandbox that runs in a directory, or null. A killed one leaves its address file. */
 export async function findLocalSandbox(directory: string): Promise<SandboxAddress | null> {
   try {
     const text = await readFile(join(directory, 'address.json'), 'utf8');
@@ -48,8 +48,8 @@ export async function findLocalSandbox(directory: string): Promise<SandboxAddres
 }
 
 /**
- * Starts the sandbox of a directory. It ends with this process, also when that is killed, because the system
- * then closes its input. It has a session of its own, so that Ctrl-C in a terminal does not reach it.
+ * Starts the sandbox of a directory. It ends with this process, even when that is killed, because the system
+ * then closes its input. It has its own session, so that Ctrl-C in a terminal does not reach it.
  *
  * @throws Error with one line for the user, without the key
  */
@@ -101,7 +101,7 @@ async function spawnSandbox({
   }
 }
 
-/** Null when the sandbox has ended instead. */
+/** `null` when the sandbox has ended instead. */
 async function untilListening(child: ChildProcess, directory: string): Promise<SandboxAddress | null> {
   for (;;) {
     const address = await findLocalSandbox(directory);

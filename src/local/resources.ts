@@ -6,7 +6,7 @@ import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 
 export interface Resources {
   readonly config: AppConfig;
-  /** Stops what was started for this process, unless another process uses the database. */
+  /** Stops everything started for this process, unless another process uses the database. */
   release(): Promise<void>;
 }
 
@@ -21,12 +21,12 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface Needs {
   readonly provider: boolean;
-  /** Whether the sandbox of a service that runs will do: for a command, which is over before it. */
+  /** Whether the sandbox of a running service suffices: for a command, which ends before it. */
   readonly sharesSandbox?: boolean;
 }
 
 /**
- * Finds or starts the database and, when it is needed, the provider that the environment names.
+ * Finds or starts the environment's database and, if needed, its provider.
  *
  * @param onNote receives single lines for the person who started the process
  */
@@ -61,7 +61,7 @@ export async function acquireResources(
   }
 }
 
-/** The proxies of the sandbox reach this machine only, so that its judge is this process. */
+/** The proxies of the sandbox reach only this machine, so their judge is this process. */
 function judgeUrlOf({ provider, server, trials }: Environment): string | undefined {
   const isOwn = provider.apiKey === undefined && server.port !== 0 && LISTENS_ON_LOOPBACK.has(server.host);
   return trials.judgeUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/judge` : undefined);

@@ -1,12 +1,12 @@
 /**
- * Whether this is an error with that code, of the system (`ENOENT`) or of PostgreSQL (`28P01`). It does not
- * use `instanceof`, which does not recognize the system's errors under Jest.
+ * Whether this is an error with that code, of the system (`ENOENT`) or of PostgreSQL (`28P01`). It avoids
+ * `instanceof`, which does not recognize the system's errors under Jest.
  */
 export function isErrorWithCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** Whether the process exists, whoever it belongs to. */
+/** Whether the process exists, also one of another user. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

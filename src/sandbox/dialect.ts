@@ -1,26 +1,26 @@
 import { z } from 'zod';
 
 /**
- * What the provider's documentation leaves open, or what its mirrors do differently. Each setting is
- * independent of the others.
+ * Behaviour that the provider's documentation does not define, or in which its mirrors differ. The settings
+ * are independent of each other.
  */
 const dialectSchema = z.strictObject({
   /** Which comments `getproxy?descr=…` finds. */
   descrFilter: z.enum(['exact', 'prefix', 'substring', 'ignored']),
-  /** The most proxies on a page of getproxy, whatever `limit` says. */
+  /** The maximum of proxies on a page of getproxy, even with a higher `limit`. */
   pageLimit: z.int().min(1).max(1000),
   /**
-   * The order of getproxy: by id, an order of its own, or one that begins at another proxy with each
-   * request, so that a proxy can be on two pages or on none.
+   * The order of getproxy: by id, another fixed order, or one that begins at another proxy with each request,
+   * so that a proxy can be on two pages or on none.
    */
   pageOrder: z.enum(['sorted', 'unsorted', 'moving']),
-  /** How numbers are written: as published, which differs by field and method, or all in one way. */
+  /** How numbers are written: as published, which differs by field and method, or all in the same way. */
   numbers: z.enum(['published', 'strings', 'numbers']),
 });
 
 export type Dialect = Readonly<z.output<typeof dialectSchema>>;
 
-/** What the published interface says. */
+/** The dialect of the published interface. */
 export const DEFAULT_DIALECT: Dialect = {
   descrFilter: 'exact',
   pageLimit: 1000,
@@ -28,6 +28,6 @@ export const DEFAULT_DIALECT: Dialect = {
   numbers: 'published',
 };
 
-/** The given settings alone. @throws ZodError */
+/** Only the given settings. @throws ZodError */
 export const readDialect = (values: unknown): Partial<Dialect> =>
   dialectSchema.partial().parse(values) as Partial<Dialect>;

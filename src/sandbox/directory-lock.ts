@@ -10,7 +10,7 @@ const PROBE_TIMEOUT_MS = 2000;
 const ownerSchema = z.object({
   pid: z.int(),
   controlUrl: z.string(),
-  /** Random for each start: tells the owner from another program on a reused port. */
+  /** Random for each start: distinguishes the owner from another program on a reused port. */
   instance: z.string(),
 });
 type Owner = z.infer<typeof ownerSchema>;
@@ -27,12 +27,12 @@ export class DirectoryInUseError extends Error {
 }
 
 /**
- * Allows one sandbox in a directory, because two would write one journal. The lock file names the owner's
- * control interface. If nobody listens there, the owner was killed and its lock is taken over. An owner that
- * listens and is silent is suspended, or hangs: it is left alone, and its number is in the error.
+ * Allows one sandbox in a directory, because two would write one journal. The lock file has the owner's
+ * address. If no process listens there, the owner was killed and its lock is taken over. An owner that
+ * listens without a response is suspended or hangs: it keeps the lock, and its process id is in the error.
  *
- * No library replaces this: Node.js has no flock, and proper-lockfile trusts the age of a file, so after
- * kill -9 the next start waits, and an owner that was suspended goes on beside its successor.
+ * No library replaces this: Node.js has no flock, and proper-lockfile trusts the age of a file, so the next
+ * start waits after a SIGKILL, and a suspended owner later continues in parallel with its successor.
  */
 export class DirectoryLock {
   private readonly path: string;
@@ -109,7 +109,7 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-/** Whether somebody listens at the owner's address, and is the owner or silent. */
+/** Whether a process listens at the owner's address, and is the owner or does not respond. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
     const answer = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });

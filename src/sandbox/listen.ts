@@ -3,7 +3,7 @@ import type { Server } from 'node:net';
 import { hasErrorCode } from './system-error';
 
 /**
- * Listens on the first free port of the list and gives its number; 0 means any free port.
+ * Listens on the first free port of the list and returns its number; 0 means any free port.
  *
  * @throws the error of the last port when none is free
  */

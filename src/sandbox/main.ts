@@ -9,7 +9,7 @@ import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbo
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
 const PORTS_TO_TRY = 50;
-/** Exit codes besides 1, which means any other failure. */
+/** Exit codes in addition to 1, which means any other failure. */
 const EXIT_BAD_ARGUMENTS = 2;
 const EXIT_ALREADY_RUNNING = 3;
 
@@ -70,7 +70,7 @@ async function run({ untilInputEnds, ...options }: Command): Promise<void> {
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
   const sandbox = await startSandbox(options);
-  // The system closes the input when the process that started this one is killed.
+  // The system closes the input when the parent process is killed.
   if (untilInputEnds) process.stdin.once('close', () => end.abort()).resume();
   const addressFile = join(options.directory, ADDRESS_FILE);
   const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;

@@ -28,11 +28,11 @@ export interface SandboxOptions {
   port?: number | readonly number[];
   /** Default: generated and stored in the directory. */
   apiKey?: string;
-  /** Default 3, as at the provider. null: no limit. */
+  /** Default 3, as at the provider. `null` for no limit. */
   rateLimitPerSecond?: number | null;
   /** Latency by method. Default: none. */
   latencyMs?: Latencies;
-  /** What differs from the published interface. */
+  /** Differences from the published interface. */
   dialect?: Partial<Dialect>;
 }
 
@@ -40,7 +40,7 @@ export interface RunningSandbox {
   /** `http://127.0.0.1:PORT`; a client appends `/api/{key}/{method}/?…`. */
   readonly baseUrl: string;
   readonly controlUrl: string;
-  /** Requests to the control interface carry it as their bearer token. */
+  /** The bearer token of requests to the control interface. */
   readonly controlSecret: string;
   readonly apiKey: string;
   close(): Promise<void>;

@@ -8,7 +8,7 @@ export interface WireAnswer {
 
 /**
  * A minimal client of the provider's interface, for tests and benchmarks. It uses one connection for each
- * call and neither retries nor validates.
+ * call, without retries or validation.
  */
 export class WireClient {
   constructor(

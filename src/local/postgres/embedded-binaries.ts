@@ -5,12 +5,12 @@ import { isErrorWithCode } from '../system';
 import { canEnter, ENTER, isPermitted, READ, type ServerAccount } from './embedded-account';
 import { createStagingDirectory, publish } from './embedded-staging';
 
-/** Holds what the server's user must reach but cannot reach in its proper place. */
+/** For files that the server's user must read but cannot reach in their proper place. */
 export const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 
 /**
  * The directory with PostgreSQL's bin, lib and share, complete and usable by that user: the one in
- * node_modules or, when the user cannot enter it, a copy that is made once per version.
+ * node_modules or, when the user cannot enter it, a copy, made once per version.
  */
 export async function getBinaries(account: ServerAccount, onNote: (line: string) => void): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
@@ -30,7 +30,7 @@ export async function getBinaries(account: ServerAccount, onNote: (line: string)
   return copy;
 }
 
-/** Creates SHARED_DIRECTORY, which every user may enter whatever the umask is. */
+/** Creates SHARED_DIRECTORY, which every user may enter regardless of the umask. */
 export async function makeSharedDirectory(): Promise<void> {
   await mkdir(SHARED_DIRECTORY, { recursive: true });
   await chmod(SHARED_DIRECTORY, 0o755);

@@ -28,9 +28,9 @@ export const SUPERUSER = 'postgres';
 /** The environment of child processes, without anything that could point PostgreSQL elsewhere. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** A database cluster on disk and all that is needed to run a server on it. */
+/** A database cluster on disk with everything required to run a server on it. */
 export interface Cluster {
-  /** Holds the data, the file with the password and the server's log. */
+  /** Contains the data, the file with the password and the server's log. */
   readonly directory: string;
   readonly dataDirectory: string;
   readonly logFile: string;
@@ -43,13 +43,13 @@ export interface Cluster {
 
 export const SERVICE_ROLE = 'proxy_rental_service';
 
-/** The password of the service's role. It follows from the superuser's, which does not follow from it. */
+/** The password of the service's role. It is derived one-way from the superuser's. */
 export const servicePassword = ({ password }: Cluster): string =>
   createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 
 /**
- * The cluster of a data directory, created when there is none. Any number of processes may call this at once.
- * It is in `<dataDir>/postgres` or, when the server's user cannot enter that, elsewhere with a symbolic link.
+ * The cluster of a data directory, created if missing. Any number of processes may call this at once. It is
+ * in `<dataDir>/postgres` or, when the server's user cannot enter that, elsewhere with a symbolic link.
  */
 export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });

@@ -22,25 +22,25 @@ import {
 const run = promisify(execFile);
 
 /**
- * The life of the embedded server. A service and commands of the command line use one server, in whichever
- * order they come and go: the first starts it, the last stops it.
+ * The life of the embedded server. A service and commands of the command line share one server, in any order:
+ * the first starts it, the last stops it.
  *
- * | state    | how it is told                            | who joins              | who leaves       |
+ * | state    | how it is detected                        | who joins              | who leaves       |
  * | -------- | ----------------------------------------- | ---------------------- | ---------------- |
  * | absent   | no `postgres` in the data directory       | creates it: stopped    |                  |
  * | stopped  | no server has the id in postmaster.pid    | starts it: starting    | has nothing to do |
  * | starting | it runs, and refuses connections          | tries again            |                  |
- * | unused   | nobody has the lock: its user was killed  | shares the lock: used  |                  |
+ * | unused   | the lock is free: its user was killed     | shares the lock: used  |                  |
  * | used     | its users share the lock                  | shares the lock        | gives up its share |
- * | stopping | its last user has the lock alone          | waits for it: stopped  | stops it         |
+ * | stopping | its last user has the lock exclusively    | waits for it: stopped  | stops it         |
  *
  * The lock is PostgreSQL's own, which releases it with the connection, so that no killed process keeps it; a
- * lock file could not do that. Of two who start the server at once, PostgreSQL lets one live; both join it.
+ * lock file could not do that. Of two processes that start the server at once, one succeeds; both join it.
  */
 const USE_LOCK = 20_631_004;
 
 const DATABASE = 'proxy_rental';
-/** The users have their lock in this database, because advisory locks are per database. */
+/** The users take their lock in this database, because advisory locks are per database. */
 const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
@@ -69,7 +69,7 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** A start that fails with these is repeated: another was faster, or the last server is still ending. */
+/** A start that fails with these is retried: another was faster, or the last server is still stopping. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',
@@ -92,9 +92,9 @@ export interface ServerProcess {
 }
 
 /**
- * The PostgreSQL of a data directory, for as long as it is used.
+ * The PostgreSQL of a data directory while it is in use.
  *
- * @param options.onNote receives single lines for the user: trouble, and where data outside `dataDir` is
+ * @param options.onNote receives single lines for the user: problems, and where data outside `dataDir` is
  * @throws Error with one line for the user, without secrets
  */
 export async function acquireEmbeddedPostgres({
@@ -156,7 +156,7 @@ async function connect(cluster: Cluster, port: number): Promise<Client> {
     application_name: 'embedded-postgres-use',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The 'end' event tells of a lost connection. Without this listener the error would end the process.
+  // The 'end' event reports a lost connection. Without this listener the error would end the process.
   lock.on('error', () => undefined);
   try {
     await lock.connect();
@@ -185,7 +185,7 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
   try {
     await leave(cluster, lock);
   } catch {
-    // The connection was lost. A server that still runs must be stopped if nobody else uses it.
+    // The connection was lost. A server that still runs must be stopped if it has no other users.
     if ((await findServer(cluster)) === null) return;
     const { lock: anew } = await join(cluster);
     await leave(cluster, anew);
@@ -193,9 +193,9 @@ async function release(cluster: Cluster, lock: Client): Promise<void> {
 }
 
 /**
- * Releases the shared lock first: two processes that leave at once would otherwise keep each other from being
- * the last. A process that arrives while the exclusive lock is held waits for it, loses the connection when
- * the server stops, and starts the server again.
+ * Releases the shared lock first: otherwise two processes that leave at once would prevent each other from
+ * being the last. A process that arrives while the exclusive lock is held waits for it, loses the connection
+ * when the server stops, and starts the server again.
  */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {
   try {
@@ -217,15 +217,15 @@ export async function findServer(cluster: Cluster): Promise<ServerProcess | null
 }
 
 /**
- * Starts a server. Returns when it accepts connections or when another attempt may succeed: find the server
- * then, and start again when there is none.
+ * Starts a server. Returns when it accepts connections or when another attempt may succeed: then find the
+ * server, and start it again if there is none.
  */
 export async function startServer(
   cluster: Cluster,
   options: {
     preferredPort?: number | undefined;
     settings?: ServerSettings;
-    /** What the environment of its processes has besides. */
+    /** Additional environment variables of its processes. */
     environment?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<void> {
@@ -267,7 +267,7 @@ export async function startServer(
   }
 }
 
-/** Stops the server like `pg_ctl stop -m fast`: rolls open transactions back, writes the data and ends. */
+/** Stops the server like `pg_ctl stop -m fast`: it rolls open transactions back, writes the data and ends. */
 export async function stopServer(cluster: Cluster, server: ServerProcess): Promise<void> {
   signal(server, 'SIGINT');
   const deadline = Date.now() + STOP_TIMEOUT_MS;
@@ -321,9 +321,9 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * PostgreSQL does not start while the process in postmaster.pid lives, whatever program it is, unless this
- * variable names it (pg_ctl uses it for the same purpose). PostgreSQL takes the file over by itself, so that
- * only one of two starts succeeds.
+ * PostgreSQL does not start while the process in postmaster.pid lives, whatever its program, unless this
+ * variable contains its id (as with pg_ctl). PostgreSQL itself takes the file over, so that only one of two
+ * starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { isAlive, isErrorWithCode } from '../system';
 
 /**
- * Creates a directory to prepare something in that must appear completely or not at all. Directories that
- * killed processes left behind under the same name are removed.
+ * Creates a directory to prepare content that must appear completely or not at all. Removes directories that
+ * killed processes left under the same name.
  */
 export async function createStagingDirectory(parent: string, name: string): Promise<string> {
   const prefix = `.${name}.`;
@@ -25,7 +25,7 @@ export async function publish(directory: string, place: string): Promise<void> {
   await unlessTaken(rename(directory, place), directory);
 }
 
-/** Awaits the publication. When the name is already taken, the prepared directory is removed instead. */
+/** Awaits the publication. When the name is taken, the prepared directory is removed instead. */
 export async function unlessTaken(publication: Promise<void>, directory: string): Promise<void> {
   try {
     await publication;

@@ -48,7 +48,7 @@ const PRICES: Record<Version, ReadonlyArray<readonly [days: number, kopecks: num
     [180, 24300],
     [365, 47400],
   ],
-  // Known and not sold: the exits do not speak MTProto.
+  // Known but not sold: the exits do not support MTProto.
   '5': [],
 };
 

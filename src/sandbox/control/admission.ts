@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import type { ControlAnswer } from './control-routes';
 
 /**
- * Refuses what no client of this machine sends, whatever it knows: pages in a browser. A page of another site
- * names its origin, and one whose name was made to resolve to this machine sends that name as the host.
+ * Refuses requests of pages in a browser. A page of another site sends its origin, and one whose name was
+ * made to resolve to this machine (DNS rebinding) sends that name as the host.
  */
 export function findForeign({ headers, socket }: IncomingMessage): ControlAnswer | null {
   const names = ['127.0.0.1', 'localhost', '[::1]'].map((name) => `${name}:${socket.localPort}`);
@@ -13,7 +13,7 @@ export function findForeign({ headers, socket }: IncomingMessage): ControlAnswer
   return null;
 }
 
-/** Refuses who cannot read the sandbox's private files. */
+/** Refuses clients that cannot read the sandbox's private files. */
 export function findStranger({ headers }: IncomingMessage, secret: string): ControlAnswer | null {
   const isKnown = timingSafeEqual(digest(headers.authorization ?? ''), digest(`Bearer ${secret}`));
   return isKnown ? null : refusal(401, 'Authorization must be "Bearer" and controlSecret of address.json');

@@ -23,7 +23,7 @@ export class SandboxControl {
     return this.ask('DELETE', '/calls');
   }
 
-  /** Gives the fault's id. */
+  /** Returns the fault's id. */
   async addFault(spec: FaultSpec): Promise<number> {
     return (await this.ask<{ id: number }>('POST', '/faults', spec)).id;
   }
@@ -36,12 +36,12 @@ export class SandboxControl {
     return this.ask('DELETE', '/faults');
   }
 
-  /** Gives the gate's id. */
+  /** Returns the gate's id. */
   async addGate(spec: GateSpec): Promise<number> {
     return (await this.ask<{ id: number }>('POST', '/gates', spec)).id;
   }
 
-  /** Waits until a request is held at the gate, and gives its parameters. */
+  /** Waits until a request is held at the gate, and returns its parameters. */
   async untilGateReached(id: number, timeoutMs = 10_000): Promise<Record<string, string>> {
     const path = `/gates/${id}/reached?timeoutMs=${timeoutMs}`;
     return (await this.ask<{ parameters: Record<string, string> }>('GET', path)).parameters;
@@ -56,7 +56,7 @@ export class SandboxControl {
     return this.ask('POST', '/balance', { balance });
   }
 
-  /** The keys that are accepted from now on, with the account (`user_id`) that each belongs to. */
+  /** Sets the accepted keys, each with its account (`user_id`). */
   setKeys(keys: Readonly<Record<string, string>>): Promise<unknown> {
     return this.ask('POST', '/keys', { keys });
   }
@@ -65,7 +65,7 @@ export class SandboxControl {
     return this.ask('POST', '/stock', { version, country, available });
   }
 
-  /** @param price of one proxy, in roubles; null: the period is no longer sold. */
+  /** @param price of one proxy, in roubles; `null` when the period is no longer sold. */
   setPrice(version: Version, periodDays: number, price: string | null): Promise<unknown> {
     return this.ask('POST', '/prices', { version, periodDays, price });
   }
@@ -92,7 +92,7 @@ export class SandboxControl {
     return this.ask('POST', `/proxies/${id}`, change);
   }
 
-  /** What the proxy does wrong from now on; null: nothing. */
+  /** Sets the fault of a proxy; `null` removes it. */
   setExitFault(id: number, fault: ExitFault | null): Promise<unknown> {
     return this.ask('POST', `/exits/${id}`, { fault });
   }

@@ -11,7 +11,7 @@ import { viewOf } from './views';
 const MAX_WAIT_MS = 60_000;
 const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
 
-/** Roubles as a decimal string; gives kopecks. */
+/** Roubles as a decimal string, parsed into kopecks. */
 const kopecks = z
   .string()
   .regex(/^\d{1,12}(\.\d{1,2})?$/, 'must be roubles, such as "1234.50"')

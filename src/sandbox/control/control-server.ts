@@ -6,7 +6,7 @@ import { type ControlAnswer, type controlRoutes, NotFoundError } from './control
 
 const MAX_BODY_BYTES = 1_000_000;
 
-/** A body that is too long, or no JSON: HTTP 400. */
+/** A body that is too long or not JSON: HTTP 400. */
 class BadRequestError extends Error {}
 
 /**
@@ -41,7 +41,7 @@ export class ControlServer {
     const endpoint = `${request.method} ${url.pathname}`;
     const foreign = findForeign(request);
     if (foreign) return send(response, foreign);
-    // The next start in the directory asks this, and cannot read the secret before the address is written.
+    // The next start in the directory requests this, before it can read the secret in the address.
     if (endpoint === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
     const stranger = findStranger(request, this.secret);
     if (stranger) return send(response, stranger);
@@ -73,7 +73,7 @@ function send(response: ServerResponse, { status, json }: ControlAnswer): void {
   response.end(JSON.stringify(json));
 }
 
-/** Gives undefined without a body. */
+/** Returns undefined without a body. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -20,7 +20,7 @@ export interface StateView {
   goneProxyIds: number[];
 }
 
-/** The state as `GET /state` shows it. */
+/** The response of `GET /state`. */
 export function viewOf(state: ProviderState, nowMs: number): StateView {
   return {
     balanceKopecks: state.balanceKopecks,

@@ -1,20 +1,19 @@
 import type { Server } from 'node:net';
 
-/** Gives the reason why a login may not use the proxy, or null when it may. */
+/** Returns the reason why a login may not use the proxy, or null when it may. */
 export type FindRefusal = (login: string, password: string) => string | null;
 
 /**
- * What a proxy does wrong: it never answers; closes the connection instead; says that it reaches no target;
- * tells targets for whom it asks (plain requests of HTTP proxies only); or leaves by another address, which
- * Linux alone lets it do.
+ * The faults of a proxy: it never responds; closes the connection; reports that it reaches no target; reveals
+ * the client to targets (only plain requests of HTTP proxies); or uses another exit address (only on Linux).
  */
 export const EXIT_FAULTS = ['hang', 'close', 'unreachable', 'forwarded-for', 'elsewhere'] as const;
 export type ExitFault = (typeof EXIT_FAULTS)[number];
 
-/** Gives what the proxy of a login does wrong. */
+/** Returns the fault of a login's proxy. */
 export type FindFault = (login: string) => ExitFault | undefined;
 
-/** The address by which a proxy leaves that should leave by 127.0.0.1. */
+/** The wrong exit address of a proxy that should use 127.0.0.1. */
 export const ELSEWHERE = '127.0.0.2';
 
 /** A proxy server that is not listening yet. */

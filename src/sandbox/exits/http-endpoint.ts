@@ -7,7 +7,7 @@ import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Fields that are meant for this connection and not passed on (RFC 9110, 7.6.1, and one of old clients). */
+/** Fields for this connection only, which are not forwarded (RFC 9110, 7.6.1, and one of old clients). */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -20,7 +20,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** An answer of the proxy itself. */
+/** A response of the proxy itself. */
 class ProxyAnswer extends Error {
   constructor(
     readonly status: number,
@@ -41,10 +41,10 @@ class ProxyAnswer extends Error {
 
 /**
  * An HTTP proxy (CONNECT and plain requests) for every login that `findRefusal` does not refuse. A target
- * that cannot be reached is 502, one that does not accept the connection in time 504.
+ * that cannot be reached gives 502, one that does not accept the connection in time 504.
  *
- * proxy-chain answers these with numbers of its own (590 to 599), or closes a tunnel without a word, and it
- * passes Proxy-Connection on.
+ * proxy-chain uses its own codes for these (590 to 599), or closes a tunnel without a response, and it
+ * forwards Proxy-Connection.
  */
 export function createHttpEndpoint(
   findRefusal: FindRefusal,
@@ -75,7 +75,7 @@ export function createHttpEndpoint(
     return socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   }
 
-  /** Whether the request gets no answer, because the proxy of its login hangs or closes the connection. */
+  /** Whether the request gets no response, because the proxy of its login hangs or closes the connection. */
   function isLeftAlone(request: IncomingMessage): boolean {
     const fault = faultOf(request);
     if (fault === 'close') request.socket.destroy();
@@ -141,7 +141,7 @@ export function createHttpEndpoint(
         source.pipe(target).pipe(source);
       });
       source.once('close', () => target.destroy());
-      // What the client still sends is read, so that its end is noticed.
+      // Reads the rest of the client's data, so that its end is noticed.
       target.once('close', () => source.resume());
     } catch (error) {
       fail(error);
@@ -179,7 +179,7 @@ function tunnelUrl(text: string): URL | null {
   return /^[^/?#@]+:\d{1,5}$/.test(text) && URL.canParse(url) ? new URL(url) : null;
 }
 
-/** The header without what is for this connection alone, as names and values in turn. */
+/** The header without the fields for this connection only, as alternating names and values. */
 function endToEnd({ rawHeaders, headers }: IncomingMessage): string[] {
   const named = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/);
   return rawHeaders.filter((_, index) => {

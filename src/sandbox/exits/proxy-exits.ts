@@ -14,7 +14,7 @@ const EXIT_HOST = '127.0.0.1';
 /** The working proxies behind the sold ones: one port for each protocol; the login identifies the proxy. */
 export class ProxyExits {
   private readonly endpoints: Record<ProxyType, Endpoint>;
-  /** What proxies do wrong, by their ids. It is not stored. */
+  /** The faults of proxies by their ids. They are not stored. */
   readonly faults = new Map<number, ExitFault>();
 
   constructor(
@@ -54,7 +54,7 @@ export class ProxyExits {
     return { host: proxy.host ?? EXIT_HOST, port: proxy.port ?? this.portOf(proxy.type) };
   }
 
-  /** Whether a proxy connects: it is active, listed where the exits listen, and nothing is wrong with it. */
+  /** Whether a proxy connects: it is active, listed where the exits listen, and has no fault. */
   serves(proxy: SoldProxy): boolean {
     const isHere = proxy.host === null && proxy.port === null;
     return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.clock.nowMs());

@@ -4,21 +4,21 @@ interface Notified {
   readonly id: string;
 }
 
-/** How notifications go wrong. */
+/** The faults of notifications. */
 export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
   readonly delayMs?: number;
-  /** The customer pays, and the service hears of it, before the creation is answered. */
+  /** The customer pays, and the service is notified, before the response to the creation. */
   readonly beforeCreationIsAnswered?: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
-/** The sandbox gives up sooner than the provider, which tries for a day. */
+/** Fewer than at the provider, which retries for a day. */
 const ATTEMPTS = 3;
 const RETRY_AFTER_MS = 500;
 
-/** Tells the service of changes, by requests that nothing signs. */
+/** Notifies the service of changes, by unsigned requests. */
 export class Notifier {
   url: string | undefined;
   private faults: NotificationFaults = {};
@@ -43,7 +43,7 @@ export class Notifier {
     for (let n = 0; n < times; n += 1) void this.deliver(event, object, delayMs);
   }
 
-  /** A notification that somebody else made up. */
+  /** A forged notification. */
   forge(object: object, event = 'payment.succeeded'): Promise<number | undefined> {
     return this.post({ type: 'notification', event, object });
   }

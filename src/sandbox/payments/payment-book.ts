@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-/** Roubles, or another currency, as the wire writes them. */
+/** An amount in the provider's format, in roubles or another currency. */
 export interface Amount {
   readonly value: string;
   readonly currency: string;
@@ -31,7 +31,7 @@ export interface SandboxRefund {
   readonly metadata: Record<string, string>;
 }
 
-/** Why the wire refuses a request, with the status of its answer. */
+/** A refusal of a request, with the status of the response. */
 export class WireError extends Error {
   constructor(
     readonly status: number,
@@ -45,11 +45,11 @@ export class WireError extends Error {
 const kopecks = (value: string): bigint => BigInt(value.replace('.', ''));
 const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 100n).padStart(2, '0')}`;
 
-/** The payments and refunds of one shop, as the provider of payments keeps them. */
+/** The payments and refunds of one shop at the payment provider. */
 export class PaymentBook {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
-  /** What a repeated request with the same key is given again. */
+  /** The ids that a retry with the same key returns. */
   private readonly keys = new Map<string, string>();
 
   /** @param changed is called after each change */
@@ -88,7 +88,7 @@ export class PaymentBook {
     return true;
   }
 
-  /** @param reason `expired_on_confirmation` when nobody paid in time */
+  /** @param reason `expired_on_confirmation` when it was not paid in time */
   cancel(id: string, reason = 'canceled_by_merchant'): boolean {
     const payment = this.payment(id);
     if (payment.status !== 'pending') return false;

@@ -17,18 +17,18 @@ const STATE_FILE = 'payments.json';
 export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
- * `lost`: done, and the answer never arrives. `500-done`: done, and answered 500. All others: not done.
+ * `lost`: executed without a response. `500-done`: executed with a 500 response. All others are not executed.
  */
 export type PaymentFault = 'lost' | '500-done' | '500' | '429' | '400';
 
 export interface PaymentsSandboxOptions {
-  /** Of its state. Default: in memory only. */
+  /** Directory of the state. Default: in memory only. */
   readonly directory?: string;
-  /** Where notifications go. It can be set later. */
+  /** The URL of notifications. It can be set later. */
   readonly notifyUrl?: string;
 }
 
-/** The request as far as it matters: its method of the wire, its key and its JSON. */
+/** The relevant parts of a request: its method, key and JSON. */
 interface WireCall {
   readonly method: WireMethod;
   readonly key: string;
@@ -38,8 +38,8 @@ interface WireCall {
 }
 
 /**
- * A stand-in for a provider of payments with the wire of YooKassa's API v3, as far as the service uses it: it
- * creates, shows and lists payments, refunds them, notifies, and serves a page on which a person pays.
+ * A stand-in for a payment provider with the part of YooKassa's API v3 that the service uses: it creates,
+ * returns, lists and refunds payments, notifies, and serves a page on which a person pays.
  */
 export class PaymentsSandbox {
   readonly shopId = '100500';
@@ -83,7 +83,7 @@ export class PaymentsSandbox {
     this.faults.set(method, [...(this.faults.get(method) ?? []), ...faults]);
   }
 
-  /** Forgets faults that nothing met, and notifies as usual. */
+  /** Removes unused faults, and resets the notifier. */
   resetFaults(): void {
     this.faults.clear();
     this.notifier.reset();
@@ -94,7 +94,7 @@ export class PaymentsSandbox {
     if (this.book.pay(id)) this.notifier.send('payment.succeeded', this.toWire(this.book.payment(id)));
   }
 
-  /** The customer cancels, or nobody pays in time. */
+  /** The customer cancels, or does not pay in time. */
   cancel(id: string, reason?: string): void {
     if (this.book.cancel(id, reason)) {
       this.notifier.send('payment.canceled', this.toWire(this.book.payment(id)));
@@ -139,7 +139,7 @@ export class PaymentsSandbox {
     if (fault === '400') throw new WireError(400, 'invalid_request', 'Nothing was done');
     if (fault === '429') throw new WireError(429, 'too_many_requests', 'Nothing was done');
     const answer = this.perform(call);
-    // The provider may notify before its own answer has arrived.
+    // The provider may notify before its response arrives.
     if (call.method === 'create') {
       await this.notifier.beforeAnswer(answer as SandboxPayment, (id) => this.pay(id));
     }

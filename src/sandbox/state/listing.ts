@@ -13,7 +13,7 @@ export type ListingState = (typeof LISTING_STATES)[number];
 
 export interface ListingQuery {
   state: ListingState;
-  /** Null: any comment. */
+  /** `null` for any comment. */
   descr: string | null;
   page: number;
   limit: number;
@@ -104,7 +104,7 @@ function* listed(
   }
 }
 
-/** An order that has nothing to do with ids, and stays the same. */
+/** A fixed order that is independent of the ids. */
 function byOwnOrder(a: SoldProxy, b: SoldProxy): number {
   return ownPlace(a.id) - ownPlace(b.id);
 }

@@ -48,12 +48,12 @@ export class ProviderState {
     return this.stock.get(version)?.get(country) ?? 0;
   }
 
-  /** Kopecks for one proxy, or null when the provider does not sell that period. */
+  /** Kopecks for one proxy, or `null` when the provider does not sell that period. */
   findPrice(version: Version, periodDays: number): number | null {
     return this.prices.get(version)?.get(periodDays) ?? null;
   }
 
-  /** Null also for a deleted proxy and for one that expired more than a week ago. */
+  /** `null` also for a deleted proxy and for one that expired more than a week ago. */
   findProxy(id: number, nowMs: number): SoldProxy | null {
     const proxy = this.findRecord(id)?.getProxy(id);
     return proxy && isKnown(proxy, nowMs) ? proxy : null;

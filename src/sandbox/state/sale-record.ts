@@ -6,10 +6,10 @@ export interface SoldProxy {
   readonly type: ProxyType;
   readonly descr: string;
   readonly endsAtS: number;
-  /** Set through the control interface; null: the actual address. */
+  /** Set through the control interface; `null` for the actual address. */
   readonly host: string | null;
   readonly port: number | null;
-  /** When it was deleted or withdrawn; null: it was not. */
+  /** When it was deleted or withdrawn; `null` if it was not. */
   readonly goneAtMs: number | null;
   /** The end that getproxy still shows after a prolongation under the late-listing fault. */
   readonly shownEarlier: { endsAtS: number; untilMs: number } | null;

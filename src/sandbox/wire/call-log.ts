@@ -1,6 +1,6 @@
 const KEPT_CALLS = 100_000;
 
-/** One request, as GET /calls of the control interface shows it, without the key. */
+/** One request, without the key, in the response of GET /calls of the control interface. */
 export interface Call {
   seq: number;
   /** A method's name, `account` for the URL without a method, or the unknown name. */
@@ -8,12 +8,12 @@ export interface Call {
   parameters: Record<string, string>;
   /** Milliseconds since 1970 with fractions, on this machine's clock. */
   receivedAtMs: number;
-  /** Null until a response was sent. */
+  /** `null` until a response was sent. */
   answeredAtMs: number | null;
   /** The HTTP status of the response; null until it was sent. */
   status: number | null;
   errorId: number | null;
-  /** The id of the fault that hit the request; null: none. */
+  /** The id of the fault that hit the request; `null` without one. */
   fault: number | null;
 }
 

@@ -5,7 +5,7 @@ import { WireError, type WireErrorId } from './wire-error';
 const MAX_DESCR_LENGTH = 50;
 
 /**
- * The parameters of a request. The last value of a repeated one counts; invalid values are the provider's
+ * The parameters of a request. The last value of a repeated one applies; invalid values cause the provider's
  * errors.
  */
 export class Query {
@@ -15,12 +15,12 @@ export class Query {
     this.values = new Map(new URLSearchParams(queryString));
   }
 
-  /** Flags are set by their presence, whatever their value. */
+  /** Flags are set by their presence, regardless of their value. */
   has(name: string): boolean {
     return this.values.has(name);
   }
 
-  /** Null when the parameter is missing or empty. */
+  /** `null` when the parameter is missing or empty. */
   find(name: string): string | null {
     return this.values.get(name) || null;
   }
@@ -54,7 +54,7 @@ export class Query {
     return country;
   }
 
-  /** Undefined when the parameter is missing. */
+  /** `undefined` when the parameter is missing. */
   findType(): ProxyType | undefined {
     const type = this.find('type');
     if (type === null) return undefined;

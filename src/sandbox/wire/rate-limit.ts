@@ -4,7 +4,7 @@ const WINDOW_MS = 1000;
 export class SlidingRateLimit {
   private admitted: number[] = [];
 
-  /** @param perSecond null: no limit. */
+  /** @param perSecond `null` for no limit */
   constructor(public perSecond: number | null) {}
 
   /** @param nowMs time of a monotonic clock */

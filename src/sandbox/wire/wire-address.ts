@@ -4,14 +4,14 @@ import { Query } from './query';
 /** A parsed request URL: `/api/{key}[/{method}[/]][?query]`. */
 export interface WireAddress {
   key: string;
-  /** Null for an unknown method. */
+  /** `null` for an unknown method. */
   method: WireMethodName | null;
   /** The method as written, for the call log. */
   methodText: string;
   query: Query;
 }
 
-/** Null when the URL is not below `/api`. */
+/** `null` when the URL is not below `/api`. */
 export function findWireAddress(url: string): WireAddress | null {
   const questionMark = url.indexOf('?');
   const path = questionMark === -1 ? url : url.slice(0, questionMark);

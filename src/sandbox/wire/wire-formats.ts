@@ -21,10 +21,10 @@ export function priceSingle(kopecks: number, periodDays: number): number {
   return Number((roubles(kopecks) / periodDays).toFixed(4));
 }
 
-/** Fields whose strings are numbers in the dialect that writes all of them as numbers. */
+/** Fields with strings that are numbers in the dialect `numbers`. */
 const NUMERIC_FIELDS = new Set(['user_id', 'balance', 'id', 'port', 'version', 'active']);
 
-/** The JSON of an answer, with its numbers in the dialect's way. */
+/** The JSON of a response, with numbers as in the dialect. */
 export function wireJson(answer: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {
   if (numbers === 'published') return JSON.stringify(answer);
   return JSON.stringify(answer, (name, value: unknown) => {

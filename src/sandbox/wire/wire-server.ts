@@ -26,7 +26,7 @@ const CHARGING: ReadonlySet<WireMethodName> = new Set(['buy', 'prolong']);
 
 export interface WireServerParts {
   provider: Provider;
-  /** The keys that are accepted, with the account that each belongs to. */
+  /** The accepted keys with their accounts. */
   keys: Map<string, string>;
   rateLimit: SlidingRateLimit;
   latencies: { current: Latencies };
@@ -106,7 +106,7 @@ export class WireServer {
     await this.hold('received', exchange);
     await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
     const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
-    // The effect is durable before any response, even one that a fault will drop.
+    // The effect is durable before any response, even if a fault will drop it.
     await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);
@@ -192,7 +192,7 @@ export class WireServer {
     throw new ConnectionDropped();
   }
 
-  /** A failing journal or a bug is a 500, as it would be at the provider: the outcome is unknown. */
+  /** A failing journal or a bug gives 500, as at the provider: the outcome is unknown. */
   private giveUp(response: ServerResponse, error: unknown): void {
     const isDropped = error instanceof ConnectionDropped || this.closing.signal.aborted;
     if (isDropped || response.headersSent) response.destroy();

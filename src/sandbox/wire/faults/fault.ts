@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { WIRE_METHOD_NAMES } from '../methods/wire-methods';
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
-/** The kinds of faults; true: the call takes effect unless the fault's `effect` is false. */
+/** The kinds of faults; `true` if the call takes effect unless the fault's `effect` is false. */
 export const FAULT_KINDS = {
   /** Closes the connection instead of responding. */
   'answer-lost': true,
@@ -26,7 +26,7 @@ export const FAULT_KINDS = {
   'short-list': true,
   /** The regular response, but getproxy does not show the effect for `hiddenForMs`. */
   'late-listing': true,
-  /** The response names `currency`. */
+  /** The response has `currency` as its currency. */
   'wrong-currency': true,
 } as const;
 
@@ -60,11 +60,11 @@ export const filterSchema = z.strictObject({
 export const faultSchema = filterSchema
   .extend({
     kind: z.enum(KINDS),
-    /** Maximum number of hits; null: unlimited. */
+    /** Maximum number of hits; `null` for no limit. */
     times: z.int().min(1).nullable().default(1),
     /** Probability of hitting a matching request. */
     probability: z.number().min(0).max(1).default(1),
-    /** Seed of the random draws, so that a run can be repeated. Default: the fault's id. */
+    /** Seed of the random draws, so that a run is reproducible. Default: the fault's id. */
     seed: z.int().min(0).optional(),
     /** Default: that of the kind. */
     effect: z.boolean().optional(),

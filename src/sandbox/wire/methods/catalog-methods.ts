@@ -18,7 +18,7 @@ export const getprice: WireMethod = ({ store: { state } }, query) => {
   };
 };
 
-/** Prices of one proxy, by version and days. */
+/** Prices of one proxy by version and days. */
 function priceTable({ prices }: ProviderState): Record<string, Record<string, number>> {
   const sold = VERSIONS.map((version) => [version, [...(prices.get(version) ?? [])]] as const);
   return Object.fromEntries(

@@ -8,9 +8,7 @@ import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
 
-/**
- * Each call is a new purchase: repetitions are not detected. `auto_prolong` is accepted and has no effect.
- */
+/** Each call is a new purchase: retries are not detected. `auto_prolong` is accepted and has no effect. */
 export const buy: WireMethod = (provider, query, effect) => {
   const { store, clock } = provider;
   const { state } = store;
@@ -62,8 +60,8 @@ export const buy: WireMethod = (provider, query, effect) => {
 };
 
 /**
- * Prolongs the known ids, all or none if the balance is insufficient. Expired proxies are prolonged from
- * now, others from their end. Ids in the list are numbers here, unlike everywhere else.
+ * Prolongs the known ids, all or none if the balance is insufficient. Expired proxies are prolonged from now,
+ * others from their end. Only here the ids in the list are numbers.
  */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store, clock } = provider;
@@ -92,7 +90,7 @@ export const prolong: WireMethod = (provider, query, effect) => {
   const [unitKopecks = 0, ...others] = new Set(proxies.map((proxy) => proxy.priceKopecks));
   return {
     order_id: orderId,
-    // There is no single price of proxies whose prices differ.
+    // There is no single price when the prices of the proxies differ.
     ...(others.length === 0 && { price_single: priceSingle(unitKopecks, periodDays) }),
     price: roubles(priceKopecks),
     period: periodDays,

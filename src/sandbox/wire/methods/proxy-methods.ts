@@ -8,7 +8,7 @@ import { listedProxy } from './listed-proxy';
 import type { Provider, WireMethod } from './wire-method';
 
 const MAX_LIMIT = 1000;
-/** What `check` says that a connection took. */
+/** The connection time that `check` reports. */
 const CHECK_TIME_S = 0.012;
 
 export const getproxy: WireMethod = (provider, query) => {
@@ -53,7 +53,7 @@ export const deleteProxies: WireMethod = (provider, query) => {
   return { count: ids.length };
 };
 
-/** Tells whether a proxy works as the exits know it: their port is open as long as the sandbox runs. */
+/** Returns whether the exits serve the proxy: their port is open as long as the sandbox runs. */
 export const check: WireMethod = (provider, query) => {
   const ids = query.findIds() ?? [findIdIn(provider, query)];
   const [id, ...others] = ids;
@@ -64,7 +64,7 @@ export const check: WireMethod = (provider, query) => {
   return { proxy_id: id, proxy_status: works, proxy_time: works ? CHECK_TIME_S : 0 };
 };
 
-/** The exits ask for a login all the same: an address does not tell which of the proxies is meant. */
+/** The exits still require a login, because an address does not identify one of the proxies. */
 export const ipauth: WireMethod = (_provider, query) => {
   const addresses = query.find('ip');
   const isGood = addresses === 'delete' || addresses?.split(',').every((each) => isIP(each) !== 0);
@@ -72,7 +72,7 @@ export const ipauth: WireMethod = (_provider, query) => {
   return {};
 };
 
-/** The id of the proxy that `proxy` names as `ip:port:user:pass`; null for one that is not ours. */
+/** The id of the proxy in `proxy` (`ip:port:user:pass`); null for a foreign one. */
 function findIdIn({ exits, store, clock }: Provider, query: Query): number | null {
   const text = query.find('proxy');
   if (text === null) throw new WireError(230);

@@ -13,15 +13,15 @@ export interface Provider {
 
 /** How a fault changes the effect of a purchase or prolongation. */
 export interface EffectOptions {
-  /** How many fewer proxies than requested are delivered and charged. */
+  /** How many of the requested proxies are not delivered and not charged. */
   shortBy: number;
-  /** How long getproxy does not show the effect. */
+  /** How long getproxy hides the effect. */
   hiddenForMs: number;
 }
 
 export const DEFAULT_EFFECT: EffectOptions = { shortBy: 0, hiddenForMs: 0 };
 
-/** Gives the fields besides the envelope. @throws WireError before any effect */
+/** Returns the fields inside the envelope. @throws WireError before any effect */
 export type WireMethod = (
   provider: Provider,
   query: Query,

@@ -5,7 +5,7 @@ import type { WireMethod } from './wire-method';
 
 const account: WireMethod = () => ({});
 
-/** `account` is the call without a method: its response is the envelope alone. */
+/** `account` is the call without a method: its response is only the envelope. */
 export const WIRE_METHODS = {
   account,
   getprice,
