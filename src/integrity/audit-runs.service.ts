@@ -8,7 +8,7 @@ import { lastMoment } from './audit-times';
 import { IntegrityService } from './integrity.service';
 import type { AuditScope } from './scopes';
 
-/** What a run reports of itself, beside its row in `audit_runs`. */
+/** The report of a run, in addition to its row in `audit_runs`. */
 export interface AuditRunReport {
   readonly checked: number;
   readonly violated: number;
@@ -16,18 +16,18 @@ export interface AuditRunReport {
 
 const DAY_SECONDS = 24 * 3600;
 const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
-/** The whole books keep the database busy for longest: on the day on which offices are closed. */
+/** The audit of all data takes longest, so it runs on the day on which offices are closed. */
 const ALL_ON = 'sunday';
-/** Far more than an invariant takes over a hundred million orders. */
+/** Far more than an invariant takes with a hundred million orders. */
 const INVARIANT_SECONDS = 1800;
-/** What failed is not repeated at once: an audit reads all orders. */
+/** A failed run is not retried at once, because an audit reads all orders. */
 const LEASE_SECONDS = 600;
 /** How many runs of a scope are kept: about a year of nights. */
 const KEPT_RUNS = 400;
-/** Clocks of replicas may differ by this much; what one of them ran at a moment, the others do not repeat. */
+/** Clocks of replicas may differ by this much without a second run for the same time. */
 const CLOCKS_APART_SECONDS = 60;
 
-/** Audits the books at the times that were set, on one replica, and keeps what each run found. */
+/** Runs the audit at the configured times, on one replica, and stores the result of each run. */
 @Injectable()
 export class AuditRuns {
   private readonly logger = new Logger(AuditRuns.name);
@@ -52,7 +52,7 @@ export class AuditRuns {
     }
   }
 
-  /** How long ago it was this time of day, or longer as far as the clocks of replicas are apart. */
+  /** The seconds since this time of day, plus the possible difference between clocks of replicas. */
   private secondsSince(...timeOfDay: [minutes: number, weekday: Parameters<typeof lastMoment>[2]]): number {
     const now = this.clock.now();
     return (now.getTime() - lastMoment(now, ...timeOfDay).getTime()) / 1000 + CLOCKS_APART_SECONDS;

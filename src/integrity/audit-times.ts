@@ -1,4 +1,4 @@
-/** The days of the week as JavaScript numbers them. */
+/** The days of the week in JavaScript's numbering. */
 export const WEEKDAYS = [
   'sunday',
   'monday',
@@ -13,8 +13,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * The last moment at or before `now` that has this time of day (UTC), and falls on this weekday if one is
- * given.
+ * The last moment at or before `now` with this time of day (UTC) and, if given, on this weekday.
  *
  * @param minutes after midnight
  */

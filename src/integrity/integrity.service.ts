@@ -23,19 +23,19 @@ export interface IntegrityReport {
 export interface AuditOptions {
   /** All by default. */
   readonly scope?: AuditScope;
-  /** Also checks the database against all that the provider lists. */
+  /** Also compares the database with the provider's complete listing. */
   readonly withProvider?: boolean;
-  /** Ends the audit, its statement included. */
+  /** Ends the audit, including its running statement. */
   readonly signal?: AbortSignal;
   /** Runs before each invariant is checked. */
   readonly beforeEach?: (checked: number) => Promise<void>;
-  /** How long one invariant may take. 0: no limit. */
+  /** How long one invariant may take; 0 for no limit. */
   readonly invariantSeconds?: number;
 }
 
 const SHOWN_ROWS = 20;
 
-/** What this audit has been told by the provider, for the statements of the invariants. */
+/** The provider's listing of this audit, for the statements of the invariants. */
 const PROVIDER_LISTING = `provider_listing AS (
   SELECT provider_proxy_id, tag, date_end FROM provider_listings WHERE audit = $2)`;
 
@@ -48,7 +48,7 @@ export class IntegrityService {
   ) {}
 
   /**
-   * Takes no connection of the pool, and one core of the database at most: requests go on beside it.
+   * Uses no connection of the pool and at most one core of the database, so that requests continue.
    *
    * @throws ProviderError when the provider's listing could not be read completely
    */
@@ -63,7 +63,7 @@ export class IntegrityService {
     try {
       signal?.throwIfAborted();
       await session.connect();
-      // The server ends the statement of a process that is gone. Not every system can tell.
+      // The server ends the statement of a dead process. Not every system can detect that.
       await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
         `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';
@@ -90,8 +90,8 @@ export class IntegrityService {
   }
 
   /**
-   * Stores all that the provider lists. The service's role may not create temporary tables, so the rows carry
-   * the id of their audit.
+   * Stores the provider's listing. The service's role may not create temporary tables, so the rows have the
+   * id of their audit.
    *
    * @returns the database's time before the first page was read
    */
@@ -118,7 +118,7 @@ export class IntegrityService {
   }
 }
 
-/** @param source the tables that the statement is about: `WITH …` */
+/** @param source the tables of the statement: `WITH …` */
 async function check(
   session: Client,
   name: string,

@@ -11,19 +11,19 @@ import {
   UNATTENDED_STATES,
 } from '../orders';
 
-/** Whatever was placed before this was checked for the last time some minutes ago. */
+/** Orders placed before this had their last check some minutes ago. */
 const CHECKS_ARE_OVER = `now() - interval '${CHECKS_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 export interface Invariant {
-  /** What `audit` prints. */
+  /** The output of `audit`. */
   readonly name: string;
   /** A query for the rows that break it, over the tables of `scopes.ts`. */
   readonly violations: string;
-  /** Where what changed in a day needs another query. Null: only the whole is audited. */
+  /** A different query for the changes of a day; `null` if only all data is audited. */
   readonly ofDay?: string | null;
 }
 
-/** What must always hold of users, money, orders and proxies, told from the database alone. */
+/** The invariants of users, money, orders and proxies that only require the database. */
 export const INVARIANTS: readonly Invariant[] = [
   {
     // An account is the sum of its ledger entries.
@@ -39,8 +39,7 @@ export const INVARIANTS: readonly Invariant[] = [
                      FROM ledger_entries GROUP BY user_id) s USING (user_id)
        WHERE (a.available, a.held, a.spent, a.seq) IS DISTINCT FROM
              (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
-    // A sum would read all that a customer ever did. What its last entry led to is the sum, if the entries
-    // are chained.
+    // A sum would read all entries of a customer. If the entries are chained, the last one has the sum.
     ofDay: `
       SELECT a.user_id, a.available, a.held, a.seq, last.available_after AS entries_available,
              last.held_after AS entries_held, last.seq AS last_seq
@@ -51,8 +50,8 @@ export const INVARIANTS: readonly Invariant[] = [
              (coalesce(last.available_after, 0), coalesce(last.held_after, 0), coalesce(last.seq, 0))`,
   },
   {
-    // The entries of a user are numbered from 1 without gaps, and each states the balance that it led to from
-    // that of the one before.
+    // The entries of a user are numbered from 1 without gaps, and the balance of each follows from that of
+    // the previous one.
     name: 'entries-gapless-and-chained',
     violations: `
       SELECT user_id, seq, available_after, held_after
@@ -84,7 +83,7 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // The money held on an account is what its open orders hold.
+    // The held money of an account is the sum of its open orders' holds.
     name: 'held-equals-open-orders',
     violations: `
       SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders
@@ -156,7 +155,7 @@ export const INVARIANTS: readonly Invariant[] = [
        GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // An idempotency key has one order at most that was not refunded.
+    // An idempotency key has at most one order that was not refunded.
     name: 'one-order-per-key',
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
@@ -168,8 +167,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    // A prolongation of a bulk is of a proxy that the bulk is about, and its guard is what the bulk gave it.
-    // None is charged twice: `one-order-per-key`. Keys with two spaces are those of renewals.
+    // A prolongation of a bulk is for one of the bulk's proxies, with the guard that the bulk set. None is
+    // charged twice: `one-order-per-key`. Keys with two spaces are those of renewals.
     name: 'orders-of-bulks-as-accepted',
     violations: `
       SELECT o.id AS order_id, o.user_id, o.idempotency_key, o.proxy_id, o.max_price, bulk.max_price AS given
@@ -183,8 +182,8 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
   },
   {
-    // A renewal that was placed has its order: a prolongation of its proxy, under the key that is made of the
-    // proxy and its old end. An order under such a key has its renewal. As a key has one order at most
+    // A renewal that was placed has its order: a prolongation of its proxy, under the key made from the proxy
+    // and its old end. An order under such a key has its renewal. As a key has one order at most
     // (`one-order-per-key`), a rental is renewed once.
     name: 'renewals-have-their-orders',
     violations: `
@@ -200,8 +199,8 @@ export const INVARIANTS: readonly Invariant[] = [
          AND NOT EXISTS (SELECT FROM renewals r WHERE r.order_id = o.id)`,
   },
   {
-    // A renewal is done when its order was charged and the rental ends later, and not otherwise. The service
-    // reads the order soon after its end.
+    // A renewal is done if and only if its order was charged and the rental ends later. The service reads the
+    // order soon after it is closed.
     name: 'renewals-agree-with-their-orders',
     violations: `
       SELECT r.id AS renewal_id, r.state, r.price, r.order_id, o.state AS order_state, o.held, o.captured
@@ -221,7 +220,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE history->-1->>'state' IS DISTINCT FROM state`,
   },
   {
-    // No order holds more than its caller allowed, nor is it charged more.
+    // No order holds or is charged more than its caller allowed.
     name: 'no-order-above-its-max-price',
     violations: `
       SELECT id AS order_id, held, captured, max_price FROM audited_orders
@@ -234,8 +233,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE refunded < 0 OR refunded > captured`,
   },
   {
-    // What counts against the daily limit of a token is what its orders of that day hold or have captured,
-    // and those of the tokens that came from it.
+    // The spending of a token on a day is the sum held or captured by its orders of that day, and by those of
+    // its descendants.
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
@@ -249,8 +248,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE s.spent <> coalesce(o.taken, 0)`,
   },
   {
-    // The daily sums are those of the orders and refunds. The sums are written out a second time here, so
-    // that an error in the roll-up's own statement shows.
+    // The daily sums are those of the orders and refunds. The sums are defined a second time here, so that an
+    // error in the roll-up's statement is found.
     name: 'sales-days-equal-orders',
     violations: `
       SELECT day::text, country, version, d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost,
@@ -276,7 +275,7 @@ export const INVARIANTS: readonly Invariant[] = [
              (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.cost)`,
   },
   {
-    // The orders that were sent in one call ask for the same thing; an order that waits is in no batch.
+    // The orders of one call are for the same item; an order that waits is in no batch.
     name: 'batches-are-of-one-kind',
     violations: `
       SELECT o.id AS order_id, o.batch_id, o.state
@@ -287,7 +286,7 @@ export const INVARIANTS: readonly Invariant[] = [
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
   },
   {
-    // A price rule that an order names applies to the order, and gave it its markup.
+    // The price rule of an order applies to it, and set its markup.
     name: 'orders-have-the-markup-of-their-rule',
     violations: `
       SELECT o.id AS order_id, o.markup_percent, o.price_rule_id
@@ -298,7 +297,7 @@ export const INVARIANTS: readonly Invariant[] = [
               OR o.period < r.min_period OR o.period > r.max_period)`,
   },
   {
-    // Reconciliation settles an order within a day, or leaves it to staff for review.
+    // Reconciliation settles an order within a day, or moves it to review.
     name: 'no-order-open-for-a-day',
     violations: `
       SELECT id AS order_id, state, created_at FROM audited_orders
@@ -306,8 +305,8 @@ export const INVARIANTS: readonly Invariant[] = [
          AND created_at < ${CHECKS_ARE_OVER}`,
   },
   {
-    // Each state that a customer is told of an order has its event, once and in order, and no event stands
-    // without its order. Of an order from before the log, or whose history was cut, this is told of its end.
+    // Each public state of an order has its event, once and in sequence, and no event lacks its order. For an
+    // order from before the log, or with a pruned history, only the end is checked.
     name: 'orders-agree-with-their-events',
     violations: `
       SELECT coalesce(o.id, told.order_id) AS order_id, coalesce(o.user_id, told.user_id) AS user_id, o.state,
@@ -334,7 +333,7 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // Money that comes to a balance has its event, once, and no event stands without its entry.
+    // A credit to a balance has its event, once, and no event lacks its entry.
     name: 'credits-agree-with-their-events',
     violations: `
       SELECT coalesce(e.user_id, told.user_id) AS user_id, coalesce(e.seq, told.seq) AS seq, e.amount,
@@ -356,8 +355,8 @@ export const INVARIANTS: readonly Invariant[] = [
        END`,
   },
   {
-    // What happened to a proxy has its event, once, and no event stands without its change. The changes of an
-    // hour before the log, or before what is left of it, may have their events or not.
+    // A change of a proxy has its event, once, and no event lacks its change. Changes in the hour before the
+    // log, or before its retained part, may or may not have events.
     name: 'proxy-changes-agree-with-their-events',
     violations: `
       SELECT coalesce(told.proxy_id, changed.proxy_id) AS proxy_id, coalesce(told.type, changed.type) AS type,
@@ -378,12 +377,12 @@ export const INVARIANTS: readonly Invariant[] = [
           ON (changed.proxy_id, changed.user_id, changed.type) = (told.proxy_id, told.user_id, told.type)
        WHERE coalesce(told.events, 0) < coalesce(changed.changes, 0)
           OR coalesce(told.events, 0) > coalesce(changed.about, 0)`,
-    // No index finds what changed in a day.
+    // No index finds the changes of a day.
     ofDay: null,
   },
   {
-    // Tokens that customers made and that ended are removed when the next one is issued: no id of those is
-    // greater than that of a token that is there.
+    // Ended tokens by customers are removed when the next one is issued: none of them has a higher id than an
+    // existing token.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, told.token_id) AS token_id, told.types AS events
@@ -409,8 +408,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE position IS NULL AND at < now() - interval '1 hour'`,
   },
   {
-    // A webhook that is on gets every event of its types behind the position at which it was switched on, and
-    // none gets what is another user's, or another webhook's test. None gets one twice: that is a key.
+    // An enabled webhook gets every event of its types after the position at which it was enabled, and none
+    // of another user or of another webhook's test. A unique key prevents duplicates.
     name: 'events-reach-their-webhooks',
     violations: `
       SELECT event.id AS event_id, event.user_id, event.type, webhook.id AS webhook_id, delivery.state
@@ -433,13 +432,13 @@ export const INVARIANTS: readonly Invariant[] = [
 ];
 
 /**
- * What must hold between the database and the provider. `provider_listing` has all that the
- * provider lists; it was read from the moment `$1` on, before the snapshot of the database was taken. What an
- * order that is open, or was closed since that moment, may account for is left out.
+ * The invariants between the database and the provider. `provider_listing` is the provider's listing; it was
+ * read from the moment `$1` on, before the snapshot of the database. Proxies for which an order may account
+ * that is open, or was closed since that moment, are excluded.
  */
 export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
-    // What was bought under a tag of this installation was delivered to an order, or is a known orphan.
+    // A proxy under a tag of this installation was delivered to an order, or is a known orphan.
     name: 'provider-proxies-have-an-order-or-are-known-orphans',
     violations: `
       SELECT l.provider_proxy_id, l.tag
@@ -453,7 +452,7 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
                           WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
   {
-    // The provider still has what is rented out, unless it is known to have been withdrawn.
+    // The provider lists every rented proxy that is not marked as withdrawn.
     name: 'rented-proxies-are-at-the-provider-or-withdrawn',
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.order_id
