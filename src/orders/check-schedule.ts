@@ -4,7 +4,7 @@
 const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
 const ORDINARY_QUIET_SECONDS = 600;
 
-/** After this an order goes to staff. */
+/** After this time an order moves to review. */
 export const CHECKS_END_AFTER_SECONDS = 24 * 3600;
 
 /** The schedule of checks, scaled with the quiet time. The last offset is the quiet time. */

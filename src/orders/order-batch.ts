@@ -8,7 +8,7 @@ export interface BatchMember {
   readonly count: number;
   readonly placedAt: Date;
   readonly isRenewal: boolean;
-  /** What the provider quoted for it: roubles, a decimal string. */
+  /** The provider's quote for it: roubles, a decimal string. */
   readonly cost: string;
   /** For a prolongation: the provider's id of the proxy, and the tag under which the provider lists it. */
   readonly providerProxyId: string | null;
@@ -36,7 +36,7 @@ export interface OrderBatch {
   readonly resent: boolean;
   /** The last moment at which the call can have been sent. */
   readonly deadline: Date;
-  /** What the provider quoted for all members: roubles, a decimal string with four decimals. */
+  /** The provider's quote for all members: roubles, a decimal string with four decimals. */
   readonly providerPrice: string;
   /** The members that are open, in order of arrival. */
   readonly members: readonly BatchMember[];

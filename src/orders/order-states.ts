@@ -21,7 +21,7 @@ import type { RefusalReason } from '../provider';
  *
  * Each is one statement in its own transaction, guarded by the states it may start from (NEXT_STATES):
  * run twice, or on two replicas, it changes nothing the second time. Delivered proxies, the orders' states
- * and the entries of the ledger change together or not at all. Entries are made in the order of users, so
+ * and the entries of the ledger change together or not at all. Entries are posted in the order of users, so
  * that two batches never wait for each other. Times are the database's, so that the clocks of replicas do not
  * matter.
  */

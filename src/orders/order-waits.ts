@@ -85,7 +85,7 @@ export class OrderWaits implements OnModuleDestroy {
     }
   }
 
-  /** Reads the orders among these that have waits. Never rejects. */
+  /** Reads those of the orders that have waits. Never rejects. */
   async look(orderIds: Iterable<number>): Promise<void> {
     try {
       await this.showNow([...orderIds].filter((id) => this.waits.of(id)));

@@ -175,8 +175,7 @@ async function decideEach(means: Means, lots: readonly Lot[]): Promise<LotDecisi
  * Renewed rentals become due again. Rentals that the budget does not cover are tried once more when another
  * month begins before they end; no other obstacle is expected to disappear.
  *
- * Assumptions: prices, rules, tags and labels do not change, nothing is bought or credited, and no call
- * fails.
+ * It assumes that no price, rule, tag or label changes, nothing is bought or credited, and no call fails.
  *
  * @param onHour is called with the decisions of each hour, in chronological order
  */

@@ -23,7 +23,7 @@ export async function beginRecovery(queryable: Queryable, skippedIds = DEFAULT_S
   await doubtOpenOrders(queryable);
 }
 
-/** What prevents the end of a recovery. */
+/** The conditions for the end of a recovery. */
 interface Found {
   readonly begun_at: Date;
   readonly swept_at: Date | null;

@@ -14,7 +14,7 @@ export interface SweepReport {
   readonly changed: number;
   /**
    * Those of them that end later than stored without an open order: a prolongation that took effect after its
-   * order was refunded, or a gift of the provider.
+   * order was refunded, or one granted by the provider.
    */
   readonly extended: number;
   /** New proxies under our tags that belong to no order. */

@@ -36,8 +36,8 @@ const RETRY_AFTER_SECONDS = 5;
 
 /**
  * Changes the type of a proxy at the provider, and then stores it as the provider lists it: a proxy of
- * another type may have another port. The listing decides, whatever the response to the change was, because a
- * response may be lost, and "error 30" proves nothing.
+ * another type may have another port. The listing decides, not the response to the change, because a response
+ * may be lost, and "error 30" proves nothing.
  *
  * A row of `proxy_type_changes` serialises the changes of one proxy. It is settled when the listing shows the
  * requested type; until then no request trusts the stored type.

@@ -29,7 +29,7 @@ export class BulkProlongRequest extends ProxySelection {
 /**
  * - `prolonged`: prolonged and charged.
  * - `being_confirmed`: the money is held; the outcome is not known yet.
- * - `refused`: nothing was charged; `detail` says why.
+ * - `refused`: nothing was charged; `detail` has the reason.
  * - `unavailable`: nothing was charged; a retry of the same request may succeed later.
  * - `not_found`: the user has no proxy with this id.
  */

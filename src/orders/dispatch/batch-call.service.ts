@@ -27,7 +27,7 @@ import { OutcomeChecks } from '../transitions/outcome-checks';
 import { ProlongationSettlement } from '../transitions/prolongation-settlement';
 import { PurchaseSettlement } from '../transitions/purchase-settlement';
 
-/** What the call of a batch requires: a rate permit, and the time after which it must not be sent. */
+/** Permission for the call of a batch: a rate permit, and the time after which it must not be sent. */
 export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;

@@ -1,8 +1,8 @@
 import { DomainError } from '../../common';
 
 /**
- * Runs the checks of an order. In earnest, the first refusal ends the order; a dry run notes it and
- * continues, so that it returns all of them.
+ * Runs the checks of an order. The first refusal ends a real order; a dry run notes it and continues, so that
+ * it returns all of them.
  */
 export interface Checks {
   readonly run: (check: () => void | Promise<void>) => Promise<void>;

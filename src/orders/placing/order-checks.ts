@@ -62,8 +62,8 @@ export const placementFailure = (error: unknown, { requestId: id }: NewOrder): u
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
 /**
- * All checks before an order is placed, in earnest and in a dry run. They write nothing, and make no call to
- * the provider that costs money.
+ * All checks before an order is placed, also in a dry run. They write nothing, and make no call to the
+ * provider that costs money.
  */
 @Injectable()
 export class OrderChecks {
@@ -149,8 +149,7 @@ export class OrderChecks {
   }
 
   /**
-   * A caller whose order would not be placed gets the reason, whatever the state of our own balance at the
-   * provider.
+   * A caller whose order would not be placed gets the reason, regardless of our own balance at the provider.
    *
    * @throws DomainError
    */

@@ -31,7 +31,7 @@ export interface Wait {
   readonly hungUp: AbortSignal;
 }
 
-/** Customers' reading of their own orders. */
+/** Reads orders for their customers. */
 @Injectable()
 export class OrderReadingService {
   constructor(

@@ -9,13 +9,13 @@ const DAY_MS = 24 * 3_600_000;
  */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
-/** What one complete listing proves about purchases with an unknown outcome. */
+/** The evidence of a complete listing about purchases with an unknown outcome. */
 export type PurchaseEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'contradictory'; readonly why: string }
   | { readonly kind: 'bought'; readonly whole: boolean };
 
-/** What a listing proves about a prolongation with an unknown outcome. */
+/** The evidence of a listing about a prolongation with an unknown outcome. */
 export type ProlongationEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }

@@ -16,7 +16,7 @@ export const CLAIM_LOCK = 7_283_002;
 /** Of the same kind. With more, a lost response would only affect more customers. */
 export const ORDERS_PER_CALL = 100;
 
-/** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
+/** One page of a listing confirms a purchase, and every server accepts a URL with this many proxies. */
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
 
@@ -64,7 +64,7 @@ export class OrderClaims {
                 row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
           WHERE ${IN_QUEUE} AND ${IS_READY}
-            -- Two claims at once would choose the same orders, and one would fail.
+            -- Two claims at once would choose the same orders, and one would get none.
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
        queued AS MATERIALIZED (

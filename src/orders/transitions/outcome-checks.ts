@@ -11,7 +11,7 @@ import { statesBefore, UNATTENDED_STATES } from '../order-states';
 
 /**
  * Restarts reconciliation for every open order, because the database was restored to an earlier moment and
- * its knowledge of them is old. An order that waited may have been sent since. The end of its rental at that
+ * their state is outdated. An order that waited may have been sent since. The end of its rental at that
  * moment replaces the one that is read before a call.
  */
 export async function doubtOpenOrders(queryable: Queryable): Promise<void> {

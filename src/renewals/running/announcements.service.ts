@@ -8,7 +8,7 @@ import { ForecastService, rentalKey } from '../forecast.service';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const ANNOUNCED_AT_ONCE = 1000;
-/** A number of users, each of whom takes some queries. */
+/** The number of users with a forecast at once; each takes some queries. */
 const FORESEEN_AT_ONCE = 100;
 
 /** Announced renewals become due within a week. */
