@@ -37,19 +37,6 @@ import { StaffUsersService } from './users/staff-users.service';
 import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
 import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
 
-const SERVICES = [
-  AuditLogService,
-  StaffBalancesService,
-  StaffFindingsService,
-  StaffOrdersService,
-  StaffPricesService,
-  StaffRecoveryService,
-  StaffRenewalsService,
-  StaffTokensService,
-  StaffUsersService,
-  StaffWebhooksService,
-];
-
 @Module({
   imports: [
     DiscoveryModule,
@@ -80,7 +67,20 @@ const SERVICES = [
     StaffScopesController,
     AuditLogController,
   ],
-  providers: [...SERVICES, StaffPostingsService, StaffRoutesCheck, AuditLogRetention],
-  exports: SERVICES,
+  providers: [
+    AuditLogService,
+    StaffBalancesService,
+    StaffFindingsService,
+    StaffOrdersService,
+    StaffPricesService,
+    StaffRecoveryService,
+    StaffRenewalsService,
+    StaffTokensService,
+    StaffUsersService,
+    StaffWebhooksService,
+    StaffPostingsService,
+    StaffRoutesCheck,
+    AuditLogRetention,
+  ],
 })
 export class StaffModule {}

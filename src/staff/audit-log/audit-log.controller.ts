@@ -2,7 +2,6 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { INVALID_PERIOD } from '../../http';
 import { StaffRoute } from '../staff-route';
-import { parseTarget } from './audit-context';
 import { ActionsPage, ActionsQuery } from './audit-log.dto';
 import { AuditLogService } from './audit-log.service';
 
@@ -25,10 +24,6 @@ export class AuditLogController {
     errors: { 400: INVALID_PERIOD },
   })
   search(@Query() query: ActionsQuery): Promise<ActionsPage> {
-    const { user_id: userId, action, target, from, to } = query;
-    return this.auditLog.search(
-      { userId, action, target: target === null ? null : parseTarget(target), from, to },
-      query,
-    );
+    return this.auditLog.search(query);
   }
 }

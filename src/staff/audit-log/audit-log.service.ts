@@ -5,8 +5,8 @@ import { Conditions, inTransaction, type Queryable, queryRows } from '../../data
 import { assertPeriod, type PageRequest, readPage, RequestInvalid } from '../../http';
 import type { Idempotency } from '../../orders';
 import { usernameOf } from '../links';
-import type { AuditContext, AuditTarget } from './audit-context';
-import type { ActionOut, ActionsPage } from './audit-log.dto';
+import { type AuditContext, type AuditTarget, parseTarget } from './audit-context';
+import type { ActionOut, ActionsPage, ActionsQuery } from './audit-log.dto';
 
 /** The audit log's record of a change, in addition to its context. */
 export interface AuditedChange {
@@ -21,18 +21,6 @@ export interface AuditedChange {
 
 /** Records a change; call it once in its transaction. Returns the id of the record. */
 export type RecordChange = (change: AuditedChange) => Promise<number>;
-
-/** A field that is `null` or omitted does not filter. */
-export interface AuditLogFilter {
-  readonly userId?: number | null | undefined;
-  readonly action?: string | null | undefined;
-  readonly target?: AuditTarget | null | undefined;
-  readonly from?: Date | null | undefined;
-  /** Not included. */
-  readonly to?: Date | null | undefined;
-  /** Omits reads. */
-  readonly changesOnly?: true;
-}
 
 /** The audit log: every change and read by staff. */
 @Injectable()
@@ -139,21 +127,27 @@ export class AuditLogService {
    *
    * @throws InvalidPeriod
    */
-  async search(filter: AuditLogFilter, page: PageRequest): Promise<ActionsPage> {
-    assertPeriod(filter.from, filter.to);
-    return readPage(page, (wider) => this.find(filter, wider));
+  async search(query: ActionsQuery): Promise<ActionsPage> {
+    const { user_id: userId, action, target, from, to } = query;
+    assertPeriod(from, to);
+    return readPage(query, (page) => {
+      const conditions = conditionsOf(target === null ? null : parseTarget(target));
+      conditions.by(userId, (id) => `user_id = ${id}`);
+      conditions.by(action, (name) => `action = ${name}`);
+      conditions.by(from, (moment) => `at >= ${moment}`);
+      conditions.by(to, (moment) => `at < ${moment}`);
+      return this.find(conditions, page);
+    });
   }
 
-  private find(filter: AuditLogFilter, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
-    const { userId, action, target, from, to, changesOnly } = filter;
-    const conditions = new Conditions();
-    conditions.by(userId, (id) => `user_id = ${id}`);
-    conditions.by(action, (name) => `action = ${name}`);
-    conditions.by(target?.type, (type) => `target_type = ${type}`);
-    conditions.by(target && String(target.id), (id) => `target_id = ${id}`);
-    conditions.by(from, (moment) => `at >= ${moment}`);
-    conditions.by(to, (moment) => `at < ${moment}`);
-    if (changesOnly) conditions.add('after IS NOT NULL');
+  /** The latest changes of one thing, newest first. */
+  findChanges(target: AuditTarget, limit: number): Promise<ActionOut[]> {
+    const conditions = conditionsOf(target);
+    conditions.add('after IS NOT NULL');
+    return this.find(conditions, { cursor: null, limit });
+  }
+
+  private find(conditions: Conditions, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
     // The record may have been deleted: then the one before it has the time.
     conditions.by(
       cursor,
@@ -178,4 +172,11 @@ export class AuditLogService {
       conditions.parameters,
     );
   }
+}
+
+function conditionsOf(target: AuditTarget | null): Conditions {
+  const conditions = new Conditions();
+  conditions.by(target?.type, (type) => `target_type = ${type}`);
+  conditions.by(target && String(target.id), (id) => `target_id = ${id}`);
+  return conditions;
 }

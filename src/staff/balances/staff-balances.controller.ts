@@ -95,12 +95,11 @@ export class StaffBalancesController {
   async credit(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
-    @Body() { amount, reason, reference }: PostingRequest,
+    @Body() body: PostingRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PostingOut> {
-    const change = { userId, amount, reason, reference };
-    const posting = await this.balances.post(audit, 'credit', change, key);
+    const posting = await this.balances.post(audit, 'credit', userId, body, key);
     markReplay(response, posting.replayed);
     return posting;
   }
@@ -119,12 +118,11 @@ export class StaffBalancesController {
   async debit(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
-    @Body() { amount, reason, reference }: PostingRequest,
+    @Body() body: PostingRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PostingOut> {
-    const change = { userId, amount, reason, reference };
-    const posting = await this.balances.post(audit, 'debit', change, key);
+    const posting = await this.balances.post(audit, 'debit', userId, body, key);
     markReplay(response, posting.replayed);
     return posting;
   }

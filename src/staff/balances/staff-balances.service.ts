@@ -8,17 +8,9 @@ import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { usernameOf } from '../links';
-import type { LedgerEntryOut, LedgerPage, PostingOut } from './staff-balances.dto';
+import type { LedgerEntryOut, LedgerPage, PostingOut, PostingRequest } from './staff-balances.dto';
 import { StaffPostingsService } from './staff-postings.service';
 import { type StatementRow, toCsv } from './statement-csv';
-
-/** Roubles to credit or debit. */
-export interface BalanceChange {
-  readonly userId: number;
-  readonly amount: Money;
-  readonly reason: string;
-  readonly reference?: string | null | undefined;
-}
 
 const SELECT_ENTRIES = `
   SELECT entry.id, entry.seq, entry.kind, available_delta, held_delta, available_after, held_after,
@@ -56,10 +48,10 @@ export class StaffBalancesService {
   async post(
     audit: AuditContext,
     direction: 'credit' | 'debit',
-    change: BalanceChange,
+    userId: number,
+    { amount, reason, reference }: PostingRequest,
     idempotencyKey: string | undefined,
   ): Promise<PostingOut> {
-    const { userId, amount, reason, reference = null } = change;
     const request = { direction, userId, amount: amount.toString(), reason, reference: reference ?? '' };
     const idempotency = readIdempotency(idempotencyKey, request);
     if (!idempotency) throw new IdempotencyKeyMissing();

@@ -1,35 +1,26 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { type PageRequest, readPage } from '../../http';
+import { readPage } from '../../http';
 import {
   ForgottenOrdersService,
-  type ForgottenTerms,
   type FoundProlongationOut,
-  type FoundProlongationState,
   type MissingProxiesOut,
   type OrphanOut,
   OrphansService,
-  type OrphanState,
   WithdrawalsService,
 } from '../../inventory';
 import { LedgerService } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import type { FoundProlongationsPage, OrphanMark, OrphansPage } from './staff-findings.dto';
-
-/** A field that is `null` or omitted does not filter. */
-export interface OrphanFilter {
-  readonly state?: OrphanState | null | undefined;
-  readonly tag?: string | null | undefined;
-}
-
-/** The recipient of orphans, and their price. */
-export interface OrphanDelivery extends ForgottenTerms {
-  readonly userId: number;
-  /** `null` for all undecided ones of the tag. */
-  readonly count?: number | null | undefined;
-  readonly reason: string;
-}
+import type {
+  ChargeRequest,
+  DeliveryRequest,
+  FoundProlongationsPage,
+  FoundProlongationsQuery,
+  OrphanMark,
+  OrphansPage,
+  OrphansQuery,
+} from './staff-findings.dto';
 
 /**
  * Staff's decisions about the findings of sweeps, over HTTP and on the command line: proxies and
@@ -46,8 +37,8 @@ export class StaffFindingsService {
   ) {}
 
   /** A page of orphans, newest first. The cursor is the id of the last orphan of the previous page. */
-  listOrphans({ state = null, tag = null }: OrphanFilter, page: PageRequest): Promise<OrphansPage> {
-    return readPage(page, (wider) => this.orphans.list({ state, tag }, wider));
+  listOrphans(query: OrphansQuery): Promise<OrphansPage> {
+    return readPage(query, (page) => this.orphans.list(query, page));
   }
 
   /**
@@ -75,7 +66,7 @@ export class StaffFindingsService {
   async deliverOrphans(
     audit: AuditContext,
     orphanId: number,
-    { userId, reason, ...terms }: OrphanDelivery,
+    { user_id: userId, reason, ...terms }: DeliveryRequest,
   ): Promise<OrphanOut> {
     audit.assertConcernsAnother(userId);
     return this.decideOrphan(audit, orphanId, reason, async (manager) => {
@@ -107,11 +98,8 @@ export class StaffFindingsService {
   }
 
   /** A page of found prolongations, newest first. The cursor is the id of the last of the previous page. */
-  listProlongations(
-    state: FoundProlongationState | null,
-    page: PageRequest,
-  ): Promise<FoundProlongationsPage> {
-    return readPage(page, (wider) => this.forgotten.listProlongations(state, wider));
+  listProlongations(query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
+    return readPage(query, (page) => this.forgotten.listProlongations(query.state, page));
   }
 
   /**
@@ -122,8 +110,7 @@ export class StaffFindingsService {
   chargeProlongation(
     audit: AuditContext,
     id: number,
-    terms: ForgottenTerms,
-    reason: string,
+    { reason, ...terms }: ChargeRequest,
   ): Promise<FoundProlongationOut> {
     return this.decideProlongation(audit, id, reason, (manager) =>
       this.forgotten.chargeProlongation(id, terms, manager),

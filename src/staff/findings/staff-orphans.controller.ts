@@ -41,7 +41,7 @@ export class StaffOrphansController {
     response: { description: 'A page of orphans, newest first', type: OrphansPage },
   })
   list(@Query() query: OrphansQuery): Promise<OrphansPage> {
-    return this.findings.listOrphans(query, query);
+    return this.findings.listOrphans(query);
   }
 
   @Post(':orphan_id/assign')
@@ -98,9 +98,9 @@ export class StaffOrphansController {
   deliver(
     @CurrentAudit() audit: AuditContext,
     @IdParam('orphan_id') orphanId: number,
-    @Body() { user_id: userId, ...delivery }: DeliveryRequest,
+    @Body() delivery: DeliveryRequest,
   ): Promise<OrphanOut> {
-    return this.findings.deliverOrphans(audit, orphanId, { userId, ...delivery });
+    return this.findings.deliverOrphans(audit, orphanId, delivery);
   }
 
   @Post(':orphan_id/mark')

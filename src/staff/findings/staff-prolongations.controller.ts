@@ -26,7 +26,7 @@ export class StaffProlongationsController {
     response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
   })
   list(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
-    return this.findings.listProlongations(query.state, query);
+    return this.findings.listProlongations(query);
   }
 
   @Post(':prolongation_id/charge')
@@ -50,9 +50,9 @@ export class StaffProlongationsController {
   charge(
     @CurrentAudit() audit: AuditContext,
     @IdParam('prolongation_id') id: number,
-    @Body() { reason, ...terms }: ChargeRequest,
+    @Body() charge: ChargeRequest,
   ): Promise<FoundProlongationOut> {
-    return this.findings.chargeProlongation(audit, id, terms, reason);
+    return this.findings.chargeProlongation(audit, id, charge);
   }
 
   @Post(':prolongation_id/write-off')

@@ -1,25 +1,7 @@
 import { Conditions } from '../../database';
 import { type PageRequest } from '../../http';
-import type { OrderKind, OrderState } from '../../orders';
 import { usernameOf } from '../links';
-
-/** A field that is `null` or omitted does not filter. */
-export interface OrderFilter {
-  readonly userId?: number | null | undefined;
-  readonly state?: OrderState | null | undefined;
-  readonly kind?: OrderKind | null | undefined;
-  readonly from?: Date | null | undefined;
-  /** Not included. */
-  readonly to?: Date | null | undefined;
-  /** The tag of the order, or the one under which its batch was sent. */
-  readonly tag?: string | null | undefined;
-  readonly providerOrderId?: string | null | undefined;
-  /** Of a proxy that the order delivered or prolonged. */
-  readonly providerProxyId?: string | null | undefined;
-  /** Of a proxy that the order delivered or prolonged. */
-  readonly host?: string | null | undefined;
-  readonly requestId?: string | null | undefined;
-}
+import type { OrdersQuery } from './staff-orders.dto';
 
 /** The columns of an OrderRecord. */
 export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
@@ -73,12 +55,13 @@ const firstDelivery = (cursor: string): string =>
  * @param provider the provider of `providerProxyId`
  */
 export function toSearchStatement(
-  filter: OrderFilter,
+  query: OrdersQuery,
   { cursor, limit }: PageRequest,
   provider: string,
   part: HostPart | null,
 ): Statement {
-  const { userId, state, kind, from, to, tag, providerOrderId, providerProxyId, host, requestId } = filter;
+  const { user_id: userId, state, kind, from, to, tag, host, request_id: requestId } = query;
+  const { provider_order_id: providerOrderId, provider_proxy_id: providerProxyId } = query;
   const conditions = new Conditions();
   const given = (value: unknown): string => conditions.given(value);
   conditions.by(userId, (id) => `orders.user_id = ${id}`);

@@ -60,10 +60,7 @@ export class StaffOrdersController {
     errors: { 400: INVALID_PERIOD },
   })
   search(@Query() query: OrdersQuery): Promise<OrdersPage> {
-    const { user_id: userId, state, kind, from, to, tag, host, request_id: requestId } = query;
-    const { provider_order_id: providerOrderId, provider_proxy_id: providerProxyId } = query;
-    const filter = { userId, state, kind, from, to, tag, providerOrderId, providerProxyId, host, requestId };
-    return this.orders.search(filter, query);
+    return this.orders.search(query);
   }
 
   @Get(':order_id')
@@ -136,12 +133,11 @@ export class StaffOrdersController {
   async refund(
     @CurrentAudit() audit: AuditContext,
     @IdParam('order_id') orderId: number,
-    @Body() { amount, reason, reference }: RefundRequest,
+    @Body() refund: RefundRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PostingOut> {
-    const refund = { orderId, amount, reason, reference };
-    const posting = await this.orders.refund(audit, refund, key);
+    const posting = await this.orders.refund(audit, orderId, refund, key);
     markReplay(response, posting.replayed);
     return posting;
   }

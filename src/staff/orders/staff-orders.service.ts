@@ -18,13 +18,7 @@ import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
 import { StaffPostingsService } from '../balances/staff-postings.service';
 import { withOrderLinks } from '../links';
-import {
-  type HostPart,
-  ORDER_COLUMNS,
-  type OrderFilter,
-  toHostPartStatement,
-  toSearchStatement,
-} from './order-search';
+import { type HostPart, ORDER_COLUMNS, toHostPartStatement, toSearchStatement } from './order-search';
 import type {
   OrderDecision,
   OrderDetail,
@@ -32,17 +26,10 @@ import type {
   OrderOut,
   OrderRecord,
   OrdersPage,
+  OrdersQuery,
   ProviderCallOut,
+  RefundRequest,
 } from './staff-orders.dto';
-
-/** Roubles to refund from the charge of an order. */
-export interface Refund {
-  readonly orderId: number;
-  /** If `null` or omitted, the whole rest. */
-  readonly amount?: Money | null | undefined;
-  readonly reason: string;
-  readonly reference?: string | null | undefined;
-}
 
 /** Data from other tables is read by separate statements. */
 type OrderRow = Omit<
@@ -80,14 +67,14 @@ export class StaffOrdersService {
    *
    * @throws InvalidPeriod
    */
-  async search(filter: OrderFilter, page: PageRequest): Promise<OrdersPage> {
-    assertPeriod(filter.from, filter.to);
-    const part = filter.host ? await this.findHostPart(filter.host, page.cursor) : null;
+  async search(query: OrdersQuery): Promise<OrdersPage> {
+    assertPeriod(query.from, query.to);
+    const part = query.host ? await this.findHostPart(query.host, query.cursor) : null;
     const find = async (wider: PageRequest) => {
-      const { statement, parameters } = toSearchStatement(filter, wider, this.provider.name, part);
+      const { statement, parameters } = toSearchStatement(query, wider, this.provider.name, part);
       return (await queryRows<OrderRecord>(this.dataSource, statement, parameters)).map(withOrderLinks);
     };
-    const found = await readPage(page, find);
+    const found = await readPage(query, find);
     return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
   }
 
@@ -119,14 +106,13 @@ export class StaffOrdersService {
     const { leader_tag: leaderTag, ...order } = found;
     const members = await this.findMembers(order);
     const batchTag = order.kind === 'purchase' ? leaderTag : null;
-    const changes = { target: { type: 'order', id }, changesOnly: true } as const;
     return {
       ...withOrderLinks(order),
       batch: order.batch_id === null ? null : { tag: batchTag, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
       provider_calls: await this.findCalls(members),
       proxies: await this.findProxies(order),
-      actions: (await this.auditLog.search(changes, { cursor: null, limit: MAX_ACTIONS })).items,
+      actions: await this.auditLog.findChanges({ type: 'order', id }, MAX_ACTIONS),
     };
   }
 
@@ -163,8 +149,12 @@ export class StaffOrdersService {
    * @throws OrderNotFound, OwnAccount, RefundTooLarge, IdempotencyKeyMissing, IdempotencyKeyInvalid,
    *   IdempotencyKeyReused
    */
-  async refund(audit: AuditContext, refund: Refund, idempotencyKey: string | undefined): Promise<PostingOut> {
-    const { orderId, amount, reason, reference = null } = refund;
+  async refund(
+    audit: AuditContext,
+    orderId: number,
+    { amount, reason, reference }: RefundRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<PostingOut> {
     const idempotency = readIdempotency(idempotencyKey, {
       direction: 'refund',
       orderId,

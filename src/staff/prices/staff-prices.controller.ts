@@ -60,7 +60,7 @@ export class StaffPricesController {
     response: { description: 'A page of rules, newest first', type: PriceRulesPage },
   })
   list(@Query() query: PriceRulesQuery): Promise<PriceRulesPage> {
-    return this.prices.list({ history: query.history, userId: query.user_id ?? undefined }, query);
+    return this.prices.list(query);
   }
 
   @Get('which')

@@ -12,7 +12,7 @@ import {
 import { type User, UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import type { HeldMarkupOut, PriceRuleOut, PriceRulesPage } from './staff-prices.dto';
+import type { HeldMarkupOut, PriceRuleOut, PriceRulesPage, PriceRulesQuery } from './staff-prices.dto';
 
 const toPriceRuleOut = (rule: PriceRule, user: User | undefined): PriceRuleOut => ({
   id: rule.id,
@@ -45,13 +45,11 @@ export class StaffPricesService {
   ) {}
 
   /** A page of rules, newest first. The cursor is the id of the last rule of the previous page. */
-  list(
-    filter: { readonly history?: boolean | undefined; readonly userId?: number | undefined },
-    page: PageRequest,
-  ): Promise<PriceRulesPage> {
+  list(query: PriceRulesQuery): Promise<PriceRulesPage> {
+    const filter = { history: query.history, userId: query.user_id ?? undefined };
     const find = async ({ cursor, limit }: PageRequest) =>
       this.naming(await this.rules.list({ ...filter, before: cursor ?? undefined, limit }));
-    return readPage(page, find);
+    return readPage(query, find);
   }
 
   /** The markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */

@@ -30,8 +30,7 @@ export class StaffRenewalsController {
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
   })
   list(@Query() query: RenewalsQuery): Promise<RenewalsPage> {
-    const { user_id: userId, state, reason, due } = query;
-    return this.renewals.list({ userId, state, reason, due }, query);
+    return this.renewals.list(query);
   }
 
   @Put('renewals')

@@ -2,13 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Conditions, lockUser, type Queryable, queryRows } from '../../database';
 import { type PageRequest, readPage } from '../../http';
-import {
-  pauseAllRenewals,
-  pauseRenewalsOf,
-  RENEWAL_WAITS,
-  type RenewalState,
-  type SkipReason,
-} from '../../renewals';
+import { pauseAllRenewals, pauseRenewalsOf, RENEWAL_WAITS } from '../../renewals';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
@@ -18,17 +12,9 @@ import type {
   RenewalRuleOfUserOut,
   RenewalsOfUserOut,
   RenewalsPage,
+  RenewalsQuery,
   StaffRenewalOut,
 } from './staff-renewals.dto';
-
-/** A field that is `null` or omitted does not filter. */
-export interface RenewalFilter {
-  readonly userId?: number | null | undefined;
-  readonly state?: RenewalState | null | undefined;
-  readonly reason?: SkipReason | null | undefined;
-  /** Only renewals that are due and wait for the service or the provider. */
-  readonly due?: boolean | undefined;
-}
 
 /** A user's renewals in the audit log. */
 type RenewalSettingsOfUser = Omit<RenewalsOfUserOut, 'rules' | 'links'>;
@@ -44,12 +30,12 @@ export class StaffRenewalsService {
   ) {}
 
   /** A page of renewals, newest first. The cursor is the last id of the previous page. */
-  list(filter: RenewalFilter, page: PageRequest): Promise<RenewalsPage> {
-    return readPage(page, async (wider) => (await this.find(filter, wider)).map(withUserLinks));
+  list(query: RenewalsQuery): Promise<RenewalsPage> {
+    return readPage(query, async (wider) => (await this.find(query, wider)).map(withUserLinks));
   }
 
   private find(
-    { userId, state, reason, due }: RenewalFilter,
+    { user_id: userId, state, reason, due }: RenewalsQuery,
     { cursor, limit }: PageRequest,
   ): Promise<Omit<StaffRenewalOut, 'links'>[]> {
     const conditions = new Conditions();

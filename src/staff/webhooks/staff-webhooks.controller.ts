@@ -24,8 +24,7 @@ export class StaffWebhooksController {
     response: { description: 'A page of webhooks, newest first', type: StaffWebhooksPage },
   })
   list(@Query() query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
-    const { user_id: userId, disabled, failing } = query;
-    return this.webhooks.list({ userId, disabled, failing }, query);
+    return this.webhooks.list(query);
   }
 
   @Post(':webhook_id/disable')

@@ -6,7 +6,7 @@ import { blockReceiver, unblockReceiver, WebhookNotFound } from '../../webhooks'
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { usernameOf, withUserLinks } from '../links';
-import type { StaffWebhookOut, StaffWebhooksPage } from './staff-webhooks.dto';
+import type { StaffWebhookOut, StaffWebhooksPage, StaffWebhooksQuery } from './staff-webhooks.dto';
 
 /** A webhook in the audit log. */
 type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
@@ -15,14 +15,6 @@ type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
 const COLUMNS = `
   id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
   created_at, disabled_at, disabled_reason, failing_since`;
-
-/** A field that is `null` does not filter. */
-export interface WebhookFilter {
-  readonly userId: number | null;
-  readonly disabled: boolean | null;
-  /** Only enabled webhooks whose last attempt failed. */
-  readonly failing: boolean;
-}
 
 /** Staff's use cases for webhooks: listing, disabling and enabling. */
 @Injectable()
@@ -33,7 +25,8 @@ export class StaffWebhooksService {
   ) {}
 
   /** A page of webhooks, newest first. The cursor is the id of the last webhook of the previous page. */
-  list({ userId, disabled, failing }: WebhookFilter, page: PageRequest): Promise<StaffWebhooksPage> {
+  list(query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
+    const { user_id: userId, disabled, failing } = query;
     const find = async ({ cursor, limit }: PageRequest) => {
       const conditions = new Conditions();
       conditions.add('deleted_at IS NULL');
@@ -49,7 +42,7 @@ export class StaffWebhooksService {
       );
       return found.map(withUserLinks);
     };
-    return readPage(page, find);
+    return readPage(query, find);
   }
 
   /** Its customer receives nothing at its receiver until {@link enable}. @throws WebhookNotFound */
