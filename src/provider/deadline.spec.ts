@@ -1,12 +1,9 @@
+import { forEachTest } from '../../test/support/fixtures';
 import { TestClock } from '../../test/support/test-clock';
 import { Deadline } from './deadline';
 
 describe('A deadline', () => {
-  let clock: TestClock;
-
-  beforeEach(() => {
-    clock = new TestClock();
-  });
+  const clock = forEachTest(() => new TestClock());
 
   it('passes when either clock shows it', () => {
     const deadlines = () => [Deadline.after(10_000, clock), Deadline.after(30_000, clock)];

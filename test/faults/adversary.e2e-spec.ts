@@ -10,14 +10,14 @@ import {
   type BuiltService,
   eventually,
   isRunning,
-  killLeftovers,
   residentMb,
   SHIPPED_NODE_OPTIONS,
 } from '../support/built-service';
+import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { insertProxies } from '../support/proxy-rows';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
-import { openSilentPort, type SilentPort } from '../support/silent-port';
+import { openSilentPort } from '../support/silent-port';
 
 const ATTACK = join(__dirname, '..', '..', 'dist', 'drills', 'adversary', 'attack.js');
 const ROUND_MS = inLongForm(60_000, 10_000);
@@ -40,27 +40,22 @@ const MAX_GROWTH_MB = 40;
 jest.setTimeout(inLongForm(600_000, 180_000));
 
 describe('An adversary with a token of their own', () => {
-  let replicas: Replicas;
   let services: BuiltService[];
   let customers: Customer[];
-  let silent: SilentPort;
   let attack: ChildProcess | undefined;
 
-  beforeAll(async () => {
-    silent = await openSilentPort();
-    replicas = await Replicas.open({
+  const silent = forAllTests(openSilentPort);
+  const replicas = forAllTests(() =>
+    Replicas.open({
       tuning: { reconcileIntervalMs: 1000 },
       environment: { ...SHIPPED, WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' },
-    });
+    }),
+  );
+  beforeAll(async () => {
     services = [await replicas.start(), await replicas.start()];
     customers = await Promise.all(Array.from({ length: CUSTOMERS }, () => replicas.createCustomer()));
   }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
-    attack?.kill('SIGKILL');
-    await killLeftovers();
-    await replicas.close();
-    await silent.close();
-  });
+  beforeClosing(() => attack?.kill('SIGKILL'));
 
   const baseUrlOf = (n: number): string => services[n % services.length]?.baseUrl ?? '';
 

@@ -1,5 +1,6 @@
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { eventually } from '../support/built-service';
 import { BEGINNINGS, STAGES } from '../support/crash-matrix';
+import { forAllTests, forEachTest } from '../support/fixtures';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
 /** A part of the statement by which the relay recognises each step, from the last to the first. */
@@ -10,26 +11,18 @@ const BATCH_SIZE = 4;
 jest.setTimeout(60_000);
 
 describe('kill -9 of a replica whose orders are sent as one batch', () => {
-  let replicas: Replicas;
-  /** Takes the requests and is killed. */
-  let victim: BuiltService;
-  /** Reconciles, and finishes what the victim has begun. */
-  let survivor: BuiltService;
-
-  beforeAll(async () => {
-    replicas = await Replicas.open({
+  const replicas = forAllTests(() =>
+    Replicas.open({
       environment: { PROVIDER_RATE_PER_SECOND: '50', PURCHASE_WAIT_MS: '5000', PROVIDER_TIMEOUT_MS: '1500' },
-    });
-    survivor = await replicas.start();
-  }, BUILD_TIMEOUT_MS);
+    }),
+  );
+  /** Reconciles, and finishes what the victim has begun. */
+  const survivor = forAllTests(() => replicas.start());
+  /** Takes the requests and is killed. */
+  const victim = forEachTest(() => replicas.start({ throughRelay: true }));
   beforeEach(async () => {
-    victim = await replicas.start({ throughRelay: true });
     // The victim fetches what it checks orders against.
     await send(victim.baseUrl, purchase(await replicas.createCustomer()));
-  });
-  afterAll(async () => {
-    await killLeftovers();
-    await replicas.close();
   });
 
   const createCustomers = (): Promise<Customer[]> =>

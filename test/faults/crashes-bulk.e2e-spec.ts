@@ -1,5 +1,6 @@
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import { STAGES } from '../support/crash-matrix';
+import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { type Answer, type Order, Replicas, send } from '../support/replicas';
 
@@ -30,29 +31,26 @@ interface Totals {
 const totalsOf = ({ body }: Answer): Totals => body['totals'] as Totals;
 
 describe(`${PROXIES} prolongations under one key`, () => {
-  let replicas: Replicas;
   let survivor: BuiltService;
   /** Undefined after it was killed. */
   let victim: BuiltService | undefined;
 
-  beforeAll(async () => {
-    replicas = await Replicas.open({
+  const replicas = forAllTests(() =>
+    Replicas.open({
       environment: {
         PURCHASE_WAIT_MS: '2000',
         PROVIDER_TIMEOUT_MS: '2000',
       },
       tuning: { ordersPerCall: ORDERS_PER_CALL },
-    });
+    }),
+  );
+  beforeAll(async () => {
     await replicas.control.setStock('6', 'ru', 1_000_000);
     await replicas.control.setBalance('100000000.00');
     survivor = await replicas.start();
   }, BUILD_TIMEOUT_MS);
   beforeEach(async () => {
     victim ??= await replicas.start({ throughRelay: true });
-  });
-  afterAll(async () => {
-    await killLeftovers();
-    await replicas.close();
   });
 
   /** The request that prolongs all proxies of a customer, who has that many. */

@@ -1,5 +1,6 @@
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { type BuiltService, eventually } from '../support/built-service';
 import { STAGES } from '../support/crash-matrix';
+import { forAllTests } from '../support/fixtures';
 import { type Customer, Replicas, send } from '../support/replicas';
 
 /** A run of the renewals begins every five seconds, and a dead one's lease lasts as long. */
@@ -14,12 +15,11 @@ const STEPS = {
 };
 
 describe('kill -9 of the replica that renews', () => {
-  let replicas: Replicas;
   /** Has just started, as it must to plan at once, and is killed. */
   let victim: BuiltService;
 
-  beforeAll(async () => {
-    replicas = await Replicas.open({
+  const replicas = forAllTests(() =>
+    Replicas.open({
       environment: {
         // An heir is given the time to find an order that was placed and not sent.
         PURCHASE_WAIT_MS: '60000',
@@ -28,14 +28,10 @@ describe('kill -9 of the replica that renews', () => {
         // A call for each renewal, so that each is held at another stage.
         ordersPerCall: 1,
       },
-    });
-  }, BUILD_TIMEOUT_MS);
+    }),
+  );
   beforeEach(async () => {
     victim = await replicas.start({ throughRelay: true });
-  });
-  afterAll(async () => {
-    await killLeftovers();
-    await replicas.close();
   });
 
   /** A customer with a rental that is due for its renewal as soon as it is planned. */

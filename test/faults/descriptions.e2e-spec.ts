@@ -4,17 +4,13 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type RulesetDefinition, Spectral } from '@stoplight/spectral-core';
-import { startTestService, type TestService } from '../support/test-service';
+import { forAllTests } from '../support/fixtures';
+import { startTestService } from '../support/test-service';
 
 /** The linters and the generator take seconds, and two of them are programs of their own. */
 jest.setTimeout(60_000);
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = forAllTests(startTestService);
 
 /** Expects that `redocly lint`, by redocly.yaml, has nothing to say of a description. */
 async function expectRedoclyContent(address: string): Promise<void> {

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import { type EventStream, openEventStream } from '../support/event-stream';
+import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { type Customer, Replicas } from '../support/replicas';
 import { SeededRandom } from '../support/seeded-random';
@@ -35,21 +36,18 @@ interface Page {
 }
 
 describe('Events, read over three replicas', () => {
-  let replicas: Replicas;
   let services: BuiltService[];
   const clients: Client[] = [];
   const random = new SeededRandom(17);
 
+  // All customers have one address here, which may have half of the connections.
+  const replicas = forAllTests(() =>
+    Replicas.open({ environment: { AUDIT_TIME: 'off', MAX_CONNECTIONS: '4000' } }),
+  );
   beforeAll(async () => {
-    // All customers have one address here, which may have half of the connections.
-    replicas = await Replicas.open({ environment: { AUDIT_TIME: 'off', MAX_CONNECTIONS: '4000' } });
     services = await Promise.all([replicas.start(), replicas.start(), replicas.start()]);
   }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
-    await Promise.all(clients.map((client) => client.end()));
-    await killLeftovers();
-    await replicas.close();
-  });
+  beforeClosing(() => Promise.all(clients.map((client) => client.end())));
 
   const anyReplica = (): string => services[Math.floor(random.next() * services.length)]?.baseUrl ?? '';
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { type Customer, type Order, purchase, Replicas, send } from '../support/replicas';
 import { SeededRandom } from '../support/seeded-random';
@@ -21,11 +22,10 @@ interface Read {
 }
 
 describe(`${ORDERS} orders at three replicas that are killed again and again`, () => {
-  let replicas: Replicas;
   let services: BuiltService[];
 
-  beforeAll(async () => {
-    replicas = await Replicas.open({
+  const replicas = forAllTests(() =>
+    Replicas.open({
       environment: {
         PURCHASE_WAIT_MS: '5000',
         PROVIDER_TIMEOUT_MS: '3000',
@@ -35,15 +35,13 @@ describe(`${ORDERS} orders at three replicas that are killed again and again`, (
         // The provider has no limit, and a call carries many orders.
         ordersPerCall: 200,
       },
-    });
+    }),
+  );
+  beforeAll(async () => {
     await replicas.control.setStock('6', 'ru', 1_000_000);
     await replicas.control.setBalance('100000000.00');
     services = await Promise.all([replicas.start(), replicas.start(), replicas.start()]);
   }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
-    await killLeftovers();
-    await replicas.close();
-  });
 
   const countOf = async (what: string): Promise<number> =>
     (await replicas.query<{ count: number }>(`SELECT count(*)::integer AS count FROM ${what}`))[0]?.count ??

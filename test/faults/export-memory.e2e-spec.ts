@@ -7,9 +7,10 @@ import { runInNewContext } from 'node:vm';
 import type { Pool } from 'pg';
 import { PROXYCHAINS_START } from '../../src/proxies/export/proxychains';
 import { eventually } from '../support/built-service';
-import { captureLog, type LogCapture } from '../support/log-capture';
+import { forAllTests } from '../support/fixtures';
+import { captureLog } from '../support/log-capture';
 import { insertProxies } from '../support/proxy-rows';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { startTestService } from '../support/test-service';
 
 const PROXY_COUNT = 23_000;
 /** Makes each file larger than the memory may grow. */
@@ -49,28 +50,23 @@ function usedBytes(): number {
 }
 
 describe('An export of many megabytes', () => {
-  let service: TestService;
-  let log: LogCapture;
-  let user: TestUser;
   let ids: number[];
   const answers: IncomingMessage[] = [];
 
-  beforeAll(async () => {
-    log = captureLog();
-    service = await startTestService({
+  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const service = forAllTests(() =>
+    startTestService({
       environment: { DB_POOL_SIZE: '2', LOG_LEVEL: 'info', LOG_FORMAT: 'json' },
-    });
-    user = await service.createUser();
+    }),
+  );
+  const user = forAllTests(() => service.createUser());
+  beforeAll(async () => {
     ids = await insertProxies(service.dataSource, user.id, PROXY_COUNT, {
       login: `#${PADDING}`,
       password: `#${PADDING}`,
     });
     // Autovacuum does this in time; without it the planner sorts all rows of a user for every batch.
     await service.owner.query('ANALYZE proxies');
-  });
-  afterAll(async () => {
-    await service.close();
-    log.stop();
   });
   afterEach(() => {
     for (const answer of answers.splice(0)) answer.destroy();

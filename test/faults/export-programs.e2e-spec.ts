@@ -4,17 +4,18 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core';
+import { type BrowserContextOptions, chromium } from 'playwright-core';
 import type { ProxyType } from '../../src/common';
 import type { Endpoint } from '../../src/sandbox/exits/endpoint';
 import { createHttpEndpoint } from '../../src/sandbox/exits/http-endpoint';
 import { createSocksEndpoint } from '../../src/sandbox/exits/socks-endpoint';
 import { stopListening } from '../../src/sandbox/listen';
+import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { findChromium, findProgram } from '../support/programs';
 import { insertProxies } from '../support/proxy-rows';
 import { type RawAnswer, sendRaw } from '../support/raw-http';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { startTestService, type TestService } from '../support/test-service';
 
 const TYPES: readonly ProxyType[] = ['http', 'socks'];
 const PAGE = 'fetched through a proxy';
@@ -26,7 +27,6 @@ const toAscii = (text: string): string => text.replaceAll(/[^ -~]/g, '');
 const run = promisify(execFile);
 
 let service: TestService;
-let user: TestUser;
 let directory: string;
 let page: Server;
 let pageUrl: string;
@@ -69,11 +69,11 @@ beforeAll(async () => {
   endpoints.http = createHttpEndpoint(findRefusal);
   endpoints.socks = createSocksEndpoint(findRefusal);
 });
-beforeEach(async () => {
-  user = await service.createUser();
+const user = forEachTest(() => service.createUser());
+beforeEach(() => {
   seen.clear();
 });
-afterAll(async () => {
+beforeClosing(async () => {
   for (const type of TYPES) await endpoints[type]?.close();
   await service.close();
   await stopListening(page);
@@ -201,11 +201,7 @@ describe('Chromium, driven by Playwright', () => {
     it.skip('is not on the PATH (apt-get install chromium)', () => undefined);
     return;
   }
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath });
-  }, 30_000);
-  afterAll(() => browser.close());
+  const browser = forAllTests(() => chromium.launch({ executablePath }));
 
   async function fetchBy(file: string): Promise<string> {
     const [proxy] = JSON.parse(await readFile(file, 'utf8')) as [Required<BrowserContextOptions>['proxy']];

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { eventually } from '../support/built-service';
-import { type DemoService, executeAll, type Executed, startDemoService } from '../support/prefilled';
+import { beforeClosing, forAllTests } from '../support/fixtures';
+import { executeAll, type Executed, startDemoService } from '../support/prefilled';
 import { createStaff } from '../support/staff';
 
 const MODULES = join(__dirname, '..', '..', 'node_modules');
@@ -78,14 +79,13 @@ const schemaOf = ({ operationId, status }: Executed): string => {
 };
 
 describe('Clients that are generated from both descriptions', () => {
-  let demo: DemoService;
   let directory: string;
 
   const runPackage = (script: string, ...args: string[]) =>
     run(process.execPath, [join(MODULES, script), ...args], { cwd: directory, maxBuffer: 2 ** 24 });
 
+  const demo = forAllTests(startDemoService);
   beforeAll(async () => {
-    demo = await startDemoService();
     directory = await mkdtemp(join(tmpdir(), 'clients-'));
     await symlink(MODULES, join(directory, 'node_modules'));
     for (const [name, path] of [
@@ -101,10 +101,7 @@ describe('Clients that are generated from both descriptions', () => {
     await writeFile(join(directory, 'use.ts'), USE);
     await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }));
   });
-  afterAll(async () => {
-    await rm(directory, { recursive: true, force: true });
-    await demo.close();
-  });
+  beforeClosing(() => rm(directory, { recursive: true, force: true }));
 
   it('compile strictly, and take the ids of responses for paths and events of later types', async () => {
     const { stdout } = await runPackage('typescript/bin/tsc', '-p', '.').catch(

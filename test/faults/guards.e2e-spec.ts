@@ -1,20 +1,16 @@
 import { compareDryRuns } from '../support/dry-runs';
+import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { PriceLead } from '../support/price-lead';
 import { racePrices } from '../support/price-race';
-import { startTestService, type TestService } from '../support/test-service';
+import { startTestService } from '../support/test-service';
 
 const RISES = inLongForm(1000, 80);
 const STATES = inLongForm(500, 100);
 const MINUTES = 60_000;
 
 describe('Guards of orders, over and over', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  afterAll(() => service.close());
+  const service = forAllTests(startTestService);
   afterEach(() => service.audit({ withProvider: true }));
 
   it(

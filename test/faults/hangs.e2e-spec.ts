@@ -1,20 +1,16 @@
 import { MetricsServer, PREFIX } from '../../src/metrics';
 import { eventually } from '../support/built-service';
 import { startDatabaseRelay } from '../support/database-relay';
+import { forAllTests } from '../support/fixtures';
 import { startReplica } from '../support/replica';
 import { readMetrics } from '../support/scrape';
 import { openSilentPort } from '../support/silent-port';
-import { startTestService, type TestService } from '../support/test-service';
+import { startTestService } from '../support/test-service';
 
 jest.setTimeout(60_000);
 
 // What hangs is waited for as long as the service waits: some seconds each time.
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService({ environment: { METRICS_PORT: '0' } });
-});
-afterAll(() => service.close());
+const service = forAllTests(() => startTestService({ environment: { METRICS_PORT: '0' } }));
 
 const scrape = () => readMetrics(service.app.get(MetricsServer).url ?? '');
 

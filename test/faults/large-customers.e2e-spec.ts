@@ -1,7 +1,8 @@
 // Processes of its own: other tests would wait for 100,000 rentals, and it measures.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
-import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from '../support/built-service';
+import { BUILD_TIMEOUT_MS } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { insertProxies } from '../support/proxy-rows';
 import { type Customer, Replicas } from '../support/replicas';
 
@@ -15,15 +16,16 @@ const MOST_DELAY = 0.5;
 jest.setTimeout(300_000);
 
 describe('A customer with 100,000 rentals', () => {
-  let replicas: Replicas;
-  let service: BuiltService;
   let customer: Customer;
   let other: Customer;
   let countingMs: number;
 
+  const replicas = forAllTests(() => Replicas.open());
+  const service = forAllTests(
+    () => replicas.start(),
+    (opened) => opened.stop(),
+  );
   beforeAll(async () => {
-    replicas = await Replicas.open();
-    service = await replicas.start();
     [customer, other] = [await replicas.createCustomer('90000000.00'), await replicas.createCustomer()];
     const database = { query: replicas.query.bind(replicas) } as unknown as DataSource;
     for (let hour = 0; hour < HOURS; hour += 1) {
@@ -37,11 +39,6 @@ describe('A customer with 100,000 rentals', () => {
       replicas.query(`SELECT count(DISTINCT date_end) FROM proxies WHERE user_id = ${customer.id}`),
     );
   }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
-    await service.stop();
-    await replicas.close();
-    await killLeftovers();
-  });
 
   const send = (method: string, path: string, body?: object, { token } = customer): Promise<Response> =>
     fetch(service.baseUrl + path, {

@@ -5,7 +5,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Pool } from 'pg';
 import { eventually } from '../support/built-service';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { forAllTests } from '../support/fixtures';
+import { startTestService } from '../support/test-service';
 
 /** About 20 MB of text: more than the buffers of the sockets take. */
 const ENTRY_COUNT = 200_000;
@@ -27,13 +28,11 @@ function usedBytes(): number {
 }
 
 describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
-  let service: TestService;
-  let user: TestUser;
   let pool: Pool;
 
+  const service = forAllTests(() => startTestService({ environment: { DB_POOL_SIZE: '2' } }));
+  const user = forAllTests(() => service.createUser({ balance: '0.00' }));
   beforeAll(async () => {
-    service = await startTestService({ environment: { DB_POOL_SIZE: '2' } });
-    user = await service.createUser({ balance: '0.00' });
     await service.dataSource.query(
       `INSERT INTO ledger_entries
          (user_id, seq, kind, available_delta, held_delta, available_after, held_after)
@@ -43,7 +42,6 @@ describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
     await service.owner.query('ANALYZE ledger_entries');
     pool = (service.dataSource.driver as unknown as { readonly master: Pool }).master;
   });
-  afterAll(() => service.close());
 
   async function download(): Promise<IncomingMessage> {
     const headers = { authorization: `Bearer ${user.token}`, accept: 'text/csv' };

@@ -7,9 +7,10 @@ import {
   killLeftovers,
   type Outcome,
 } from '../support/built-service';
+import { beforeClosing, forAllTests } from '../support/fixtures';
 import { exchangeRaw, sendRaw } from '../support/raw-http';
 import { type Customer, Replicas } from '../support/replicas';
-import { createTestDatabase, type TestDatabase } from '../support/test-database';
+import { createTestDatabase } from '../support/test-database';
 
 jest.setTimeout(BUILD_TIMEOUT_MS);
 
@@ -17,14 +18,15 @@ jest.setTimeout(BUILD_TIMEOUT_MS);
 const PART_LENGTH = 12;
 
 describe('The secret of a link', () => {
-  let database: TestDatabase;
-  let owner: Client;
   let replicas: Replicas;
   let services: BuiltService[];
 
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const owner = forAllTests(
+    () => new Client({ connectionString: database.ownerUrl }),
+    (opened) => opened.end(),
+  );
   beforeAll(async () => {
-    database = await createTestDatabase();
-    owner = new Client({ connectionString: database.ownerUrl });
     await owner.connect();
     replicas = await Replicas.open({
       database,
@@ -37,11 +39,9 @@ describe('The secret of a link', () => {
     });
     services = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
   });
-  afterAll(async () => {
+  beforeClosing(async () => {
     await killLeftovers();
     await replicas.close();
-    await owner.end();
-    await database.drop();
   });
 
   const bases = () => services.map(({ baseUrl }) => baseUrl);

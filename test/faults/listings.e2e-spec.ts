@@ -1,6 +1,7 @@
 import { DEFAULT_DIALECT, type Dialect, WireClient } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { forAllTests } from '../support/fixtures';
+import { startTestService } from '../support/test-service';
 
 const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap((descrFilter) =>
   (['sorted', 'unsorted', 'moving'] as const).map((pageOrder): [what: string, dialect: Partial<Dialect>] => [
@@ -13,23 +14,18 @@ const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap(
 const MANY_CHECKS = 6;
 
 describe('The provider may list as it likes:', () => {
-  let service: TestService;
-  let user: TestUser;
-  let provider: WireClient;
-
-  beforeAll(async () => {
-    service = await startTestService({
+  const service = forAllTests(() =>
+    startTestService({
       environment: { PROVIDER_TIMEOUT_MS: '1000' },
-    });
-    provider = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-    user = await service.createUser({ balance: '100000.00' });
-  });
+    }),
+  );
+  const provider = forAllTests(() => new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey));
+  const user = forAllTests(() => service.createUser({ balance: '100000.00' }));
   afterEach(async () => {
     await service.control.resetFaults();
     await service.control.setDialect(DEFAULT_DIALECT);
     await service.audit();
   });
-  afterAll(() => service.close());
 
   const buy = (count: number) => user.buy({ count });
 

@@ -2,16 +2,11 @@ import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { PREFIX } from '../../src/metrics';
-import {
-  BUILD_TIMEOUT_MS,
-  type BuiltService,
-  eventually,
-  killLeftovers,
-  runService,
-} from '../support/built-service';
+import { type BuiltService, eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
+import { forAllTests } from '../support/fixtures';
 import { exchangeRaw } from '../support/raw-http';
-import { type Customer, Replicas } from '../support/replicas';
+import { Replicas } from '../support/replicas';
 import { readMetrics, type Scrape } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
 
@@ -27,23 +22,14 @@ const MARK = 'Zq7';
 
 /** CONNECT gets no answer: it asks for a tunnel. */
 const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
-
-let replicas: Replicas;
-let service: BuiltService;
-let customer: Customer;
 let random: SeededRandom;
 
-beforeAll(async () => {
-  replicas = await Replicas.open({ environment: { METRICS_PORT: '0', LOG_LEVEL: 'info' } });
-  customer = await replicas.createCustomer();
-  service = await replicas.start();
-}, BUILD_TIMEOUT_MS);
-
-afterAll(async () => {
-  await service?.stop();
-  await killLeftovers();
-  await replicas?.close();
-});
+const replicas = forAllTests(() => Replicas.open({ environment: { METRICS_PORT: '0', LOG_LEVEL: 'info' } }));
+const customer = forAllTests(() => replicas.createCustomer());
+const service = forAllTests(
+  () => replicas.start(),
+  (opened) => opened.stop(),
+);
 
 const metricsUrlOf = (of: BuiltService): Promise<string> =>
   eventually(() => /metrics on (http:[^"\s]+)/.exec(of.stdout())?.[1]);

@@ -1,5 +1,6 @@
 import { type OrderListFilter, type OrderSort, toListStatement } from '../../src/orders/reading/order-list';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { beforeClosing, forAllTests } from '../support/fixtures';
+import { startTestService, type TestUser } from '../support/test-service';
 
 /** `ORDERS=1000000 npx jest test/faults/order-lists` measures with a million. */
 const ORDERS = Number(process.env['ORDERS'] ?? 50_000);
@@ -17,17 +18,14 @@ interface Plan {
 jest.setTimeout(900_000);
 
 describe('Lists of a customer with very many orders', () => {
-  let service: TestService;
-  /** Every order is delivered. */
-  let buyer: TestUser;
-  /** Every order was refunded, all under one key. */
-  let unlucky: TestUser;
   const report: string[] = [];
 
+  const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 60_000 } }));
+  /** Every order is delivered. */
+  const buyer = forAllTests(() => service.createUser());
+  /** Every order was refunded, all under one key. */
+  const unlucky = forAllTests(() => service.createUser());
   beforeAll(async () => {
-    service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
-    buyer = await service.createUser();
-    unlucky = await service.createUser();
     const columns = `user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,
       captured, released, provider, provider_price, idempotency_key, request_hash, created_at, deadline,
       next_check_at, closed_at, failure`;
@@ -46,10 +44,9 @@ describe('Lists of a customer with very many orders', () => {
       );
     }
   });
-  afterAll(async () => {
-    process.stdout.write(`${[`${ORDERS} orders of each of two customers`, ...report].join('\n')}\n`);
-    await service.close();
-  });
+  beforeClosing(() =>
+    process.stdout.write(`${[`${ORDERS} orders of each of two customers`, ...report].join('\n')}\n`),
+  );
 
   async function readsFew(name: string, user: TestUser, filter: Partial<OrderListFilter>, sort: OrderSort) {
     const [last] = await service.dataSource.query<{ id: number }[]>(

@@ -8,11 +8,12 @@ import { SalesService } from '../../src/ledger';
 import { ProxyProvider } from '../../src/provider';
 import { StatusService } from '../../src/status';
 import { eventually } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { seedEvents } from '../support/seeded-events';
 import { createStaff } from '../support/staff';
-import { findWholeReads, recordStatements, type SentStatement } from '../support/statement-plans';
+import { findWholeReads, recordStatements } from '../support/statement-plans';
 import { connectAsOwner } from '../support/test-database';
-import { startTestService, type TestService, testUser, type TestUser } from '../support/test-service';
+import { startTestService, testUser, type TestUser } from '../support/test-service';
 
 /** Tables that grow with the business: no statement may read one of them from end to end. */
 const GROWING = [
@@ -101,13 +102,11 @@ const HOT: Readonly<Record<string, string>> = {
 };
 
 describe('with many users, orders and proxies', () => {
-  let service: TestService;
   let databaseUrl: string;
   let seeded: Seeded;
-  let sent: ReadonlyMap<string, SentStatement>;
 
-  beforeAll(async () => {
-    service = await startTestService({
+  const service = forAllTests(() =>
+    startTestService({
       prepareDatabase: async (url) => {
         databaseUrl = url;
         seeded = await seedDatabase({
@@ -120,11 +119,12 @@ describe('with many users, orders and proxies', () => {
         await seedEvents(url);
         await keepAutovacuumAway(url);
       },
-    });
-    sent = recordStatements(service.dataSource);
+    }),
+  );
+  const sent = forAllTests(() => recordStatements(service.dataSource));
+  beforeAll(async () => {
     await useEverything();
   }, 180_000);
-  afterAll(() => service.close());
 
   /** The autovacuum, which may come by at any time, would analyze a sample of the rows. */
   async function keepAutovacuumAway(url: string): Promise<void> {

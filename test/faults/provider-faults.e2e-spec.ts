@@ -1,6 +1,7 @@
 import type { FaultSpec } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { forAllTests } from '../support/fixtures';
+import { startTestService, type TestUser } from '../support/test-service';
 
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 const CONFIRMING = {
@@ -8,14 +9,11 @@ const CONFIRMING = {
 };
 
 describe('a failing provider', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await startTestService({
+  const service = forAllTests(() =>
+    startTestService({
       environment: { PROVIDER_TIMEOUT_MS: '300', RECONCILE_QUIET_SECONDS: '1' },
-    });
-  });
-  afterAll(() => service.close());
+    }),
+  );
   afterEach(async () => {
     await service.control.resetFaults();
     await service.audit();

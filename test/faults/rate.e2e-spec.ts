@@ -5,26 +5,24 @@ import { readEnvironment, resolveConfig } from '../../src/config';
 import { DatabaseModule } from '../../src/database';
 import { GlobalsModule } from '../../src/globals.module';
 import { type CallPriority, ProviderModule, ProxyProvider } from '../../src/provider';
-import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../../src/sandbox';
+import { type Call, SandboxControl, startSandbox, WireClient } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
-import { createTestDatabase, type TestDatabase } from '../support/test-database';
+import { beforeClosing, forAllTests } from '../support/fixtures';
+import { createTestDatabase } from '../support/test-database';
 
 const PRIORITIES: readonly CallPriority[] = ['order', 'confirmation', 'price', 'rest', 'exact'];
 const WAIT_MS = 15_000;
 
 describe('the rate limit of three replicas', () => {
-  let database: TestDatabase;
-  let sandbox: RunningSandbox;
-  let control: SandboxControl;
   let replicas: TestingModule[];
   let providers: ProxyProvider[];
   let dataSource: DataSource;
   let orders = 0;
 
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: 3 }));
+  const control = forAllTests(() => new SandboxControl(sandbox));
   beforeAll(async () => {
-    database = await createTestDatabase();
-    sandbox = await startSandbox({ rateLimitPerSecond: 3 });
-    control = new SandboxControl(sandbox);
     const environment = readEnvironment({
       DATABASE_URL: database.url,
       PROVIDER: 'sandbox',
@@ -49,11 +47,7 @@ describe('the rate limit of three replicas', () => {
     await pause(1200);
     await control.clearCalls();
   });
-  afterAll(async () => {
-    await Promise.all(replicas.map((replica) => replica.close()));
-    await sandbox.close();
-    await database.drop();
-  });
+  beforeClosing(() => Promise.all(replicas.map((replica) => replica.close())));
 
   /** A purchase, and a different read for each other priority. */
   const calls: Record<CallPriority, (provider: ProxyProvider) => Promise<unknown>> = {

@@ -2,9 +2,10 @@ import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/inv
 import { WireClient } from '../../src/sandbox';
 import { type ApiClient, createApiClient } from '../support/api-client';
 import { eventually } from '../support/built-service';
-import { captureLog, type LogCapture } from '../support/log-capture';
+import { forEachTest } from '../support/fixtures';
+import { captureLog } from '../support/log-capture';
 import { type Restored, restorePoint } from '../support/restored';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { startTestService, type TestUser } from '../support/test-service';
 
 const REASON = ['--reason', 'restored'];
 const reason = 'restored';
@@ -18,21 +19,14 @@ interface Staff {
 }
 
 describe('After the database was restored to an earlier moment', () => {
-  let log: LogCapture;
-  let service: TestService;
   let restored: Restored;
-  let user: TestUser;
-  let other: TestUser;
-  let staffUser: TestUser;
 
-  beforeEach(async () => {
-    // Jobs fail, loudly, while their database is being copied.
-    log = captureLog();
-    service = await startTestService();
-    user = await service.createUser();
-    other = await service.createUser();
-    staffUser = await service.createUser({ scopes: ['staff:system', 'staff:orders'] });
-  });
+  // Jobs fail, loudly, while their database is being copied.
+  const log = forEachTest(captureLog);
+  const service = forEachTest(startTestService);
+  const user = forEachTest(() => service.createUser());
+  const other = forEachTest(() => service.createUser());
+  const staffUser = forEachTest(() => service.createUser({ scopes: ['staff:system', 'staff:orders'] }));
   afterEach(async () => {
     await restored.close();
     await service.close();

@@ -6,9 +6,10 @@ import type { ForecastItem, ForecastOut } from '../../src/renewals/forecast.dto'
 import { ruleOfProxySql } from '../../src/renewals/rule-of-proxy';
 import { eventually } from '../support/built-service';
 import { canFakeTime, FakedTime } from '../support/faked-time';
-import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
+import { forAllTests } from '../support/fixtures';
+import { startOwnPostgres } from '../support/own-postgres';
 import type { Json } from '../support/staff';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { startTestService, type TestUser } from '../support/test-service';
 
 jest.setTimeout(120_000);
 
@@ -33,23 +34,15 @@ const inOrder = (outcomes: Outcome[]): Outcome[] =>
 
 if (canFakeTime) {
   describe('Ninety days of renewals', () => {
-    let time: FakedTime;
-    let postgres: OwnPostgres;
-    let service: TestService;
     let user: TestUser;
     let now = Date.now();
 
+    const time = forAllTests(() => FakedTime.start());
+    const postgres = forAllTests(() => startOwnPostgres(time.environment()));
+    const service = forAllTests(() => startTestService({ database: postgres }));
     beforeAll(async () => {
-      time = await FakedTime.start();
-      postgres = await startOwnPostgres(time.environment());
-      service = await startTestService({ database: postgres });
       await moveTo(DAY_0);
       user = await service.createUser({ balance: '100000.00' });
-    });
-    afterAll(async () => {
-      await service?.close();
-      await postgres?.close();
-      await time?.close();
     });
 
     /** Moves the clocks of the service, the database and the provider. */

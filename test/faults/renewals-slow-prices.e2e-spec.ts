@@ -1,5 +1,6 @@
 import { RenewalRun } from '../../src/renewals';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { forAllTests } from '../support/fixtures';
+import { startTestService, type TestUser } from '../support/test-service';
 
 /** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
 const PERIOD = 7;
@@ -8,12 +9,7 @@ const AHEAD_HOURS = 168;
 jest.setTimeout(60_000);
 
 describe('Renewals', () => {
-  let service: TestService;
-
-  beforeAll(async () => {
-    service = await startTestService();
-  });
-  afterAll(() => service.close());
+  const service = forAllTests(startTestService);
 
   /** A customer with a proxy that is due, to be renewed for so many days. */
   async function customerWhoRenewsFor(period: number): Promise<TestUser> {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FaultSpec } from '../../src/sandbox';
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { type Customer, Replicas, send } from '../support/replicas';
 
@@ -34,12 +35,11 @@ const LIES: readonly FaultSpec[] = [
 jest.setTimeout(TIMEOUT_MS);
 
 describe(`${PROXIES} renewals that are due at once`, () => {
-  let replicas: Replicas;
   let services: BuiltService[];
   const customers: Customer[] = [];
 
-  beforeAll(async () => {
-    replicas = await Replicas.open({
+  const replicas = forAllTests(() =>
+    Replicas.open({
       environment: {
         PURCHASE_WAIT_MS: '10000',
         PROVIDER_TIMEOUT_MS: String(inLongForm(5000, 500)),
@@ -48,15 +48,13 @@ describe(`${PROXIES} renewals that are due at once`, () => {
         AUDIT_TIME: 'off',
       },
       tuning: { ordersPerCall: inLongForm(200, 20) },
-    });
+    }),
+  );
+  beforeAll(async () => {
     await replicas.control.setStock('6', 'ru', 1_000_000);
     await replicas.control.setBalance('1000000000.00');
     await replicas.control.setLatencies({ prolong: inLongForm(300, 100) });
   }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
-    await killLeftovers();
-    await replicas.close();
-  });
 
   /** Rents proxies for a week, nearly a week ago: they end two hours from now. */
   async function rent(): Promise<void> {

@@ -1,22 +1,20 @@
 import { ALL_STAFF_SCOPES } from '../../src/auth';
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import type { Caught } from '../support/database-relay';
+import { forAllTests } from '../support/fixtures';
 import { sendRaw } from '../support/raw-http';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
 describe('Two replicas on one database', () => {
-  let replicas: Replicas;
   let one: BuiltService;
   let other: BuiltService;
 
+  const replicas = forAllTests(() =>
+    Replicas.open({ environment: { DB_POOL_SIZE: '4' }, tuning: { poolWaitMs: 300 } }),
+  );
   beforeAll(async () => {
-    replicas = await Replicas.open({ environment: { DB_POOL_SIZE: '4' }, tuning: { poolWaitMs: 300 } });
     [one, other] = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
   }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
-    await killLeftovers();
-    await replicas.close();
-  });
   afterEach(async () => {
     await replicas.control.resetFaults();
     await replicas.untilSettled();

@@ -6,10 +6,10 @@ import { DataSource } from 'typeorm';
 import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
-  killLeftovers,
   residentMb,
   SHIPPED_NODE_OPTIONS,
 } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { insertProxies } from '../support/proxy-rows';
 import { type Customer, Replicas } from '../support/replicas';
@@ -46,18 +46,20 @@ const requestText = (path: string, { token }: Customer): string =>
   `GET ${path} HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 
 describe('Clients that do not read', () => {
-  let replicas: Replicas;
-  let service: BuiltService;
-  let customer: Customer;
   const sockets: Socket[] = [];
 
-  beforeAll(async () => {
-    replicas = await Replicas.open({
+  const replicas = forAllTests(() =>
+    Replicas.open({
       environment: { NODE_OPTIONS: SHIPPED_NODE_OPTIONS },
       tuning: { readerIdleMs: 4000 },
-    });
-    service = await replicas.start();
-    customer = await replicas.createCustomer();
+    }),
+  );
+  const service = forAllTests(
+    () => replicas.start(),
+    (opened) => opened.stop(),
+  );
+  const customer = forAllTests(() => replicas.createCustomer());
+  beforeAll(async () => {
     await insertProxies(
       { query: replicas.query.bind(replicas) } as unknown as DataSource,
       customer.id,
@@ -67,11 +69,6 @@ describe('Clients that do not read', () => {
   }, BUILD_TIMEOUT_MS);
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
-  });
-  afterAll(async () => {
-    await service.stop();
-    await replicas.close();
-    await killLeftovers();
   });
 
   async function ask(path: string): Promise<{ status: number; ms: number; length: number }> {

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { BUILD_TIMEOUT_MS, killLeftovers } from '../support/built-service';
-import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
+import { forAllTests } from '../support/fixtures';
+import { startOwnPostgres } from '../support/own-postgres';
 import { Replicas } from '../support/replicas';
 import { soak } from '../support/soak';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
+import { startWebhookReceiver } from '../support/webhook-receiver';
 
 /** `npm run test:soak` places many more orders. SOAK_SEED repeats a run. */
 const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 100);
@@ -12,14 +12,10 @@ const SEED = Number(process.env['SOAK_SEED'] ?? randomInt(2 ** 31));
 const TIMEOUT_MS = 120_000 + ORDERS * 200;
 
 describe('a soak of two replicas, with faults of every kind at random', () => {
-  let postgres: OwnPostgres;
-  let replicas: Replicas;
-  let receiver: WebhookReceiver;
-
-  beforeAll(async () => {
-    postgres = await startOwnPostgres();
-    receiver = await startWebhookReceiver();
-    replicas = await Replicas.open({
+  const postgres = forAllTests(startOwnPostgres);
+  const receiver = forAllTests(startWebhookReceiver);
+  const replicas = forAllTests(() =>
+    Replicas.open({
       database: postgres,
       environment: {
         // Scarce enough that orders wait and are sent in batches.
@@ -38,14 +34,8 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
         // Pauses between attempts are seconds.
         webhookRetrySeconds: 100,
       },
-    });
-  }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
-    await killLeftovers();
-    await replicas.close();
-    await receiver.close();
-    await postgres.close();
-  });
+    }),
+  );
 
   it(
     `violates nothing in ${ORDERS} orders (seed ${SEED})`,

@@ -1,9 +1,10 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { DocsBrowser } from '../support/browser';
 import { isObject, operationsOf, type Parameter, readDescription } from '../support/description';
+import { forAllTests } from '../support/fixtures';
 import { findChromium } from '../support/programs';
 import { createStaff } from '../support/staff';
-import { startTestService, type TestService } from '../support/test-service';
+import { startTestService } from '../support/test-service';
 
 const chromium = findChromium();
 
@@ -36,23 +37,17 @@ if (chromium === undefined) {
 } else {
   describe('A form of staff in Swagger UI', () => {
     jest.setTimeout(60_000);
-    let service: TestService;
-    let docs: DocsBrowser;
     let userId: number;
 
+    const service = forAllTests(startTestService);
+    const docs = forAllTests(() => DocsBrowser.open(chromium, service.baseUrl));
     beforeAll(async () => {
-      service = await startTestService();
-      docs = await DocsBrowser.open(chromium, service.baseUrl);
       await docs.visit('/staff/docs');
       await docs.authorize((await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES])).token);
       userId = (await service.createUser()).id;
     });
     afterEach(() => {
       expect(docs.complaints).toEqual([]);
-    });
-    afterAll(async () => {
-      await docs.close();
-      await service.close();
     });
 
     const countChanges = async () => ({

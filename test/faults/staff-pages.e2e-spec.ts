@@ -1,8 +1,9 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { DocsBrowser } from '../support/browser';
+import { forAllTests } from '../support/fixtures';
 import { findChromium } from '../support/programs';
 import { createStaff } from '../support/staff';
-import { startTestService, type TestService } from '../support/test-service';
+import { startTestService } from '../support/test-service';
 
 const chromium = findChromium();
 /** `npm run screenshots` keeps a picture of each step. */
@@ -15,22 +16,14 @@ if (chromium === undefined) {
 } else {
   describe('Swagger UI in a browser', () => {
     jest.setTimeout(60_000);
-    let service: TestService;
-    let docs: DocsBrowser;
     let userId: unknown;
     let token: unknown;
     let orderId: unknown;
 
-    beforeAll(async () => {
-      service = await startTestService();
-      docs = await DocsBrowser.open(chromium, service.baseUrl, screenshots);
-    });
+    const service = forAllTests(startTestService);
+    const docs = forAllTests(() => DocsBrowser.open(chromium, service.baseUrl, screenshots));
     afterEach(() => {
       expect(docs.complaints).toEqual([]);
-    });
-    afterAll(async () => {
-      await docs.close();
-      await service.close();
     });
 
     const ofUser = () => ({ user_id: Number(userId) });

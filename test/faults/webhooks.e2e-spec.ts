@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { quantile } from 'simple-statistics';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { Replicas } from '../support/replicas';
-import { createTestDatabase, type TestDatabase } from '../support/test-database';
+import { createTestDatabase } from '../support/test-database';
 import {
   type ReceivedWebhook,
   startWebhookReceiver,
@@ -25,16 +26,17 @@ const PER_WEBHOOK = 8;
 jest.setTimeout(inLongForm(900_000, 120_000));
 
 describe('Webhooks of several replicas', () => {
-  let database: TestDatabase;
-  let owner: Client;
   let replicas: Replicas;
   let receiver: WebhookReceiver;
   let paths = 0;
   const report: string[] = [];
 
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const owner = forAllTests(
+    () => new Client({ connectionString: database.ownerUrl }),
+    (opened) => opened.end(),
+  );
   beforeAll(async () => {
-    database = await createTestDatabase();
-    owner = new Client({ connectionString: database.ownerUrl });
     await owner.connect();
     await owner.query('SET statement_timeout = 0');
     replicas = await Replicas.open({
@@ -48,12 +50,10 @@ describe('Webhooks of several replicas', () => {
     receiver = await startWebhookReceiver();
   }, BUILD_TIMEOUT_MS);
   afterEach(() => killLeftovers());
-  afterAll(async () => {
+  beforeClosing(async () => {
     process.stdout.write(`${report.join('\n')}\n`);
     await replicas.close();
     await receiver.close();
-    await owner.end();
-    await database.drop();
   });
 
   interface Hook {

@@ -10,7 +10,13 @@ import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
 import { Work } from '../../src/work';
-import { type BuiltService, ensureBuild, eventually, startBuiltService } from './built-service';
+import {
+  type BuiltService,
+  ensureBuild,
+  eventually,
+  killLeftovers,
+  startBuiltService,
+} from './built-service';
 import { type DatabaseRelay, startDatabaseRelay } from './database-relay';
 import { holdPermits } from './hold-permits';
 import { untilSettled } from './settled';
@@ -173,7 +179,9 @@ export class Replicas {
     expect(await this.findViolations()).toEqual([]);
   }
 
+  /** Kills the processes that are left, too. */
   async close(): Promise<void> {
+    await killLeftovers();
     await this.office.close();
     await this.relay.close();
     await this.sandbox.close();
