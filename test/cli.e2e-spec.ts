@@ -57,9 +57,6 @@ async function insertUser(
   return Number(row?.id);
 }
 
-const balanceOf = (userId: number): Promise<{ available: string; entries: number }[]> =>
-  query(database, 'SELECT available::text, seq::int AS entries FROM accounts WHERE user_id = $1', [userId]);
-
 describe('the command line', () => {
   let stopServices: () => Promise<void>;
 
@@ -166,47 +163,6 @@ describe('the command line', () => {
     });
   });
 
-  describe('balances', () => {
-    it('are credited and debited by entries with a reason', async () => {
-      const userId = await insertUser();
-      expect(
-        await answerTo(`balance credit --user ${userId} --amount 500.00 --reason invoice --key c-1`),
-      ).toEqual({
-        id: expect.any(Number),
-        user_id: userId,
-        kind: 'topup',
-        amount: '500.00',
-        reason: 'invoice',
-        reference: null,
-        balance: '500.00',
-        held: '0.00',
-        created_at: MOMENT,
-        replayed: false,
-      });
-      expect(
-        await answerTo(
-          `balance debit --user ${userId} --amount 499.99 --reason mistake --reference 815 --key c-2`,
-        ),
-      ).toMatchObject({
-        kind: 'adjustment',
-        amount: '-499.99',
-        reason: 'mistake',
-        reference: '815',
-        balance: '0.01',
-      });
-      expect(await refusalOf(`balance debit --user ${userId} --amount 0.02 --reason fine --key c-3`)).toBe(
-        'Insufficient balance',
-      );
-      expect(await balanceOf(userId)).toEqual([{ available: '0.01', entries: 2 }]);
-    });
-
-    it('cannot be changed for an unknown user', async () => {
-      expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test --key c-4')).toBe(
-        'User not found',
-      );
-    });
-  });
-
   describe('orders', () => {
     it('are listed and shown', async () => {
       const userId = await insertUser();
@@ -295,19 +251,6 @@ describe('the command line', () => {
         answerTo<Rule[]>(`prices list --user ${userId} --history`, there),
       ]);
       expect([open, all].map((rules) => rules.map(({ id }) => id))).toEqual([[rule.id], [next.id, rule.id]]);
-    });
-
-    it('are found by the offer and the time that they apply to', async () => {
-      const userId = await insertUser({}, own);
-      const rule = await answerTo<Rule>(`prices add --user ${userId} --markup 1 ${BY}`, there);
-      const which = (at: string, offer: string) =>
-        answerTo(`prices which --user ${userId} --period 30 --at ${at} ${offer}`.trim(), there);
-      const [before, after] = await Promise.all([
-        which('2026-01-01T00:00:00Z', ''),
-        which('2099-01-01T00:00:00Z', '--version 4s --country us'),
-      ]);
-      expect(before).toEqual({ at: '2026-01-01T00:00:00.000Z', markup_percent: '20.0000', rule: null });
-      expect(after).toMatchObject({ markup_percent: '1.0000', rule: { id: rule.id, reason: 'test' } });
     });
 
     it('are refused when they are not possible', async () => {
