@@ -38,7 +38,7 @@ const tables = {
   payment_comparisons: { owner: 'payments' },
   payments: { owner: 'payments', readers: ['ledger'] },
   permit_demand: { owner: 'provider' },
-  price_rules: { owner: 'pricing' },
+  price_rules: { owner: 'pricing', readers: ['staff'] },
   price_rules_revision: { owner: 'pricing' },
   provider_accounts: { owner: 'provider', readers: ['status'] },
   provider_calls: { owner: 'orders', readers: ['staff'] },

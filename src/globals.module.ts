@@ -5,12 +5,11 @@ import { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { RequestsUnderWay } from './http';
 import { Metrics } from './metrics';
-import { PriceRule } from './pricing';
 import { User } from './users';
 import { Retention, Work } from './work';
 
 /** The entities of repositories, for the application and for the test that compares them with the schema. */
-export const entities = [ApiToken, PriceRule, User];
+export const entities = [ApiToken, User];
 
 /** Providers that every module may inject. */
 @Module({})

@@ -26,9 +26,10 @@ beforeEach(async () => {
 
 /** Ends the rules that name no user, which would apply in the next tests as well. */
 afterEach(async () => {
-  for (const { id, userId, validTo } of await rules.list({ limit: 1000 })) {
-    if (userId === null && !validTo) await rules.end(id, BY);
-  }
+  const open = await service.dataSource.query<{ id: number }[]>(
+    'SELECT id FROM price_rules WHERE user_id IS NULL AND valid_to IS NULL',
+  );
+  for (const { id } of open) await rules.end(id, BY);
   await priceLead.applyChanges();
 });
 
@@ -161,10 +162,10 @@ describe('The history of the rules', () => {
       first.id,
     );
     const atRuleBegin = async (moment: Date, ms: number) => {
-      const { percent, rule } = await history.heldAt(offer, new Date(moment.getTime() + ms));
-      return [percent, rule?.id];
+      const { percent, ruleId } = await history.heldAt(offer, new Date(moment.getTime() + ms));
+      return [percent, ruleId];
     };
-    expect(await atRuleBegin(first.validFrom, -1)).toEqual(['20.0000', undefined]);
+    expect(await atRuleBegin(first.validFrom, -1)).toEqual(['20.0000', null]);
     expect(await atRuleBegin(first.validFrom, 0)).toEqual(['15.0000', first.id]);
     expect(await atRuleBegin(second.validFrom, -1)).toEqual(['15.0000', first.id]);
     expect(await atRuleBegin(second.validFrom, 0)).toEqual(['12.0000', second.id]);
@@ -176,12 +177,7 @@ describe('The history of the rules', () => {
     });
 
     await rules.end(second.id, BY);
-    expect(await atRuleBegin(second.validFrom, 0)).toEqual(['20.0000', undefined]);
-    expect((await rules.list({ history: true, userId: user.id, limit: 10 })).map(({ id }) => id)).toEqual([
-      second.id,
-      first.id,
-    ]);
-    expect(await rules.list({ history: true, userId: user.id, limit: 10, before: first.id })).toEqual([]);
+    expect(await atRuleBegin(second.validFrom, 0)).toEqual(['20.0000', null]);
   });
 
   it('includes the default, which replicas record when they start with a new one', async () => {

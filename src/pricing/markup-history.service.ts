@@ -3,7 +3,6 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
 import { databaseTime, queryRows } from '../database';
 import { noPriceChange, type PriceChange, readNewRule, toStoredPercent } from './price-change';
-import type { PriceRule } from './price-rule.entity';
 import { COMMIT_SECONDS, invalidTimes, LEAD_SECONDS, PriceRulesService } from './price-rules.service';
 import { PriceRuleEnded } from './pricing.errors';
 import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule-book';
@@ -12,7 +11,7 @@ import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule
 export interface HeldMarkup {
   readonly percent: string;
   /** `null` for the default markup. */
-  readonly rule: PriceRule | null;
+  readonly ruleId: number | null;
   readonly at: Date;
 }
 
@@ -45,7 +44,7 @@ export class MarkupHistoryService {
     const moment = at ?? (await databaseTime(this.dataSource));
     const book = new RuleBook(await this.rules.listAt(moment), await this.defaultAt(moment));
     const { percent, ruleId } = book.choose(offer, moment.getTime());
-    return { percent, rule: ruleId === null ? null : await this.rules.get(ruleId), at: moment };
+    return { percent, ruleId, at: moment };
   }
 
   /**

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, LessThan, Repository } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { databaseTime, queryRows, selectList, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
 import { assertSigned, type NewPriceRule, readNewRule, type Signature } from './price-change';
-import { PriceRule } from './price-rule.entity';
+import type { PriceRule } from './price-rule';
 import {
   InvalidPriceRule,
   PriceChangeTooLate,
@@ -13,15 +12,6 @@ import {
   TooManyPriceRules,
 } from './pricing.errors';
 import type { MarkupRule } from './rule-book';
-
-export interface PriceRulesQuery {
-  /** Whether to include rules that have ended. */
-  readonly history?: boolean | undefined;
-  readonly userId?: number | undefined;
-  /** Lists only older rules: the last id of the previous page. */
-  readonly before?: number | undefined;
-  readonly limit: number;
-}
 
 /** The limit on rules that have not ended. Rules that are added at the same moment may exceed it. */
 const MAX_PRICE_RULES = 10_000;
@@ -40,7 +30,7 @@ const COLUMNS = selectList(FIELDS.split(' '));
 /** SQL for rules that have not ended. A rule that was cancelled before it began ends when it begins. */
 const openAt = (moment: string): string =>
   `(valid_to IS NULL OR (valid_to > ${moment} AND valid_to > valid_from))`;
-const OPEN = openAt('clock_timestamp()');
+export const OPEN_PRICE_RULES = openAt('clock_timestamp()');
 
 /**
  * The `moment` when a change takes effect: `$1`, or as soon as possible, in whole milliseconds, which is what
@@ -62,7 +52,7 @@ const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPD
  */
 @Injectable()
 export class PriceRulesService {
-  constructor(@InjectRepository(PriceRule) private readonly rules: Repository<PriceRule>) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /**
    * Adds a rule. It ends another one when it begins, if `replaces` is set.
@@ -74,7 +64,7 @@ export class PriceRulesService {
     rule: NewPriceRule,
     signature: Signature,
     replaces?: number,
-    manager: EntityManager = this.rules.manager,
+    manager: EntityManager = this.dataSource.manager,
   ): Promise<PriceRule> {
     const { userId, country, version, minPeriod, maxPeriod, markupPercent } = readNewRule(rule);
     assertSigned(signature);
@@ -86,7 +76,7 @@ export class PriceRulesService {
            SELECT moment FROM effect
             WHERE coalesce($8 > moment, true)
               AND ($11::bigint IS NOT NULL
-                   OR (SELECT count(*) FROM price_rules WHERE ${OPEN}) < ${MAX_PRICE_RULES})
+                   OR (SELECT count(*) FROM price_rules WHERE ${OPEN_PRICE_RULES}) < ${MAX_PRICE_RULES})
          ),
          replaced AS (
            UPDATE price_rules
@@ -134,7 +124,7 @@ export class PriceRulesService {
     id: number,
     signature: Signature,
     at?: Date,
-    manager: EntityManager = this.rules.manager,
+    manager: EntityManager = this.dataSource.manager,
   ): Promise<PriceRule> {
     assertSigned(signature);
     const [ended] = await queryRows<PriceRule>(
@@ -164,21 +154,11 @@ export class PriceRulesService {
     if (effect && effect.getTime() - now.getTime() < LEAD_SECONDS * 1000) throw new PriceChangeTooLate();
   }
 
-  /** Lists rules, newest first. */
-  list({ history = false, userId, before, limit }: PriceRulesQuery): Promise<PriceRule[]> {
-    const query = this.rules
-      .createQueryBuilder('rule')
-      .where(before === undefined ? {} : { id: LessThan(before) })
-      .orderBy('rule.id', 'DESC')
-      .limit(limit);
-    if (userId !== undefined) query.andWhere({ userId });
-    if (!history) query.andWhere(OPEN);
-    return query.getMany();
-  }
-
   /** @throws PriceRuleNotFound */
-  async get(id: number, manager: EntityManager = this.rules.manager): Promise<PriceRule> {
-    const rule = await manager.findOneBy(PriceRule, { id });
+  async get(id: number, manager: EntityManager = this.dataSource.manager): Promise<PriceRule> {
+    const [rule] = await queryRows<PriceRule>(manager, `SELECT ${COLUMNS} FROM price_rules WHERE id = $1`, [
+      id,
+    ]);
     if (!rule) throw new PriceRuleNotFound();
     return rule;
   }
@@ -186,7 +166,7 @@ export class PriceRulesService {
   /** The revision of the set of rules, which changes with every change of a rule, and the database's time. */
   async readRevision(): Promise<{ revision: number; now: Date }> {
     const [row] = await queryRows<{ revision: number; now: Date }>(
-      this.rules.manager,
+      this.dataSource,
       'SELECT revision, clock_timestamp() AS now FROM price_rules_revision',
     );
     if (!row) throw new Error('the database has no revision of the price rules');
@@ -195,16 +175,17 @@ export class PriceRulesService {
 
   /** Lists all rules known now that apply at a moment. */
   listAt(moment: Date): Promise<PriceRule[]> {
-    return this.rules
-      .createQueryBuilder()
-      .where('valid_from <= :moment AND (valid_to IS NULL OR valid_to > :moment)', { moment })
-      .getMany();
+    return queryRows(
+      this.dataSource,
+      `SELECT ${COLUMNS} FROM price_rules WHERE valid_from <= $1 AND (valid_to IS NULL OR valid_to > $1)`,
+      [moment],
+    );
   }
 
   /** Lists the fields of all open rules that replicas need. */
   listOpen(): Promise<MarkupRule[]> {
     return queryRows(
-      this.rules.manager,
+      this.dataSource,
       `SELECT ${MARKUP_COLUMNS} FROM price_rules
         WHERE ${openAt(`clock_timestamp() - interval '${REPLICA_LAG_SECONDS} seconds'`)}`,
     );
@@ -216,7 +197,10 @@ export class PriceRulesService {
     manager: EntityManager,
   ): Promise<Error> {
     if (end === undefined) {
-      const open = await manager.createQueryBuilder(PriceRule, 'rule').where(OPEN).getCount();
+      const [{ open } = { open: 0 }] = await queryRows<{ open: number }>(
+        manager,
+        `SELECT count(*) AS open FROM price_rules WHERE ${OPEN_PRICE_RULES}`,
+      );
       return open >= MAX_PRICE_RULES ? new TooManyPriceRules(MAX_PRICE_RULES) : invalidTimes();
     }
     const { endedAt, validTo } = await this.get(end, manager);

@@ -1,13 +1,10 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { CurrentMarkups } from './current-markups';
 import { MarkupHistoryService } from './markup-history.service';
-import { PriceRule } from './price-rule.entity';
 import { PriceRulesService } from './price-rules.service';
 
 /** Without jobs, so that the command line can use it. The catalog's jobs read the rules. */
 @Module({
-  imports: [TypeOrmModule.forFeature([PriceRule])],
   providers: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
   exports: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
 })

@@ -1,5 +1,5 @@
 import { compareDecimals, type IpVersion } from '../common';
-import type { PriceRule } from './price-rule.entity';
+import type { PriceRule } from './price-rule';
 
 /** The offers to which a rule applies. A field that is `null` matches all. */
 export type RuleScope = Pick<PriceRule, 'userId' | 'country' | 'version' | 'minPeriod' | 'maxPeriod'>;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, In, Repository } from 'typeorm';
+import { DataSource, type EntityManager, Repository } from 'typeorm';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows, violatedConstraint } from '../database';
 import { User } from './user.entity';
@@ -96,10 +96,6 @@ export class UsersService {
 
   find(id: number): Promise<User | null> {
     return this.users.findOneBy({ id });
-  }
-
-  findAll(ids: readonly number[]): Promise<User[]> {
-    return this.users.findBy({ id: In(ids) });
   }
 
   findByWebUsername(webUsername: string): Promise<User | null> {

@@ -1,42 +1,34 @@
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { type PricePreviewOut, PricePreviewService } from '../../catalog';
-import { type PageRequest, readPage } from '../../http';
+import { Conditions, type Queryable, queryRows } from '../../database';
+import { readPage } from '../../http';
 import {
   MarkupHistoryService,
   type NewPriceRule,
+  OPEN_PRICE_RULES,
   type PriceChange,
   type PricedOffer,
-  type PriceRule,
+  PriceRuleNotFound,
   PriceRulesService,
 } from '../../pricing';
-import { type User, UserNotFound, UsersService } from '../../users';
+import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
+import { usernameOf } from '../links';
 import type { HeldMarkupOut, PriceRuleOut, PriceRulesPage, PriceRulesQuery } from './staff-prices.dto';
 
-const toPriceRuleOut = (rule: PriceRule, user: User | undefined): PriceRuleOut => ({
-  id: rule.id,
-  user_id: rule.userId,
-  username: user?.username ?? user?.webUsername ?? null,
-  country: rule.country,
-  version: rule.version,
-  min_period: rule.minPeriod,
-  max_period: rule.maxPeriod,
-  markup_percent: rule.markupPercent,
-  valid_from: rule.validFrom,
-  valid_to: rule.validTo,
-  created_at: rule.createdAt,
-  created_by: rule.createdBy,
-  reason: rule.reason,
-  ended_at: rule.endedAt,
-  ended_by: rule.endedBy,
-  end_reason: rule.endReason,
-});
+const SELECT_RULES = `
+  SELECT id, user_id, ${usernameOf('price_rules.user_id')} AS username, country, version, min_period,
+         max_period, markup_percent, valid_from, valid_to, created_at, created_by, reason, ended_at, ended_by,
+         end_reason
+    FROM price_rules`;
 
 /** Staff's use cases for price rules, over HTTP and on the command line. */
 @Injectable()
 export class StaffPricesService {
   constructor(
+    private readonly dataSource: DataSource,
     private readonly rules: PriceRulesService,
     private readonly history: MarkupHistoryService,
     private readonly previews: PricePreviewService,
@@ -46,18 +38,25 @@ export class StaffPricesService {
 
   /** A page of rules, newest first. The cursor is the id of the last rule of the previous page. */
   list(query: PriceRulesQuery): Promise<PriceRulesPage> {
-    const filter = { history: query.history, userId: query.user_id ?? undefined };
-    const find = async ({ cursor, limit }: PageRequest) =>
-      this.naming(await this.rules.list({ ...filter, before: cursor ?? undefined, limit }));
-    return readPage(query, find);
+    return readPage(query, ({ cursor, limit }) => {
+      const conditions = new Conditions();
+      if (!query.history) conditions.add(OPEN_PRICE_RULES);
+      conditions.by(query.user_id, (id) => `user_id = ${id}`);
+      conditions.by(cursor, (id) => `id < ${id}`);
+      return queryRows<PriceRuleOut>(
+        this.dataSource,
+        `${SELECT_RULES} ${conditions.toSql()} ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+        conditions.parameters,
+      );
+    });
   }
 
   /** The markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */
   async findMarkup(offer: PricedOffer, moment?: Date): Promise<HeldMarkupOut> {
     await this.assertUser(offer.userId);
     const country = offer.country?.toLowerCase() ?? null;
-    const { percent, rule, at } = await this.history.heldAt({ ...offer, country }, moment);
-    return { at, markup_percent: percent, rule: rule && (await this.namingOne(rule)) };
+    const { percent, ruleId, at } = await this.history.heldAt({ ...offer, country }, moment);
+    return { at, markup_percent: percent, rule: ruleId === null ? null : await this.get(ruleId) };
   }
 
   /**
@@ -71,8 +70,10 @@ export class StaffPricesService {
   }
 
   /** @throws PriceRuleNotFound */
-  async get(id: number): Promise<PriceRuleOut> {
-    return this.namingOne(await this.rules.get(id));
+  async get(id: number, queryable: Queryable = this.dataSource): Promise<PriceRuleOut> {
+    const [rule] = await queryRows<PriceRuleOut>(queryable, `${SELECT_RULES} WHERE id = $1`, [id]);
+    if (!rule) throw new PriceRuleNotFound();
+    return rule;
   }
 
   /**
@@ -92,7 +93,7 @@ export class StaffPricesService {
     audit.assertConcernsAnother(before?.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const added = await this.rules.add(rule, { by, reason }, replaces, manager);
-      const after = await this.namingOne(added);
+      const after = await this.get(added.id, manager);
       await record({ target: { type: 'price-rule', id: added.id }, reason, before, after });
       await this.rules.assertAhead(added.validFrom, manager);
       return after;
@@ -113,23 +114,11 @@ export class StaffPricesService {
     audit.assertConcernsAnother(before.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const ended = await this.rules.end(id, { by, reason }, at, manager);
-      const after = await this.namingOne(ended);
+      const after = await this.get(ended.id, manager);
       await record({ reason, before, after });
       await this.rules.assertAhead(ended.validTo, manager);
       return after;
     });
-  }
-
-  /** The rules with the names of their users. */
-  private async naming(rules: readonly PriceRule[]): Promise<PriceRuleOut[]> {
-    const users = await this.users.findAll(rules.flatMap(({ userId }) => userId ?? []));
-    const byId = new Map(users.map((user) => [user.id, user]));
-    return rules.map((rule) => toPriceRuleOut(rule, byId.get(rule.userId ?? 0)));
-  }
-
-  private async namingOne(rule: PriceRule): Promise<PriceRuleOut> {
-    const user = rule.userId === null ? null : await this.users.find(rule.userId);
-    return toPriceRuleOut(rule, user ?? undefined);
   }
 
   private async assertUser(id: number | null): Promise<void> {

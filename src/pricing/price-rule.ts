@@ -1,0 +1,30 @@
+import type { IpVersion } from '../common';
+
+/**
+ * A markup for some offers, for a time (`docs/decisions/0016-price-rules.md`). It is never edited: only its
+ * end is written later. What is null in its scope stands for all.
+ */
+export interface PriceRule {
+  readonly id: number;
+  readonly userId: number | null;
+  /** In lower case. */
+  readonly country: string | null;
+  readonly version: IpVersion | null;
+  /** Days, included. */
+  readonly minPeriod: number | null;
+  /** Days, included. */
+  readonly maxPeriod: number | null;
+  readonly markupPercent: string;
+  readonly validFrom: Date;
+  /**
+   * The rule does not hold from this moment on, or never did if it equals `validFrom`. Null: not ended yet.
+   */
+  readonly validTo: Date | null;
+  readonly createdAt: Date;
+  readonly createdBy: string;
+  readonly reason: string;
+  /** When its end was written; null also when the rule was added with an end. */
+  readonly endedAt: Date | null;
+  readonly endedBy: string | null;
+  readonly endReason: string | null;
+}
