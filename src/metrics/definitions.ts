@@ -284,6 +284,28 @@ export const METRICS = {
     labels: {},
     isShared: true,
   },
+  database_standbys: {
+    type: 'gauge',
+    help:
+      'Standbys that stream from the database: as pg_stat_replication has them where the role may read it ' +
+      '(pg_read_all_stats), else by their replication slots.',
+    labels: {},
+    isShared: true,
+  },
+  database_archive_failing: {
+    type: 'gauge',
+    help:
+      'Whether the last attempt of the database to archive a file of its log failed. Absent where ' +
+      'archive_mode is off.',
+    labels: {},
+    isShared: true,
+  },
+  database_archive_age_seconds: {
+    type: 'gauge',
+    help: 'Time since the database last archived a file of its log. Absent where archive_mode is off.',
+    labels: {},
+    isShared: true,
+  },
   audit_ok: {
     type: 'gauge',
     help: 'Whether the last audit of the books found every invariant kept. Absent before the first.',

@@ -23,6 +23,15 @@ interface Count {
   readonly oldest: Date | null;
 }
 
+/** What keeps the data of the database when its disk is lost. */
+interface DatabaseCopies {
+  readonly standbys: number;
+  readonly isArchived: boolean;
+  /** Null: no attempt has failed. */
+  readonly isFailing: boolean | null;
+  readonly archivedAt: Date | null;
+}
+
 /** A job that one replica runs for all. */
 export interface JobFact extends JobStatusOut {
   readonly succeeded_at: Date | null;
@@ -169,6 +178,22 @@ export class Facts {
   async databaseBytes(): Promise<number> {
     return (await this.row<{ size: number }>('SELECT pg_database_size(current_database())::float8 AS size'))
       .size;
+  }
+
+  /** Every role may read all of it but the states in `pg_stat_replication`. */
+  copiesOfTheDatabase(): Promise<DatabaseCopies> {
+    return this.row(
+      `SELECT (CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE')
+                    THEN (SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming')
+                    ELSE (SELECT count(*) FROM pg_replication_slots
+                           WHERE slot_type = 'physical' AND active AND NOT temporary)
+                    END)::integer AS standbys,
+              current_setting('archive_mode') <> 'off' AS "isArchived",
+              last_failed_time > coalesce(last_archived_time, '-infinity') AS "isFailing",
+              -- Nothing was archived yet since a crash has emptied the statistics.
+              coalesce(last_archived_time, stats_reset) AS "archivedAt"
+         FROM pg_stat_archiver`,
+    );
   }
 
   private async row<Row extends object>(

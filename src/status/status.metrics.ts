@@ -100,6 +100,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       await this.readWaiting(facts, setLater, ageOf);
       await this.readProvider(facts, setLater);
       await this.readRuns(facts, setLater);
+      await readCopies(facts, setLater, ageOf);
       setLater('replicas', {}, (await facts.replicas()).length);
       for (const setNow of gauges) setNow();
       set('database_up', {}, 1);
@@ -182,6 +183,14 @@ async function readRenewals(facts: Facts, set: SetGauge): Promise<void> {
   const paused = await facts.pausedRenewals();
   set('renewals_paused', { of: 'all' }, paused.all ? 1 : 0);
   set('renewals_paused', { of: 'users' }, paused.users);
+}
+
+async function readCopies(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+  const { standbys, isArchived, isFailing, archivedAt } = await facts.copiesOfTheDatabase();
+  set('database_standbys', {}, standbys);
+  if (!isArchived) return;
+  set('database_archive_failing', {}, isFailing ? 1 : 0);
+  set('database_archive_age_seconds', {}, ageOf(archivedAt));
 }
 
 async function readAudits(facts: Facts, set: SetGauge): Promise<void> {

@@ -10,16 +10,21 @@ import { missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
 import { until } from '../../drills/support/until';
 import { WireClient } from '../../src/sandbox';
+import { Facts } from '../../src/status/facts';
 import { BUILD_TIMEOUT_MS, type BuiltService, ensureBuild, killLeftovers } from '../support/built-service';
 import { OPERATIONS, readAlertRules } from '../support/operations';
+import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
 import { type Labels, type Prometheus, startNodeExporter, startPrometheus } from '../support/prometheus';
 import { type Customer, purchase, Replicas, send } from '../support/replicas';
-import { createTestDatabase, type TestDatabase } from '../support/test-database';
+import { connectStreamingStandby } from '../support/streaming-standby';
 
 /** Often enough that a test need not wait. */
 const SCRAPE_MS = 1000;
 /** Failures that open the circuit breaker of a replica. */
 const FAILURES = 20;
+
+/** Once this file is there, nothing can be archived. */
+const FULL_ARCHIVE = 'archive-is-full';
 
 const ENVIRONMENT = {
   PROVIDER_RATE_PER_SECOND: '50',
@@ -59,11 +64,12 @@ if (missing.length > 0) {
   it.skip(`alerts in live faults: apt-get install ${missing.join(' ')}`, () => undefined);
 } else {
   describe('With the real Prometheus', () => {
-    jest.setTimeout(90_000);
+    jest.setTimeout(120_000);
     const disk = mountSmallDisk();
     let directory: DrillDirectory;
     let exporter: Daemon & { address: string };
-    let database: TestDatabase;
+    let database: OwnPostgres;
+    let standby: { leave(): Promise<void> };
     let owner: Client;
     let replicas: Replicas;
     let first: BuiltService;
@@ -76,7 +82,10 @@ if (missing.length > 0) {
       await ensureBuild();
       directory = await createDrillDirectory('alerts');
       exporter = await startNodeExporter();
-      database = await createTestDatabase();
+      // Its log is archived, and a standby streams it.
+      const archive = `test ! -e ${join(directory.path, FULL_ARCHIVE)}`;
+      database = await startOwnPostgres({}, { archive_mode: 'on', archive_command: archive });
+      standby = await connectStreamingStandby(database.ownerUrl);
       owner = new Client({ connectionString: database.ownerUrl });
       await owner.connect();
       replicas = await Replicas.open({ database, environment: ENVIRONMENT, tuning: TUNING });
@@ -106,7 +115,7 @@ if (missing.length > 0) {
       await killLeftovers();
       await replicas?.close();
       await owner?.end();
-      await database?.drop();
+      await database?.close();
       if (disk !== undefined) unmountSmallDisk(disk);
       await directory?.remove();
     });
@@ -186,6 +195,11 @@ if (missing.length > 0) {
       });
     }
 
+    async function failToArchive(): Promise<void> {
+      await writeFile(join(directory.path, FULL_ARCHIVE), '');
+      await owner.query('SELECT pg_switch_wal() FROM pg_logical_emit_message(false, $1, $1)', ['test']);
+    }
+
     /** The proxy that was bought is not renewed in time, and another renewal of it fails. */
     const failToRenew = () =>
       owner.query(
@@ -206,9 +220,17 @@ if (missing.length > 0) {
       await askPrice();
       await until('scrapes of all', async () => (await prometheus.query('up == 1')).length === 3);
       await until('readiness', async () => (await prometheus.query('proxy_rental_ready == 1')).length === 2);
+      const copied = 'proxy_rental_database_standbys == 1 and proxy_rental_database_archive_failing == 0';
+      await until('copies of the database', async () => (await prometheus.query(copied)).length === 2);
+      // The service's role counts slots, and one that may read how standbys stream counts those.
+      const facts = new Facts(async (text) => (await owner.query(text)).rows, 'px6');
+      expect(await facts.copiesOfTheDatabase()).toMatchObject({ standbys: 1, isArchived: true });
       // Before its first scrape Prometheus knows of no replica.
       await until('silence', async () => (await firing()).length === 0);
 
+      await standby.leave();
+      await failToArchive();
+      await fires('StandbyGone', 'BackupLate');
       await leaveWebhooksUnsent();
       await fires('WebhooksNotSent');
       await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);

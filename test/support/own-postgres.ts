@@ -7,7 +7,12 @@ import {
   servicePassword,
   SUPERUSER,
 } from '../../src/local/postgres/embedded-cluster';
-import { findServer, LOOPBACK, startServer } from '../../src/local/postgres/embedded-postgres';
+import {
+  findServer,
+  LOOPBACK,
+  type ServerSettings,
+  startServer,
+} from '../../src/local/postgres/embedded-postgres';
 import { eventually } from './built-service';
 import type { DatabaseUrls } from './test-database';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
@@ -21,13 +26,18 @@ export interface OwnPostgres extends DatabaseUrls {
 
 const SETTINGS = { fsync: 'off' };
 
-/** @param environment what the environment of its processes has besides */
+/**
+ * @param environment what the environment of its processes has besides
+ * @param settings further ones of the server
+ */
 export async function startOwnPostgres(
   environment: Readonly<Record<string, string>> = {},
+  settings: ServerSettings = {},
 ): Promise<OwnPostgres> {
   const directory = await createTestDirectory('postgres-');
   const cluster = await getCluster(directory, () => undefined);
-  const port = await start(cluster, environment);
+  const all = { ...SETTINGS, ...settings };
+  const port = await start(cluster, all, environment);
   const place = `${LOOPBACK}:${port}`;
   const owner = `postgres://${SUPERUSER}:${cluster.password}@${place}`;
   const admin = new Client({ connectionString: `${owner}/postgres` });
@@ -42,7 +52,7 @@ export async function startOwnPostgres(
     ownerUrl,
     async restartImmediately() {
       await endImmediately(cluster);
-      await start(cluster, environment, port);
+      await start(cluster, all, environment, port);
     },
     close: () => removeTestDirectory(directory),
   };
@@ -51,11 +61,12 @@ export async function startOwnPostgres(
 /** Gives the port: the preferred one as soon as the processes of the previous server have released it. */
 async function start(
   cluster: Cluster,
+  settings: ServerSettings,
   environment: Readonly<Record<string, string>>,
   preferredPort?: number,
 ): Promise<number> {
   for (;;) {
-    await startServer(cluster, { preferredPort, settings: SETTINGS, environment });
+    await startServer(cluster, { preferredPort, settings, environment });
     const server = await findServer(cluster);
     if (server && (preferredPort === undefined || server.port === preferredPort)) return server.port;
     await endImmediately(cluster);

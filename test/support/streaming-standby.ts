@@ -1,0 +1,43 @@
+import { Client, type ClientConfig } from 'pg';
+import { eventually } from './built-service';
+
+const SLOT = 'standby_of_a_test';
+
+/**
+ * What a primary sees of a standby: a session that streams its log by a replication slot.
+ *
+ * @param ownerUrl of a superuser
+ */
+export async function connectStreamingStandby(ownerUrl: string): Promise<{ leave(): Promise<void> }> {
+  const owner = new Client({ connectionString: ownerUrl });
+  await owner.connect();
+  // pg passes the parameter on, and its types do not know it.
+  const replicating: ClientConfig & { replication: string } = {
+    connectionString: ownerUrl,
+    replication: 'true',
+  };
+  const standby = new Client(replicating);
+  standby.on('error', () => undefined);
+  await standby.connect();
+  await standby.query(`CREATE_REPLICATION_SLOT ${SLOT} PHYSICAL RESERVE_WAL`);
+  const { rows } = await standby.query<{ xlogpos: string }>('IDENTIFY_SYSTEM');
+  // It ends with the session.
+  standby.query(`START_REPLICATION SLOT ${SLOT} PHYSICAL ${rows[0]?.xlogpos}`).catch(() => undefined);
+  await eventually(async () => {
+    const { rowCount } = await owner.query(`SELECT FROM pg_stat_replication WHERE state = 'streaming'`);
+    return Boolean(rowCount);
+  });
+  return {
+    async leave() {
+      await owner.query('SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots');
+      await eventually(async () => {
+        const { rowCount } = await owner.query(
+          'SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active',
+        );
+        return Boolean(rowCount);
+      });
+      await standby.end().catch(() => undefined);
+      await owner.end();
+    },
+  };
+}
