@@ -91,6 +91,7 @@ const allowed = {
     'ledger',
     'orders',
     'inventory',
+    'payments',
     'provider',
     'pricing',
     'catalog',

@@ -16,7 +16,7 @@ import { PaymentsModule } from './payments';
 import { ProviderModule, ProxyProvider } from './provider';
 import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
 import { RenewalsModule } from './renewals';
-import { StaffModule } from './staff';
+import { StaffModule, StaffPaymentsModule } from './staff';
 import { StatusModule } from './status';
 import { TracingModule } from './tracing';
 import { UsageModule } from './usage';
@@ -65,7 +65,7 @@ export class AppModule implements OnModuleDestroy {
         // The router tries routes in the order of their modules: the most requested ones come first.
         HealthModule,
         StaffModule,
-        ...(config.payments.provider === 'off' ? [] : [PaymentsModule]),
+        ...(config.payments.provider === 'off' ? [] : [PaymentsModule, StaffPaymentsModule]),
       ],
     };
   }

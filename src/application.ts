@@ -16,7 +16,7 @@ import { longestOrderMs, OrdersModule } from './orders';
 import { PaymentsModule } from './payments';
 import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
 import { RenewalsModule } from './renewals';
-import { StaffModule } from './staff';
+import { StaffModule, StaffPaymentsModule } from './staff';
 import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
 import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
@@ -102,7 +102,8 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics), !takesPayments);
   const customers = takesPayments ? withDeposits(CUSTOMERS) : CUSTOMERS;
   adapter.addPages(() => serveDescription(app, { ...customers, takesPayments }, ''));
-  adapter.addPages(() => serveDescription(app, { ...STAFF, takesPayments }, 'staff/'));
+  const staff = takesPayments ? { ...STAFF, modules: [...STAFF.modules, StaffPaymentsModule] } : STAFF;
+  adapter.addPages(() => serveDescription(app, { ...staff, takesPayments }, 'staff/'));
   return app;
 }
 

@@ -24,6 +24,36 @@ class Books {
     await this.client.query(sql, parameters);
   }
 
+  /** A deposit of 25 roubles that has ended. */
+  async deposit(id: number, userId: number, state: string): Promise<void> {
+    await this.query(
+      `INSERT INTO deposits (id, user_id, provider, amount, state, provider_payment_id, expires_at, closed_at)
+       VALUES ($1::bigint, $2, 'sandbox', 25, $3, 'p' || $1::bigint, now(), now())`,
+      id,
+      userId,
+      state,
+    );
+  }
+
+  /** A payment of 25 roubles that is credited, as a rule with its entry. */
+  async payment(id: number, userId: number, depositId: number | null, isPosted = true): Promise<void> {
+    await this.query(
+      `INSERT INTO payments (id, provider, payment_id, deposit_id, state, user_id, amount, paid_amount,
+                             currency, paid_at, closed_at)
+       VALUES ($1::bigint, 'sandbox', 'p' || $1::bigint, $3, 'credited', $2, 25, 25, 'RUB', now(), now())`,
+      id,
+      userId,
+      depositId,
+    );
+    if (!isPosted) return;
+    await this.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, payment_id)
+       VALUES ($1, 'topup', 25, 0, $2)`,
+      userId,
+      id,
+    );
+  }
+
   /** Changes rows as a superuser can, past all triggers. */
   async tamper(sql: string, ...parameters: unknown[]): Promise<void> {
     await this.query('SET session_replication_role = replica');
@@ -195,7 +225,50 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const orderId = await books.order(userId, { state: 'reserved' });
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_closed_check');
     await books.query(`UPDATE orders SET state = 'refunded' WHERE id = $1`, orderId);
-    return [{ user_id: userId, held: 10, open_orders: 0 }];
+    return [{ user_id: userId, held: 10, open_orders: 0, refunds: 0 }];
+  },
+
+  'deposits-have-their-payments': async (books) => {
+    const [unpaid, other] = [await books.user(), await books.user()];
+    await books.deposit(901, unpaid, 'succeeded');
+    await books.deposit(902, other, 'canceled');
+    await books.payment(902, other, 902);
+    const none = { payment_id: null, paid: null, payments_user: null };
+    return [
+      { deposit_id: 901, user_id: unpaid, state: 'succeeded', amount: 25, ...none },
+      {
+        deposit_id: 902,
+        user_id: other,
+        state: 'canceled',
+        amount: 25,
+        payment_id: 902,
+        paid: 25,
+        payments_user: other,
+      },
+    ];
+  },
+
+  'payments-have-their-entries': async (books) => {
+    const userId = await books.user();
+    await books.payment(903, userId, null, false);
+    const payment = { payment_id: 903, provider: 'sandbox', user_id: userId, amount: 25 };
+    return [{ ...payment, entry_id: null, available_delta: null }];
+  },
+
+  'refunds-of-deposits-agree-with-entries': async (books) => {
+    const userId = await books.user();
+    await books.deposit(904, userId, 'succeeded');
+    await books.payment(904, userId, 904);
+    await books.query(
+      `INSERT INTO deposit_refunds (id, deposit_id, user_id, amount, state, provider)
+       VALUES (904, 904, $1, 10, 'succeeded', 'sandbox')`,
+      userId,
+    );
+    const refund = { refund_id: 904, deposit_id: 904, state: 'succeeded', amount: 10, taken: 0, held: 0 };
+    return [
+      refund,
+      { refund_id: null, deposit_id: 904, state: 'succeeded', amount: 0, taken: 10, held: null },
+    ];
   },
 
   'orders-agree-with-entries': async (books) => {

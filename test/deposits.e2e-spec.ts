@@ -2,6 +2,7 @@ import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
 import { PaymentsSandbox } from '../src/sandbox';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
+import { createStaff } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
 // The service takes payments here, which the shared one does not.
@@ -13,6 +14,8 @@ interface Deposit {
   readonly payment_url: string | null;
   readonly refunded: string;
 }
+
+type SandboxPayment = ReturnType<PaymentsSandbox['book']['payment']>;
 
 interface Answer<Body> {
   readonly status: number;
@@ -303,7 +306,7 @@ describe('What the provider shows', () => {
     expect(await available(customer)).toBe('100.00');
   });
 
-  it.each<[reason: string, change: (payment: ReturnType<PaymentsSandbox['book']['payment']>) => void]>([
+  it.each<[reason: string, change: (payment: SandboxPayment) => void]>([
     ['other-amount', (payment) => (payment.amount = { value: '100.01', currency: 'RUB' })],
     ['other-currency', (payment) => (payment.amount = { value: '100.00', currency: 'USD' })],
     ['test-payment', (payment) => (payment.test = true)],
@@ -361,5 +364,179 @@ describe('The database', () => {
     await expect(post(customer.id, '100.00', id + 1000)).rejects.toThrow('ledger_entries_payment_fkey');
     await expect(post(other.id, '100.00', id)).rejects.toThrow(/ledger_entries_payment/);
     await expect(service.dataSource.query('DELETE FROM payments')).rejects.toThrow('permission denied');
+  });
+});
+
+describe('Staff', () => {
+  const staff = forAllTests(() => createStaff(service));
+
+  /** A deposit that was paid. */
+  async function paid(customer: TestUser, amount: string): Promise<Deposit> {
+    const { body } = await deposit(customer, amount);
+    payments.pay(paymentOf(body));
+    await untilState(customer, body.id, 'succeeded');
+    return body;
+  }
+
+  /** A payment that is not credited by itself, and its id here. */
+  async function unmatched(change: (payment: SandboxPayment) => void, customer: TestUser): Promise<number> {
+    payments.notifier.goWrong({ lost: true });
+    const { body } = await deposit(customer, '100');
+    await letBe(customer);
+    const payment = payments.book.payment(paymentOf(body));
+    change(payment);
+    payments.pay(payment.id);
+    await service.runJob('compare-payments');
+    const { body: found } = await staff.get<{ items: { id: number; payment_id: string }[] }>(
+      '/staff/unmatched-payments',
+    );
+    return found.items.find((one) => one.payment_id === payment.id)?.id ?? 0;
+  }
+
+  const refund = (id: number, body: object, key = `refund-${(keys += 1)}`) =>
+    staff.post<{ id: number; state: string; amount: string; detail: string }>(
+      `/staff/deposits/${id}/refund`,
+      body,
+      { 'Idempotency-Key': key },
+    );
+
+  const stateOfRefund = async (id: number) => {
+    const { body } = await staff.get<{ items: { id: number; state: string }[] }>('/staff/deposit-refunds');
+    return body.items.find((one) => one.id === id)?.state;
+  };
+
+  it('find deposits', async () => {
+    const customer = await createUser();
+    const { id } = await paid(customer, '100');
+    const { body } = await staff.get<{ items: object[] }>(
+      `/staff/deposits?user_id=${customer.id}&state=succeeded`,
+    );
+    expect(body.items).toEqual([expect.objectContaining({ id, user_id: customer.id, provider: 'sandbox' })]);
+    expect((await staff.get('/staff/deposits?state=lost')).status).toBe(422);
+  });
+
+  it('match a payment to a user, once', async () => {
+    const customer = await createUser();
+    const id = await unmatched(
+      (payment) => (payment.amount = { value: '100.01', currency: 'RUB' }),
+      customer,
+    );
+    const match = (body: object) => staff.post(`/staff/unmatched-payments/${id}/match`, body);
+    const other = await createUser();
+    expect((await match({ user_id: other.id, reason: 'no' })).status).toBe(409);
+    const { status, body } = await match({ user_id: customer.id, reason: 'The bank rounds' });
+    expect([status, body]).toEqual([200, expect.objectContaining({ state: 'credited', amount: '100.01' })]);
+    expect(await available(customer)).toBe('100.01');
+    expect((await match({ user_id: customer.id, reason: 'again' })).status).toBe(409);
+    const list = await call<{ items: Deposit[] }>(customer, '/deposits');
+    expect(list.body.items).toEqual([expect.objectContaining({ state: 'succeeded', amount: '100.01' })]);
+  });
+
+  it('name the roubles of a payment in another currency, and reject others', async () => {
+    const customer = await createUser();
+    const id = await unmatched((payment) => (payment.amount = { value: '2.00', currency: 'USD' }), customer);
+    const match = (body: object) => staff.post(`/staff/unmatched-payments/${id}/match`, body);
+    expect((await match({ user_id: customer.id, reason: 'x' })).status).toBe(409);
+    expect((await match({ user_id: customer.id, amount: '180.00', reason: 'x' })).status).toBe(200);
+    expect(await available(customer)).toBe('180.00');
+    const test = await unmatched((payment) => (payment.test = true), customer);
+    const rejected = await staff.post<{ state: string }>(`/staff/unmatched-payments/${test}/reject`, {
+      reason: 'x',
+    });
+    expect(rejected.body.state).toBe('rejected');
+    expect(await available(customer)).toBe('180.00');
+  });
+
+  it('refund a deposit in parts: held, requested once, and taken when the provider shows it', async () => {
+    const customer = await createUser();
+    const { id } = await paid(customer, '100');
+    const before = payments.calls.refund;
+    const first = await refund(id, { amount: '30', reason: 'A complaint' }, 'once');
+    expect(first).toMatchObject({ status: 200, body: { state: 'held', amount: '30.00', replayed: false } });
+    const again = await refund(id, { amount: '30', reason: 'A complaint' }, 'once');
+    expect(again.body).toMatchObject({ id: first.body.id, replayed: true });
+    await eventually(async () => (await stateOfRefund(first.body.id)) === 'succeeded');
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '70.00', held: '0.00' });
+    expect(await refund(id, { amount: '70.01', reason: 'x' })).toMatchObject({
+      status: 409,
+      body: { detail: 'Of the deposit, 70.00 can be refunded' },
+    });
+    const rest = await refund(id, { reason: 'The rest' });
+    await eventually(async () => (await stateOfRefund(rest.body.id)) === 'succeeded');
+    expect(payments.calls.refund - before).toBe(2);
+    expect(await read(customer, id)).toMatchObject({ state: 'refunded', refunded: '100.00' });
+    const events = await call<{ items: { data: object }[] }>(
+      customer,
+      '/events?wait=5&type=deposit.refunded',
+    );
+    expect(events.body.items.map(({ data }) => data)).toContainEqual({
+      deposit_id: id,
+      state: 'succeeded',
+      amount: '30.00',
+    });
+  });
+
+  it('refund no more than can be spent', async () => {
+    const customer = await createUser();
+    const { id } = await paid(customer, '100');
+    await customer.buy({ count: 3 });
+    expect(await refund(id, { reason: 'x' })).toMatchObject({ status: 400 });
+    expect((await service.balanceOf(customer)).held).toBe('0.00');
+  });
+
+  it.each(['lost', '500-done'] as const)('have a refund found whose response was %s', async (fault) => {
+    const customer = await createUser();
+    const { id } = await paid(customer, '100');
+    const before = payments.calls.refund;
+    payments.fail('refund', fault);
+    const { body } = await refund(id, { reason: 'x' });
+    await eventually(async () => {
+      await service.dataSource.query(`UPDATE deposit_refunds SET next_check_at = now() WHERE state = 'held'`);
+      return (await stateOfRefund(body.id)) === 'succeeded';
+    });
+    expect(payments.calls.refund - before).toBe(1);
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '0.00', held: '0.00' });
+  });
+
+  it('have the money back on the balance when the provider refuses, or nothing was made', async () => {
+    const customer = await createUser();
+    const { id } = await paid(customer, '100');
+    payments.fail('refund', '400');
+    const refused = await refund(id, { amount: '10', reason: 'x' });
+    await eventually(async () => (await stateOfRefund(refused.body.id)) === 'failed');
+    payments.fail('refund', '500');
+    const lost = await refund(id, { amount: '10', reason: 'x' });
+    await eventually(() => payments.calls.refunds > 0 || payments.calls.refund > 0);
+    await eventually(async () => {
+      await service.dataSource.query(
+        `UPDATE deposit_refunds SET next_check_at = now(), requested_at = now() - interval '2 hours'
+          WHERE state = 'held' AND requested_at IS NOT NULL`,
+      );
+      return (await stateOfRefund(lost.body.id)) === 'failed';
+    });
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '100.00', held: '0.00' });
+  });
+
+  it('decide a refund that was made at the provider', async () => {
+    const customer = await createUser();
+    const body = await paid(customer, '100');
+    const atProvider = payments.book.refund('cabinet', {
+      payment_id: paymentOf(body),
+      amount: { value: '40.00', currency: 'RUB' },
+      metadata: {},
+    });
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
+    expect(await available(customer)).toBe('100.00');
+    const { body: found } = await staff.get<{ items: { id: number; deposit_id: number }[] }>(
+      '/staff/deposit-refunds?state=found',
+    );
+    expect(found.items).toEqual([expect.objectContaining({ deposit_id: body.id, amount: '40.00' })]);
+    const decide = () =>
+      staff.post(`/staff/deposit-refunds/${found.items[0]?.id}/decide`, { decision: 'debit', reason: 'x' });
+    expect(await decide()).toMatchObject({ status: 200, body: { state: 'succeeded' } });
+    expect((await decide()).status).toBe(409);
+    expect(await available(customer)).toBe('60.00');
+    expect(atProvider.status).toBe('succeeded');
   });
 });

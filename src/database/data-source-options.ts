@@ -8,6 +8,7 @@ import { WrittenOffRequests1767610000000 } from './migrations/1767610000000-writ
 import { Deposits1767700000000 } from './migrations/1767700000000-deposits';
 import { DepositEntries1767710000000 } from './migrations/1767710000000-deposit-entries';
 import { DepositConstraints1767720000000 } from './migrations/1767720000000-deposit-constraints';
+import { PaymentIndexes1767730000000 } from './migrations/1767730000000-payment-indexes';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -20,6 +21,7 @@ export const migrations = [
   Deposits1767700000000,
   DepositEntries1767710000000,
   DepositConstraints1767720000000,
+  PaymentIndexes1767730000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -83,15 +83,59 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
-    // The held money of an account is the sum of its open orders' holds.
+    // The held money of an account is the sum of the holds of its open orders and refunds.
     name: 'held-equals-open-orders',
     violations: `
-      SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders
+      SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders, coalesce(r.held, 0) AS refunds
         FROM audited_accounts a
         LEFT JOIN (SELECT user_id, sum(held) AS held FROM audited_orders
                     WHERE state IN ${sqlList(OPEN_STATES)}
                     GROUP BY user_id) o USING (user_id)
-       WHERE a.held <> coalesce(o.held, 0)`,
+        LEFT JOIN (SELECT user_id, sum(amount) AS held FROM deposit_refunds WHERE state = 'held'
+                    GROUP BY user_id) r USING (user_id)
+       WHERE a.held <> coalesce(o.held, 0) + coalesce(r.held, 0)`,
+  },
+  {
+    // A deposit that has succeeded has one payment, which is credited to its user with its amount, and no
+    // other deposit has one. That a payment is posted once, and with its amount, the schema makes sure of.
+    name: 'deposits-have-their-payments',
+    violations: `
+      SELECT d.id AS deposit_id, d.user_id, d.state, d.amount, p.id AS payment_id, p.amount AS paid,
+             p.user_id AS payments_user
+        FROM audited_deposits d LEFT JOIN payments p ON p.deposit_id = d.id AND p.state = 'credited'
+       WHERE CASE d.state WHEN 'succeeded'
+                          THEN (p.user_id, p.amount, p.provider, p.payment_id) IS DISTINCT FROM
+                               (d.user_id, d.amount, d.provider, d.provider_payment_id)
+                          ELSE p.id IS NOT NULL END`,
+  },
+  {
+    // A payment that is credited has its entry.
+    name: 'payments-have-their-entries',
+    violations: `
+      SELECT p.id AS payment_id, p.provider, p.user_id, p.amount, e.id AS entry_id, e.available_delta
+        FROM audited_payments p LEFT JOIN ledger_entries e ON e.payment_id = p.id
+       WHERE p.state = 'credited'
+         AND (e.user_id, e.available_delta, e.kind) IS DISTINCT FROM (p.user_id, p.amount, 'topup')
+          OR p.state <> 'credited' AND e.id IS NOT NULL`,
+  },
+  {
+    // Entries took the amount of a refund once it has succeeded, and nothing before or otherwise; and what of
+    // a deposit went back is the sum of its refunds.
+    name: 'refunds-of-deposits-agree-with-entries',
+    violations: `
+      SELECT r.id AS refund_id, r.deposit_id, r.state, r.amount, e.taken, e.held
+        FROM audited_refunds r
+        LEFT JOIN LATERAL (SELECT coalesce(-sum(available_delta + held_delta), 0) AS taken,
+                                  coalesce(sum(held_delta), 0) AS held
+                             FROM ledger_entries WHERE refund_id = r.id) AS e ON true
+       WHERE (e.taken, e.held) <> (CASE r.state WHEN 'succeeded' THEN r.amount ELSE 0 END,
+                                   CASE r.state WHEN 'held' THEN r.amount ELSE 0 END)
+      UNION ALL
+      SELECT NULL, d.id, d.state, d.refunded, r.sum, NULL
+        FROM audited_deposits d
+        LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS sum FROM deposit_refunds
+                            WHERE deposit_id = d.id AND state IN ('succeeded', 'written-off')) AS r ON true
+       WHERE d.refunded <> r.sum`,
   },
   {
     // The amounts on an order are the sums of its ledger entries.

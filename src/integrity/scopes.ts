@@ -29,6 +29,9 @@ const ALL = {
   sold_orders: 'SELECT * FROM orders WHERE captured > 0',
   refund_entries: `SELECT * FROM ledger_entries WHERE kind = 'refund'`,
   audited_sales_days: 'SELECT * FROM sales_days',
+  audited_deposits: 'SELECT * FROM deposits',
+  audited_payments: 'SELECT * FROM payments',
+  audited_refunds: 'SELECT * FROM deposit_refunds',
   event_log: EVENTS_SINCE,
   audited_events: 'SELECT * FROM events',
 };
@@ -59,6 +62,11 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   sold_orders: `SELECT * FROM orders WHERE captured > 0 AND closed_at >= ${YESTERDAY}`,
   refund_entries: `SELECT * FROM ledger_entries WHERE kind = 'refund' AND created_at >= ${YESTERDAY}`,
   audited_sales_days: `SELECT * FROM sales_days WHERE day >= (now() AT TIME ZONE 'UTC')::date - 1`,
+  audited_payments: `SELECT * FROM payments WHERE created_at >= ${YESTERDAY}`,
+  audited_refunds: `SELECT * FROM deposit_refunds WHERE created_at >= ${YESTERDAY}`,
+  audited_deposits: `SELECT * FROM deposits WHERE closed_at >= ${YESTERDAY}
+    UNION SELECT * FROM deposits WHERE id = ANY (ARRAY(
+      SELECT deposit_id FROM audited_payments UNION SELECT deposit_id FROM audited_refunds))`,
   event_log: `SELECT greatest(since, ${YESTERDAY}) AS since FROM (${EVENTS_SINCE}) AS log`,
   // The time of a change is the beginning of its transaction, and its event is written later.
   audited_events: `SELECT * FROM events WHERE at >= ${YESTERDAY} - interval '1 hour'`,

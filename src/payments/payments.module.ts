@@ -8,11 +8,15 @@ import { Comparison } from './following/comparison';
 import { DepositChecks } from './following/deposit-checks';
 import { Notifications } from './following/notifications';
 import { NotificationsController } from './following/notifications.controller';
+import { Refunds } from './following/refunds';
 import { PaymentProvider } from './provider/payment-provider';
 import { YooKassaProvider } from './provider/yookassa.provider';
 import { ComparisonRecords } from './records/comparison-records';
 import { DepositRecords } from './records/deposit-records';
 import { PaymentRecords } from './records/payment-records';
+import { RefundRecords } from './records/refund-records';
+import { DepositRefunds } from './staff/deposit-refunds';
+import { UnmatchedPayments } from './staff/unmatched-payments';
 
 /** Deposits: only in an application that takes payments. Without it nothing of them exists. */
 @Module({
@@ -23,12 +27,17 @@ import { PaymentRecords } from './records/payment-records';
     ComparisonRecords,
     DepositRecords,
     PaymentRecords,
+    RefundRecords,
     DepositWaits,
     PaymentFollowing,
     DepositsService,
     Comparison,
     DepositChecks,
     Notifications,
+    Refunds,
+    DepositRefunds,
+    UnmatchedPayments,
   ],
+  exports: [DepositRefunds, UnmatchedPayments],
 })
 export class PaymentsModule {}

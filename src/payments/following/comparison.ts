@@ -4,11 +4,14 @@ import { type LeasedRun, Work } from '../../work';
 import { PaymentFollowing } from '../deposits/payment-following';
 import { PaymentProvider } from '../provider/payment-provider';
 import { ComparisonRecords } from '../records/comparison-records';
+import { Refunds } from './refunds';
 
 export interface ComparisonReport {
   readonly payments: number;
   readonly credited: number;
   readonly unmatched: number;
+  readonly refunds: number;
+  readonly found_refunds: number;
 }
 
 /**
@@ -21,6 +24,7 @@ export class Comparison {
     private readonly provider: PaymentProvider,
     private readonly records: ComparisonRecords,
     private readonly following: PaymentFollowing,
+    private readonly refunds: Refunds,
     { payments }: AppConfig,
     work: Work,
   ) {
@@ -33,7 +37,7 @@ export class Comparison {
 
   /** What it reads is taken over at once. Only a complete pass moves the beginning of the next one. */
   private async compare(run: LeasedRun): Promise<ComparisonReport> {
-    const report = { payments: 0, credited: 0, unmatched: 0 };
+    const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0 };
     await run.renew(report);
     const { since, now } = await this.records.span(this.provider.name);
     for await (const payments of this.provider.paymentsSince(since)) {
@@ -42,6 +46,13 @@ export class Comparison {
         const { outcome } = await this.following.takeOver(payment);
         report.payments += 1;
         if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
+      }
+    }
+    for await (const refunds of this.provider.refundsSince(since)) {
+      await run.renew(report);
+      for (const refund of refunds) {
+        report.refunds += 1;
+        if (await this.refunds.takeOver(refund)) report.found_refunds += 1;
       }
     }
     await this.records.complete(this.provider.name, now);

@@ -1,0 +1,81 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { type DueRows, Work } from '../../work';
+import { PaymentError, PaymentRefused, PaymentsUnavailable } from '../provider/payment-errors';
+import { PaymentProvider, type ProviderRefund } from '../provider/payment-provider';
+import { type DueRefund, RefundRecords } from '../records/refund-records';
+
+const LOOK_EVERY_MS = 1000;
+const AT_ONCE = 4;
+/** After this time without a trace in a complete list, a refund whose response was lost was not made. */
+const QUIET_SECONDS = 3600;
+
+/**
+ * Requests refunds of the provider, each once, and settles them by what it shows. A response that was lost is
+ * looked for in the list of the payment's refunds, and never requested again.
+ */
+@Injectable()
+export class Refunds {
+  private readonly logger = new Logger('Payments');
+  private readonly due: DueRows<DueRefund>;
+
+  constructor(
+    private readonly provider: PaymentProvider,
+    private readonly records: RefundRecords,
+    work: Work,
+  ) {
+    this.due = work.due<DueRefund>({
+      name: 'settle-refunds',
+      lookEveryMs: LOOK_EVERY_MS,
+      atOnce: AT_ONCE,
+      waiting: `SELECT count(*)::integer AS count, min(next_check_at) AS oldest
+                  FROM deposit_refunds WHERE next_check_at <= now()`,
+      claim: async (room) => {
+        const rows = await this.records.claimDue(this.provider.name, room);
+        return { rows, isMore: rows.length === room };
+      },
+      carryOut: (refund) => (refund.isRequested ? this.look(refund) : this.request(refund)),
+    });
+  }
+
+  wake(): void {
+    this.due.wake();
+  }
+
+  /** Takes over what the provider lists. @returns whether it is a refund that was not known */
+  async takeOver(refund: ProviderRefund): Promise<boolean> {
+    if (refund.refundKey !== null) await this.settle(refund);
+    // One of ours that was given up, and made after all, is as unknown as one that was made elsewhere.
+    if (refund.state !== 'succeeded' || refund.amount.currency !== 'RUB') return false;
+    const isNew = await this.records.find(this.provider.name, refund);
+    if (isNew) this.logger.warn('a refund was made at the provider: staff decide');
+    return isNew;
+  }
+
+  private async request(refund: DueRefund): Promise<void> {
+    try {
+      await this.settle(await this.provider.refund(refund));
+    } catch (error) {
+      if (error instanceof PaymentRefused) await this.records.fail(refund.refundKey);
+      else if (error instanceof PaymentsUnavailable) await this.records.giveBack(refund.refundKey);
+      else if (!(error instanceof PaymentError)) throw error;
+    }
+  }
+
+  private async look(refund: DueRefund): Promise<void> {
+    try {
+      for await (const refunds of this.provider.refundsOf(refund.paymentId)) {
+        const own = refunds.find(({ refundKey }) => refundKey === refund.refundKey);
+        if (own) return await this.settle(own);
+      }
+      if (refund.ageSeconds > QUIET_SECONDS) await this.records.fail(refund.refundKey);
+    } catch (error) {
+      if (!(error instanceof PaymentError)) throw error;
+    }
+  }
+
+  private async settle(refund: ProviderRefund): Promise<void> {
+    const { state, refundKey } = refund;
+    if (state === 'succeeded') await this.records.succeed(this.provider.name, refund);
+    if (state === 'canceled' && refundKey !== null) await this.records.fail(refundKey);
+  }
+}

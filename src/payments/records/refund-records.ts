@@ -1,0 +1,214 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { queryRows } from '../../database';
+import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
+import { SHOWN_STATE } from './deposit-records';
+
+export const REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
+export type RefundState = (typeof REFUND_STATES)[number];
+
+/** A refund of a deposit, as staff see it. */
+export interface DepositRefund {
+  readonly id: number;
+  readonly deposit_id: number;
+  readonly user_id: number;
+  readonly amount: string;
+  readonly state: RefundState;
+  readonly reason: string | null;
+  readonly created_at: Date;
+  readonly closed_at: Date | null;
+}
+
+export const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, created_at, closed_at`;
+
+/** What is requested of the provider, or looked for there. */
+export interface DueRefund extends NewRefund {
+  /** Whether the one call was made. */
+  readonly isRequested: boolean;
+  /** How long ago. */
+  readonly ageSeconds: number;
+}
+
+/** What customers are told of a deposit that a statement has just changed. */
+const STATE_NOW = `
+  CASE WHEN deposits.refunded = deposits.amount THEN 'refunded' ELSE deposits.state END AS state`;
+
+/** The first look for evidence, and how pauses grow: as those of deposits. */
+const SHORTEST_PAUSE_SECONDS = 5;
+const LONGEST_PAUSE_SECONDS = 600;
+
+/** The statements of refunds: the money is held first, and each step is guarded by the state before. */
+@Injectable()
+export class RefundRecords {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Stores a refund and holds its money, in the transaction of staff's action.
+   *
+   * @throws the check of the account when less than that can be spent
+   */
+  async hold(
+    deposit: { readonly id: number; readonly user_id: number; readonly provider: string },
+    amount: string,
+    origin: { readonly actionId: number; readonly reason: string },
+    manager: EntityManager,
+  ): Promise<DepositRefund> {
+    const [refund] = await queryRows<DepositRefund>(
+      manager,
+      `WITH refund AS (
+         INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, reason, action_id,
+                                      next_check_at)
+         VALUES ($1, $2, $3, 'held', $4, $5, $6, now()) RETURNING ${REFUND_COLUMNS}
+       ),
+       entry AS (
+         INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason, action_id)
+         SELECT user_id, 'hold', -amount, amount, id, $5, $6 FROM refund
+       )
+       SELECT * FROM refund`,
+      [deposit.id, deposit.user_id, amount, deposit.provider, origin.reason, origin.actionId],
+    );
+    if (!refund) throw new Error('an inserted refund was not returned');
+    return refund;
+  }
+
+  /** Takes refunds that are due: to be requested, or looked for. The claim of a request is the request's. */
+  claimDue(provider: string, room: number): Promise<DueRefund[]> {
+    return queryRows<DueRefund>(
+      this.dataSource,
+      `WITH due AS (
+         SELECT id, requested_at FROM deposit_refunds
+          WHERE next_check_at <= now() AND state = 'held' AND provider = $1
+          ORDER BY next_check_at LIMIT $2 FOR UPDATE SKIP LOCKED
+       )
+       UPDATE deposit_refunds AS refund
+          SET requested_at = coalesce(refund.requested_at, now()),
+              next_check_at = now() + make_interval(secs => least(${LONGEST_PAUSE_SECONDS},
+                greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - due.requested_at) / 4)))
+         FROM due JOIN deposit_refunds USING (id) JOIN deposits ON deposits.id = deposit_refunds.deposit_id
+        WHERE refund.id = due.id
+       RETURNING refund.id AS "refundId", refund.refund_key AS "refundKey", refund.amount,
+                 deposits.provider_payment_id AS "paymentId", due.requested_at IS NOT NULL AS "isRequested",
+                 coalesce(extract(epoch FROM now() - due.requested_at), 0)::double precision AS "ageSeconds"`,
+      [provider, room],
+    );
+  }
+
+  /** The provider has certainly not been called: it is called later. */
+  async giveBack(refundKey: string): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE deposit_refunds SET requested_at = NULL WHERE refund_key = $1 AND state = 'held'`,
+      [refundKey],
+    );
+  }
+
+  /** The provider shows that the money went back: what was held is taken. */
+  async succeed(provider: string, { id, refundKey }: ProviderRefund): Promise<number | null> {
+    const [done] = await queryRows<{ id: number }>(
+      this.dataSource,
+      `WITH refund AS (
+         UPDATE deposit_refunds SET state = 'succeeded', provider_refund_id = $2, closed_at = now(),
+                                    next_check_at = NULL
+          WHERE refund_key = $1 AND provider = $3 AND state = 'held'
+         RETURNING id, deposit_id, user_id, amount, reason
+       ),
+       deposit AS (
+         UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
+          WHERE deposits.id = refund.deposit_id
+         RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
+                   refund.reason, ${STATE_NOW}
+       ),
+       entries AS (
+         INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason)
+         SELECT user_id, kind, available * went_back, held * went_back, refund_id, reason
+           FROM deposit, (VALUES (1, 'release', 1, -1), (2, 'adjustment', -1, 0))
+                           AS step (n, kind, available, held)
+          ORDER BY n
+       )
+       SELECT id, log_event(user_id, 'deposit.refunded', jsonb_build_object(
+                'deposit_id', id, 'state', state, 'amount', went_back::text)) FROM deposit`,
+      [refundKey, id, provider],
+    );
+    return done?.id ?? null;
+  }
+
+  /** The money certainly did not go back: what was held is released. */
+  async fail(refundKey: string): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `WITH refund AS (
+         UPDATE deposit_refunds SET state = 'failed', closed_at = now(), next_check_at = NULL
+          WHERE refund_key = $1 AND state = 'held'
+         RETURNING id, user_id, amount, reason
+       )
+       INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason)
+       SELECT user_id, 'release', amount, -amount, id, reason FROM refund`,
+      [refundKey],
+    );
+  }
+
+  /**
+   * Stores a refund that was made at the provider and not here, once. Staff decide: a balance is not reduced
+   * without them.
+   *
+   * @returns whether it was not known
+   */
+  async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {
+    const found = await queryRows(
+      this.dataSource,
+      `INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, provider_refund_id, reason)
+       SELECT id, user_id, $4, 'found', $1, $2, 'made at the provider'
+         FROM deposits WHERE provider = $1 AND provider_payment_id = $3 AND state = 'succeeded'
+       ON CONFLICT DO NOTHING RETURNING id`,
+      [provider, id, paymentId, amount.value],
+    );
+    return found.length > 0;
+  }
+
+  /**
+   * Decides a refund that was found: the balance is debited, or it stays the shop's cost.
+   *
+   * @throws the check of the account when less than that can be spent
+   */
+  async decideFound(
+    refund: DepositRefund,
+    isDebit: boolean,
+    origin: { readonly actionId: number; readonly reason: string },
+    manager: EntityManager,
+  ): Promise<void> {
+    await queryRows(
+      manager,
+      `WITH refund AS (
+         UPDATE deposit_refunds SET state = $2, closed_at = now(), action_id = $3
+          WHERE id = $1 AND state = 'found' RETURNING id, deposit_id, user_id, amount
+       ),
+       deposit AS (
+         UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
+          WHERE deposits.id = refund.deposit_id
+         RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
+                   ${STATE_NOW}
+       ),
+       entry AS (
+         INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason, action_id)
+         SELECT user_id, 'adjustment', -went_back, 0, refund_id, $4, $3 FROM deposit WHERE $2 = 'succeeded'
+       )
+       SELECT log_event(user_id, 'deposit.refunded', jsonb_build_object(
+                'deposit_id', id, 'state', state, 'amount', went_back::text)) FROM deposit`,
+      [refund.id, isDebit ? 'succeeded' : 'written-off', origin.actionId, origin.reason],
+    );
+  }
+
+  async get(id: number, queryable: EntityManager | DataSource = this.dataSource, lock = '') {
+    const [refund] = await queryRows<DepositRefund>(
+      queryable,
+      `SELECT ${REFUND_COLUMNS} FROM deposit_refunds WHERE id = $1 ${lock}`,
+      [id],
+    );
+    return refund ?? null;
+  }
+}
+
+/** A deposit as staff refund it. */
+export const REFUNDABLE_COLUMNS = `id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded,
+  amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
+    WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0) AS left`;

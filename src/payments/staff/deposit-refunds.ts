@@ -1,0 +1,187 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { DomainError, domainError, Money } from '../../common';
+import { Conditions, queryRows, violatedConstraint } from '../../database';
+import type { PageRequest } from '../../http';
+import { InsufficientBalance } from '../../ledger';
+import { DepositNotFound } from '../deposits/deposits.errors';
+import { Refunds } from '../following/refunds';
+import { DEPOSIT_COLUMNS, type DepositState, SHOWN_STATE } from '../records/deposit-records';
+import {
+  type DepositRefund,
+  REFUND_COLUMNS,
+  REFUNDABLE_COLUMNS,
+  RefundRecords,
+  type RefundState,
+} from '../records/refund-records';
+
+export class DepositNotPaid extends domainError('conflict', 'The deposit was not paid') {}
+
+export class RefundNotFound extends domainError('not-found', 'Refund not found') {}
+
+export class RefundDecided extends domainError('conflict', 'The refund is decided already') {}
+
+export class DepositRefundTooLarge extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(left: Money) {
+    super(`Of the deposit, ${left.toString()} can be refunded`);
+  }
+}
+
+/** A deposit, as staff see it. */
+export interface StaffDeposit {
+  readonly id: number;
+  readonly user_id: number;
+  readonly provider: string;
+  readonly state: DepositState;
+  readonly amount: string;
+  readonly currency: 'RUB';
+  readonly payment_url: string | null;
+  readonly refunded: string;
+  readonly provider_payment_id: string | null;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly closed_at: Date | null;
+}
+
+/** What is null counts as any. */
+export interface DepositFilter {
+  readonly userId: number | null;
+  readonly state: DepositState | null;
+  readonly paymentId: string | null;
+  readonly from: Date | null;
+  readonly to: Date | null;
+}
+
+interface Refundable {
+  readonly id: number;
+  readonly user_id: number;
+  readonly provider: string;
+  readonly state: DepositState;
+  readonly amount: string;
+  readonly refunded: string;
+  readonly left: string;
+}
+
+const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
+
+/** Deposits and their refunds, for staff. */
+@Injectable()
+export class DepositRefunds {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly records: RefundRecords,
+    private readonly refunds: Refunds,
+  ) {}
+
+  search(filter: DepositFilter, { cursor, limit }: PageRequest): Promise<StaffDeposit[]> {
+    const { userId, state, paymentId, from, to } = filter;
+    const conditions = new Conditions();
+    conditions.by(userId, (place) => `user_id = ${place}`);
+    conditions.by(state, (place) => `${SHOWN_STATE} = ${place}`);
+    conditions.by(paymentId, (place) => `provider_payment_id = ${place}`);
+    conditions.by(from, (place) => `created_at >= ${place}`);
+    conditions.by(to, (place) => `created_at < ${place}`);
+    conditions.by(cursor, (place) => `id < ${place}`);
+    return queryRows<StaffDeposit>(
+      this.dataSource,
+      `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id FROM deposits ${conditions.toSql()}
+        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+      conditions.parameters,
+    );
+  }
+
+  listRefunds(state: RefundState | null, { cursor, limit }: PageRequest): Promise<DepositRefund[]> {
+    const conditions = new Conditions();
+    conditions.by(state, (place) => `state = ${place}`);
+    conditions.by(cursor, (place) => `id < ${place}`);
+    return queryRows<DepositRefund>(
+      this.dataSource,
+      `SELECT ${REFUND_COLUMNS} FROM deposit_refunds ${conditions.toSql()}
+        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+      conditions.parameters,
+    );
+  }
+
+  /** Keeps everybody else from refunding it. @throws DepositNotFound, DepositNotPaid */
+  async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
+    const [deposit] = await queryRows<Refundable>(
+      manager,
+      `SELECT ${REFUNDABLE_COLUMNS} FROM deposits WHERE id = $1 FOR UPDATE`,
+      [depositId],
+    );
+    if (!deposit) throw new DepositNotFound();
+    if (!REFUNDABLE.includes(deposit.state)) throw new DepositNotPaid();
+    return deposit;
+  }
+
+  /**
+   * Holds the money of a refund. It is requested after the transaction.
+   *
+   * @param amount null: all that is left
+   * @throws DepositRefundTooLarge, InsufficientBalance
+   */
+  async hold(
+    deposit: Refundable,
+    amount: Money | null,
+    origin: { readonly actionId: number; readonly reason: string },
+    manager: EntityManager,
+  ): Promise<DepositRefund> {
+    const returned = this.amountOf(deposit, amount);
+    return this.refusingOverdraft(() => this.records.hold(deposit, returned.toString(), origin, manager));
+  }
+
+  /** How much goes back. @throws DepositRefundTooLarge */
+  amountOf(deposit: Refundable, amount: Money | null): Money {
+    const left = Money.parse(deposit.left);
+    const returned = amount ?? left;
+    if (!returned.isPositive() || returned.minus(left).isPositive()) throw new DepositRefundTooLarge(left);
+    return returned;
+  }
+
+  /** Has refunds requested now. */
+  requestSoon(): void {
+    this.refunds.wake();
+  }
+
+  /** The refund of an action of staff, for a request that is repeated. */
+  async ofAction(actionId: number): Promise<DepositRefund | null> {
+    const [refund] = await queryRows<DepositRefund>(
+      this.dataSource,
+      `SELECT ${REFUND_COLUMNS} FROM deposit_refunds WHERE action_id = $1`,
+      [actionId],
+    );
+    return refund ?? null;
+  }
+
+  /** @throws RefundNotFound, RefundDecided */
+  async lockFound(id: number, manager: EntityManager): Promise<DepositRefund> {
+    const refund = await this.records.get(id, manager, 'FOR UPDATE');
+    if (!refund) throw new RefundNotFound();
+    if (refund.state !== 'found') throw new RefundDecided();
+    return refund;
+  }
+
+  /** @throws InsufficientBalance */
+  async decideFound(
+    refund: DepositRefund,
+    isDebit: boolean,
+    origin: { readonly actionId: number; readonly reason: string },
+    manager: EntityManager,
+  ): Promise<DepositRefund> {
+    await this.refusingOverdraft(() => this.records.decideFound(refund, isDebit, origin, manager));
+    const decided = await this.records.get(refund.id, manager);
+    if (!decided) throw new RefundNotFound();
+    return decided;
+  }
+
+  private async refusingOverdraft<Result>(change: () => Promise<Result>): Promise<Result> {
+    try {
+      return await change();
+    } catch (error) {
+      if (violatedConstraint(error) === 'accounts_available_check') throw new InsufficientBalance();
+      throw error;
+    }
+  }
+}

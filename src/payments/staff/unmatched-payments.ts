@@ -1,0 +1,149 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { DomainError, domainError, Money } from '../../common';
+import { Conditions, type Queryable, queryRows } from '../../database';
+import type { PageRequest } from '../../http';
+import { creditSql, type UnmatchedReason } from '../records/payment-records';
+
+export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
+export type PaymentState = (typeof PAYMENT_STATES)[number];
+
+/** A payment, as staff see it. */
+export interface StaffPayment {
+  readonly id: number;
+  readonly provider: string;
+  readonly payment_id: string;
+  readonly state: PaymentState;
+  readonly reason: UnmatchedReason | null;
+  readonly paid_amount: string;
+  readonly currency: string;
+  readonly paid_at: Date;
+  readonly deposit_id: number | null;
+  readonly user_id: number | null;
+  readonly amount: string | null;
+  readonly details: Readonly<Record<string, unknown>> | null;
+  readonly created_at: Date;
+  readonly closed_at: Date | null;
+}
+
+const COLUMNS = `id, provider, payment_id, state, reason, paid_amount, currency, paid_at, deposit_id, user_id,
+  amount, details, created_at, closed_at`;
+
+export class PaymentNotFound extends domainError('not-found', 'Payment not found') {}
+
+export class PaymentDecided extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(state: PaymentState) {
+    super(`The payment is ${state} already`);
+  }
+}
+
+export class PaymentOfAnother extends domainError(
+  'conflict',
+  'The payment belongs to a deposit of another user',
+) {}
+
+export class AmountNeeded extends domainError(
+  'conflict',
+  'The payment is in another currency: name the amount in roubles',
+) {}
+
+export class AmountKnown extends domainError(
+  'conflict',
+  'The payment is in roubles: what was paid is credited, no other amount',
+) {}
+
+/** Payments that are not credited by themselves: staff match them to a user, or reject them. */
+@Injectable()
+export class UnmatchedPayments {
+  constructor(private readonly dataSource: DataSource) {}
+
+  list(state: PaymentState, { cursor, limit }: PageRequest): Promise<StaffPayment[]> {
+    const conditions = new Conditions();
+    conditions.by(state, (place) => `state = ${place}`);
+    conditions.by(cursor, (place) => `id < ${place}`);
+    return queryRows<StaffPayment>(
+      this.dataSource,
+      `SELECT ${COLUMNS} FROM payments ${conditions.toSql()}
+        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+      conditions.parameters,
+    );
+  }
+
+  async get(id: number, queryable: Queryable = this.dataSource, lock = ''): Promise<StaffPayment> {
+    const [payment] = await queryRows<StaffPayment>(
+      queryable,
+      `SELECT ${COLUMNS} FROM payments WHERE id = $1 ${lock}`,
+      [id],
+    );
+    if (!payment) throw new PaymentNotFound();
+    return payment;
+  }
+
+  /** Keeps everybody else from deciding it. @throws PaymentNotFound, PaymentDecided */
+  async lockUnmatched(id: number, manager: EntityManager): Promise<StaffPayment> {
+    const payment = await this.get(id, manager, 'FOR UPDATE');
+    if (payment.state !== 'unmatched') throw new PaymentDecided(payment.state);
+    return payment;
+  }
+
+  /**
+   * How many roubles a payment is worth.
+   *
+   * @param named by staff, for a payment in another currency
+   * @throws AmountNeeded, AmountKnown
+   */
+  roublesOf({ currency, paid_amount: paid }: StaffPayment, named: Money | null): Money {
+    if (currency !== 'RUB') {
+      if (named === null) throw new AmountNeeded();
+      return named;
+    }
+    if (named !== null) throw new AmountKnown();
+    return Money.parse(paid);
+  }
+
+  /**
+   * Credits a payment to a user. If it has a deposit, that succeeds with the amount that was paid.
+   *
+   * @throws PaymentOfAnother
+   */
+  async match(
+    payment: StaffPayment,
+    userId: number,
+    amount: Money,
+    origin: { readonly actionId: number; readonly reason: string },
+    manager: EntityManager,
+  ): Promise<void> {
+    const matched = await queryRows(
+      manager,
+      `WITH deposit AS (
+         UPDATE deposits SET state = 'succeeded', amount = $3, closed_at = now(), next_check_at = NULL
+          WHERE id = $6 AND user_id = $2
+         RETURNING id, user_id, amount
+       ),
+       credited AS (
+         UPDATE payments SET state = 'credited', user_id = $2, amount = $3, closed_at = now(), action_id = $4
+          WHERE id = $1 AND state = 'unmatched' AND (deposit_id IS NULL OR EXISTS (SELECT FROM deposit))
+         RETURNING id, user_id, amount
+       ),
+       entry AS (${creditSql('$5::text, NULL, $4::bigint')}),
+       told AS (
+         SELECT log_event(user_id, 'deposit.succeeded', jsonb_build_object(
+                  'deposit_id', id, 'state', 'succeeded', 'amount', amount::text)) FROM deposit
+       )
+       SELECT id, (SELECT count(*) FROM told) FROM credited`,
+      [payment.id, userId, amount.toString(), origin.actionId, origin.reason, payment.deposit_id],
+    );
+    if (matched.length === 0) throw new PaymentOfAnother();
+  }
+
+  async reject(id: number, actionId: number, manager: EntityManager): Promise<void> {
+    await queryRows(
+      manager,
+      `UPDATE payments SET state = 'rejected', closed_at = now(), action_id = $2
+        WHERE id = $1 AND state = 'unmatched'`,
+      [id, actionId],
+    );
+  }
+}

@@ -1,0 +1,187 @@
+import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Money } from '../../common';
+import { IdParam, INVALID_PERIOD, markReplay } from '../../http';
+import { InsufficientBalance } from '../../ledger';
+import {
+  AmountKnown,
+  AmountNeeded,
+  DepositNotFound,
+  DepositNotPaid,
+  DepositRefundTooLarge,
+  PaymentDecided,
+  PaymentNotFound,
+  PaymentOfAnother,
+  RefundDecided,
+  RefundNotFound,
+} from '../../payments';
+import { UserNotFound } from '../../users';
+import type { AuditContext } from '../audit-log/audit-context';
+import { ReasonRequest } from '../fields';
+import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
+import {
+  DepositRefundOut,
+  DepositRefundRequest,
+  DepositRefundsPage,
+  DepositsQuery,
+  MatchRequest,
+  PaymentsQuery,
+  RefundDecisionRequest,
+  RefundsQuery,
+  RequestedRefundOut,
+  StaffDepositsPage,
+  StaffPaymentOut,
+  StaffPaymentsPage,
+} from './staff-payments.dto';
+import { StaffPaymentsService } from './staff-payments.service';
+
+/** What keeps a payment from being decided. */
+const UNDECIDABLE = {
+  404: notFound(PaymentNotFound),
+  409: ['Nothing was changed', new PaymentDecided('credited')],
+} as const;
+
+@ApiTags('Money')
+@Controller('staff')
+export class StaffPaymentsController {
+  constructor(private readonly payments: StaffPaymentsService) {}
+
+  @Get('deposits')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'deposits.search',
+    summary: 'Find deposits',
+    description: 'For support and accounting: the deposits that match all given parameters, newest first.',
+    response: { description: 'A page of deposits, newest first', type: StaffDepositsPage },
+    errors: { 400: INVALID_PERIOD },
+  })
+  search(@Query() query: DepositsQuery): Promise<StaffDepositsPage> {
+    const { user_id: userId, state, payment_id: paymentId, from, to } = query;
+    return this.payments.search({ userId, state, paymentId, from, to }, query);
+  }
+
+  @Post('deposits/:deposit_id/refund')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'deposits.refund',
+    summary: 'Refund a deposit',
+    description:
+      'For accounting, when a customer gets a deposit back: holds the amount on the balance, requests ' +
+      'the refund of the provider once, and debits the balance when the provider shows that it was made. ' +
+      'Several refunds together never exceed the deposit, and none exceeds what can be spent.',
+    idempotencyKey: POSTING_KEY,
+    response: { description: 'The refund', type: RequestedRefundOut },
+    errors: {
+      400: ['The user has less than that', InsufficientBalance],
+      403: NOT_FOR_ONESELF,
+      404: notFound(DepositNotFound),
+      409: ['Nothing was changed', DepositNotPaid, new DepositRefundTooLarge(Money.parse('12.54'))],
+    },
+  })
+  async refund(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('deposit_id', 'Id of the deposit') depositId: number,
+    @Body() body: DepositRefundRequest,
+    @Headers('idempotency-key') key: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<RequestedRefundOut> {
+    const refund = await this.payments.refund(audit, depositId, body, key);
+    markReplay(response, refund.replayed);
+    return refund;
+  }
+
+  @Get('deposit-refunds')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'deposit-refunds.list',
+    summary: 'List refunds of deposits',
+    description:
+      'For accounting: refunds of deposits, newest first. Those that are `found` were made at the ' +
+      'provider, not here, and wait for a decision.',
+    response: { description: 'A page of refunds, newest first', type: DepositRefundsPage },
+  })
+  listRefunds(@Query() query: RefundsQuery): Promise<DepositRefundsPage> {
+    return this.payments.listRefunds(query.state, query);
+  }
+
+  @Post('deposit-refunds/:refund_id/decide')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'deposit-refunds.decide',
+    summary: 'Decide a refund that was found',
+    description:
+      'For accounting, when a refund was made at the provider: `debit` takes its amount from the balance, ' +
+      '`write-off` leaves the balance as it is.',
+    response: { description: 'The refund as it is now', type: DepositRefundOut },
+    errors: {
+      400: ['The user has less than that', InsufficientBalance],
+      403: NOT_FOR_ONESELF,
+      404: notFound(RefundNotFound),
+      409: ['Nothing was changed', RefundDecided],
+    },
+  })
+  decideRefund(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('refund_id', 'Id of the refund') refundId: number,
+    @Body() { decision, reason }: RefundDecisionRequest,
+  ): Promise<DepositRefundOut> {
+    return this.payments.decideRefund(audit, refundId, decision, reason);
+  }
+
+  @Get('unmatched-payments')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'payments.list',
+    summary: 'List payments that were not credited',
+    description:
+      'For accounting: payments that wait for a decision, newest first. `state` also finds those that are ' +
+      'decided, and those that were credited.',
+    response: { description: 'A page of payments, newest first', type: StaffPaymentsPage },
+  })
+  listPayments(@Query() query: PaymentsQuery): Promise<StaffPaymentsPage> {
+    return this.payments.listPayments(query.state, query);
+  }
+
+  @Post('unmatched-payments/:payment_id/match')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'payments.match',
+    summary: 'Match a payment to a user',
+    description:
+      'For accounting, when it is clear whose payment it is: credits the balance of the user with what was ' +
+      'paid. If the payment belongs to a deposit, that succeeds.',
+    response: { description: 'The payment as it is now', type: StaffPaymentOut },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(PaymentNotFound, UserNotFound),
+      409: [...UNDECIDABLE[409], PaymentOfAnother, AmountNeeded, AmountKnown],
+    },
+  })
+  match(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('payment_id', 'Id of the payment') paymentId: number,
+    @Body() { user_id: userId, amount, reason }: MatchRequest,
+  ): Promise<StaffPaymentOut> {
+    return this.payments.match(audit, paymentId, { userId, amount, reason });
+  }
+
+  @Post('unmatched-payments/:payment_id/reject')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'payments.reject',
+    summary: 'Reject a payment',
+    description:
+      'For accounting, when a payment is not for a balance, or was returned at the provider. Nothing is ' +
+      'credited.',
+    response: { description: 'The payment as it is now', type: StaffPaymentOut },
+    errors: UNDECIDABLE,
+  })
+  reject(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('payment_id', 'Id of the payment') paymentId: number,
+    @Body() { reason }: ReasonRequest,
+  ): Promise<StaffPaymentOut> {
+    return this.payments.reject(audit, paymentId, reason);
+  }
+}

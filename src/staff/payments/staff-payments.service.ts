@@ -1,0 +1,172 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Money } from '../../common';
+import { queryRows, violatedConstraint } from '../../database';
+import { assertPeriod, type PageRequest, readPage } from '../../http';
+import { type Idempotency, IdempotencyKeyMissing, IdempotencyKeyReused, readIdempotency } from '../../orders';
+import {
+  type DepositFilter,
+  type DepositRefund,
+  DepositRefunds,
+  type PaymentState,
+  type RefundState,
+  type StaffPayment,
+  UnmatchedPayments,
+} from '../../payments';
+import { UserNotFound, UsersService } from '../../users';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import type {
+  DepositRefundsPage,
+  RefundDecision,
+  RequestedRefundOut,
+  StaffDepositsPage,
+  StaffPaymentsPage,
+} from './staff-payments.dto';
+
+/** What staff do with deposits and payments. */
+@Injectable()
+export class StaffPaymentsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly deposits: DepositRefunds,
+    private readonly payments: UnmatchedPayments,
+    private readonly users: UsersService,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** @throws InvalidPeriod */
+  async search(filter: DepositFilter, page: PageRequest): Promise<StaffDepositsPage> {
+    assertPeriod(filter.from, filter.to);
+    return readPage(page, (wider) => this.deposits.search(filter, wider));
+  }
+
+  listRefunds(state: RefundState | null, page: PageRequest): Promise<DepositRefundsPage> {
+    return readPage(page, (wider) => this.deposits.listRefunds(state, wider));
+  }
+
+  listPayments(state: PaymentState, page: PageRequest): Promise<StaffPaymentsPage> {
+    return readPage(page, (wider) => this.payments.list(state, wider));
+  }
+
+  /**
+   * Has a part of a deposit, or all that is left of it, go back; once for each idempotency key. The money is
+   * held with the record in the audit log, and the provider is called afterwards.
+   *
+   * @throws DepositNotFound, DepositNotPaid, DepositRefundTooLarge, InsufficientBalance, OwnAccount,
+   *   IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
+   */
+  async refund(
+    audit: AuditContext,
+    depositId: number,
+    { amount, reason }: { readonly amount: Money | null; readonly reason: string },
+    key: string | undefined,
+  ): Promise<RequestedRefundOut> {
+    const request = { direction: 'deposit-refund', depositId, amount: amount?.toString() ?? 'all', reason };
+    const idempotency = readIdempotency(key, request);
+    if (!idempotency) throw new IdempotencyKeyMissing();
+    const earlier = await this.findEarlier(audit, idempotency);
+    if (earlier) return { ...earlier, replayed: true };
+    try {
+      const refund = await this.auditLog.recordChange(audit, async (manager, record) => {
+        const before = await this.deposits.lockPaid(depositId, manager);
+        audit.assertConcernsAnother(before.user_id);
+        const returned = this.deposits.amountOf(before, amount);
+        const after = { ...before, left: Money.parse(before.left).minus(returned).toString() };
+        const actionId = await record({ target: userOf(before), reason, before, after, idempotency });
+        return this.deposits.hold(before, returned, { actionId, reason }, manager);
+      });
+      this.deposits.requestSoon();
+      return { ...refund, replayed: false };
+    } catch (error) {
+      // A request with the same key was committed in the meantime.
+      const isRepeated = violatedConstraint(error) === 'audit_log_idempotency_key';
+      const meanwhile = isRepeated ? await this.findEarlier(audit, idempotency) : null;
+      if (!meanwhile) throw error;
+      return { ...meanwhile, replayed: true };
+    }
+  }
+
+  /** @throws RefundNotFound, RefundDecided, InsufficientBalance, OwnAccount */
+  decideRefund(
+    audit: AuditContext,
+    refundId: number,
+    decision: RefundDecision,
+    reason: string,
+  ): Promise<DepositRefund> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.deposits.lockFound(refundId, manager);
+      audit.assertConcernsAnother(before.user_id);
+      const after = { ...before, state: decision === 'debit' ? 'succeeded' : 'written-off' };
+      const actionId = await record({ target: userOf(before), reason, before, after });
+      return this.deposits.decideFound(before, decision === 'debit', { actionId, reason }, manager);
+    });
+  }
+
+  /**
+   * Credits a payment that was not credited by itself.
+   *
+   * @throws PaymentNotFound, PaymentDecided, AmountNeeded, AmountKnown, PaymentOfAnother, UserNotFound,
+   *   OwnAccount
+   */
+  match(
+    audit: AuditContext,
+    id: number,
+    {
+      userId,
+      amount,
+      reason,
+    }: { readonly userId: number; readonly amount: Money | null; readonly reason: string },
+  ): Promise<StaffPayment> {
+    audit.assertConcernsAnother(userId);
+    return this.decide(audit, id, async (manager, before, record) => {
+      if (!(await this.users.find(userId))) throw new UserNotFound();
+      const roubles = this.payments.roublesOf(before, amount);
+      const after = { ...before, state: 'credited', user_id: userId, amount: roubles.toString() };
+      const actionId = await record({ target: { type: 'user', id: userId }, reason, before, after });
+      await this.payments.match(before, userId, roubles, { actionId, reason }, manager);
+    });
+  }
+
+  /** @throws PaymentNotFound, PaymentDecided */
+  reject(audit: AuditContext, id: number, reason: string): Promise<StaffPayment> {
+    return this.decide(audit, id, async (manager, before, record) => {
+      const actionId = await record({ reason, before, after: { ...before, state: 'rejected' } });
+      await this.payments.reject(id, actionId, manager);
+    });
+  }
+
+  private decide(
+    audit: AuditContext,
+    id: number,
+    decision: (
+      manager: EntityManager,
+      before: StaffPayment,
+      record: Parameters<Parameters<AuditLogService['recordChange']>[1]>[1],
+    ) => Promise<void>,
+  ): Promise<StaffPayment> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      await decision(manager, await this.payments.lockUnmatched(id, manager), record);
+      return this.payments.get(id, manager);
+    });
+  }
+
+  /** @throws IdempotencyKeyReused */
+  private async findEarlier(
+    { caller }: AuditContext,
+    { key, requestHash }: Idempotency,
+  ): Promise<DepositRefund | null> {
+    const [action] = await queryRows<{ id: number; isSame: boolean }>(
+      this.dataSource,
+      `SELECT id, request_hash = $2 AS "isSame" FROM audit_log
+        WHERE user_id ${caller ? '= $3' : 'IS NULL'} AND idempotency_key = $1`,
+      [key, requestHash, ...(caller ? [caller.userId] : [])],
+    );
+    if (!action) return null;
+    const refund = action.isSame ? await this.deposits.ofAction(action.id) : null;
+    if (!refund) throw new IdempotencyKeyReused(key);
+    return refund;
+  }
+}
+
+const userOf = ({ user_id: id }: { readonly user_id: number }) => ({ type: 'user', id }) as const;
