@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import axe, { type AxeResults } from 'axe-core';
 import {
   type Browser,
   type BrowserContext,
@@ -22,6 +23,14 @@ const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', 
 interface Form {
   readonly parameters?: Readonly<Record<string, string | number>>;
   readonly body?: object;
+}
+
+/** An element that some people cannot use. */
+export interface Barrier {
+  /** Of axe-core: https://dequeuniversity.com/rules/axe/. */
+  readonly rule: string;
+  readonly html: string;
+  readonly why: string;
 }
 
 /** The answer of an operation as the page shows it. */
@@ -186,6 +195,25 @@ export class DocsBrowser {
     const overflow = await this.page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
     await this.page.setViewportSize(VIEWPORT);
     return Number(overflow);
+  }
+
+  /**
+   * What axe-core finds in the page, with these operations open: the rule, and the elements that break it.
+   *
+   * @param tags the rules to check, such as `wcag2aa`
+   */
+  async findBarriers(
+    operations: readonly (readonly [string, string])[],
+    tags: readonly string[],
+  ): Promise<Barrier[]> {
+    await this.filter('');
+    for (const [method, path] of operations) await this.open(this.operation(method, path));
+    await this.page.evaluate(axe.source);
+    const options = JSON.stringify({ runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] });
+    const { violations } = await this.page.evaluate<AxeResults>(`axe.run(document, ${options})`);
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary = '' }) => ({ rule: id, html, why: failureSummary })),
+    );
   }
 
   private operation(method: string, path: string): Locator {

@@ -7,7 +7,14 @@ import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonAnswers, liftParameterExamples } from './common-answers';
 import { describeNull } from './describe-null';
 import { addEmptyForms, offerWords } from './empty-forms';
-import { compareOperations, fillKeys, filterOperations, PAGE_STYLE, preparePage } from './swagger-page';
+import {
+  compareOperations,
+  fillKeys,
+  filterOperations,
+  nameControls,
+  PAGE_STYLE,
+  preparePage,
+} from './swagger-page';
 import { withoutPayments } from './without-payments';
 
 /** Of the specified interface, which does not change with the version of the service. */
@@ -105,7 +112,7 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
     swaggerOptions: {
       filter: true,
       operationsSorter: compareOperations,
-      plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys],
+      plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys, nameControls],
       onComplete: preparePage,
       // The operations say what they take and answer: the list of all schemas below them is only in the way.
       defaultModelsExpandDepth: -1,
