@@ -10,8 +10,8 @@ import { withoutSecrets } from './request-url';
 const logger = new Logger('Http');
 
 /**
- * Gives the request an id, for its answer and its log lines, and a span. Once it has ended, so has the span,
- * and it is logged and counted.
+ * Gives the request an id, for its response and its log lines, and a span. When the request ends, the span
+ * ends, and the request is logged and counted.
  *
  * @param hidesPayments whether words of payments are unknown to the request
  * @param goOn is run within the request
@@ -38,7 +38,7 @@ export function beginRequest(
   runInRequest(context, () => (span ? span.run(goOn) : goOn()));
 }
 
-/** Tells the template of the route, never the path: some callers put secrets there. */
+/** Records the template of the route, never the path: some callers put secrets there. */
 function endSpan(span: OpenSpan, request: Request, response: Response, { userId }: RequestContext): void {
   span.end({
     'http.request.method': request.method,

@@ -20,17 +20,17 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
 /**
- * Longer than any network keeps a reader waiting that is still there. It is below KEEP_ALIVE_TIMEOUT_MS, from
- * which it is told apart by its length.
+ * Longer than a network delays a reader that is still connected. It differs from KEEP_ALIVE_TIMEOUT_MS,
+ * because the length of a socket's timeout shows which of the two it is.
  */
 const READER_IDLE_MS = 10_000;
 
-/** What clients may occupy. */
+/** Bounds on the connections of clients. */
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** A client that takes nothing of an answer is disconnected after this time, or twice this time at most. */
+  /** A client that stops reading is disconnected after this time, or twice this time at most. */
   readonly readerIdleMs?: number | undefined;
-  /** Behind one, all clients have its address. With none, an address has a part of the connections. */
+  /** Behind one, all clients have its address. With none, each address has a share of the connections. */
   readonly trustedProxies: readonly string[];
 }
 
@@ -42,8 +42,7 @@ const PART_OF_ADDRESS = 0.5;
  * limits. `RequestInputGuard` reads requests. Call this before `init()`, `listen()` and any other
  * middleware, on an application created with `bodyParser: false`.
  *
- * @param limits what clients may occupy
- * @param isUnavailable recognises failures of a dependency such as the database, which are answered 503
+ * @param isUnavailable recognises failures of a dependency such as the database, which return 503
  * @param metrics counts the requests
  * @param hidesPayments whether words of payments are unknown to all requests
  */
@@ -74,7 +73,7 @@ export function configureHttp(
   }
 }
 
-/** One middleware does all, because the router takes longer than each part of it. */
+/** A single middleware, because the router takes longer than each of its parts. */
 const prepareRequest =
   (measured: { readonly metrics: Metrics; readonly hidesPayments: boolean }) =>
   (request: Request, response: Response, next: NextFunction): void => {
@@ -87,7 +86,7 @@ const prepareRequest =
     });
   };
 
-/** Express takes `If-None-Match: *` for a match with any answer, and makes a 304 even of one without ETag. */
+/** For Express, `If-None-Match: *` matches any response: it returns 304 even for one without an ETag. */
 function neverFreshWithoutTag(express: Application): void {
   const { request } = express as unknown as { readonly request: object };
   const prototype = Object.getPrototypeOf(request) as object;
@@ -110,15 +109,15 @@ function configureServer(
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   answerMalformedRequests(server, metrics);
-  // Node would answer an unknown `Expect` header with an empty 417. It is ignored instead.
+  // Node would reject an unknown `Expect` header with an empty 417. It is ignored instead.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
 }
 
 /**
- * Resets connections on which an answer waits and makes no progress, which frees the system's buffers too. A
- * request that is being received has time limits of its own, and one that is being served may take its time.
+ * Resets connections on which a response waits and makes no progress, which frees the system's buffers too.
+ * Receiving a request has other time limits, and serving it is not limited here.
  */
 function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
   server.setTimeout(readerIdleMs, (socket: Socket) => {

@@ -4,21 +4,20 @@ import { Logger } from '@nestjs/common';
 import { Counts, networkOf, plainAddress } from '../common';
 import { atMostEachMinute } from './rare-warning';
 
-/** A connection without a request, on which nothing has come for so long, is idle. */
+/** A connection without a request is idle if nothing arrived for this time. */
 const SILENT_MS = 1000;
 
 interface Connection {
   /** The peer's address, or its network if that is IPv6. */
   readonly address: string;
-  /** Those in progress. */
+  /** Requests in progress. */
   requests: number;
 }
 
-/** The connections of a server. */
 export class Connections {
-  /** How many connections an address may have. Infinity: each may be that of a load balancer. */
+  /** How many connections an address may have. Infinity if any address may be that of a load balancer. */
   mostOfAddress = Infinity;
-  /** Those without a request stand in the order in which they became idle. */
+  /** Connections without a request are in the order in which they became idle. */
   private readonly open = new Map<Socket, Connection>();
   private readonly counts = new Counts<string>();
   private readonly logger = new Logger('Http');
@@ -38,8 +37,8 @@ export class Connections {
   }
 
   /**
-   * Adds a connection. If its address has as many as it may, the one that was idle for longest makes room, so
-   * that a client with silent connections keeps out nobody of its own network either.
+   * Adds a connection. If its address has reached its limit, the longest-idle one is closed, so that a client
+   * with silent connections does not block others in its network.
    */
   private enter(socket: Socket): void {
     const address = networkOf(plainAddress(socket.remoteAddress));
@@ -71,10 +70,10 @@ export class Connections {
   }
 
   /**
-   * Node closes no connection that has the parser of an earlier one whose client left in the middle of a
-   * request: it takes it for busy, and the server would wait for the client (seen with Node 20.20).
+   * Node never closes a connection that reuses the parser of an earlier one whose client left in the middle
+   * of a request: it considers it busy, and the server would wait for the client (seen with Node 20.20).
    *
-   * @returns closes those that have been silent since an earlier call
+   * @returns a function that closes the connections that were silent since its previous call
    */
   forgotten(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** How long the rest of a request is received and discarded once its response has been sent. */
+/** How long the rest of a request is received and discarded after its response was sent. */
 const LINGER_MS = 1500;
 
 /**
- * Destroys a connection a moment after its last response, whoever keeps the other end open. To destroy it at
- * once would reset it while the client still sends, and the client might lose the response.
+ * Destroys a connection a moment after its last response, even if the client keeps its end open. Destroying
+ * it at once would reset it while the client still sends, and the client might lose the response.
  */
 export function endSoon(socket: Duplex, isNeeded: () => boolean = () => false): void {
   setTimeout(() => {
@@ -14,7 +14,7 @@ export function endSoon(socket: Duplex, isNeeded: () => boolean = () => false): 
   }, LINGER_MS).unref();
 }
 
-/** Leaves a client that has its response a moment to send the rest of its request, which Node discards. */
+/** Gives a client that has its response a moment to send the rest of its request, which Node discards. */
 export function endUnlessComplete(request: IncomingMessage): void {
   if (request.complete || request.socket.destroyed) return;
   endSoon(request.socket, () => request.complete);

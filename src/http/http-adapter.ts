@@ -9,9 +9,9 @@ interface Prototypes {
   response: object;
 }
 
-/** Idle connections that are kept alive are ended this often while the server closes. */
+/** How often idle kept-alive connections are closed while the server closes. */
 const CLOSE_IDLE_MS = 50;
-/** How late a request that does not arrive may be refused. Node's own 30 s would double its time limits. */
+/** How late an incomplete request may be refused. Node's default of 30 s would double its time limits. */
 const CHECK_ARRIVAL_MS = 500;
 
 /** Nest on Express, with bounds on connections and pipelined requests, and a bounded close. */
@@ -21,12 +21,12 @@ export class HttpAdapter extends ExpressAdapter {
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /** @param graceMs how long requests in progress may take once the server closes: a download may stall */
+  /** @param graceMs how long requests in progress may take after the server closes: a download may stall */
   constructor(private readonly graceMs: number) {
     super();
   }
 
-  /** Ignores Nest's options for a server: the service uses none of them. */
+  /** Ignores Nest's options for a server: the service uses none. */
   override initHttpServer(): void {
     this.httpServer = createServer(
       { ...messageClasses(this.getInstance()), connectionsCheckingInterval: CHECK_ARRIVAL_MS },
@@ -36,8 +36,8 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   /**
-   * Adds pages behind all routes of the controllers. The router tries one route after the other, and what is
-   * rarely asked for should not cost every request.
+   * Adds pages after all routes of the controllers. The router tries one route after the other, and rarely
+   * requested pages should not slow every request.
    */
   addPages(add: () => void): void {
     this.pages.push(add);
@@ -49,12 +49,11 @@ export class HttpAdapter extends ExpressAdapter {
     return super.setNotFoundHandler(...parameters);
   }
 
-  /** Bounds the connections of each address from now on. */
   boundAddresses(most: number): void {
     this.connections.mostOfAddress = most;
   }
 
-  /** From now on every answer is the last of its connection: clients are to turn to another replica. */
+  /** From now on, every response closes its connection, so that clients move to another replica. */
   keepNoConnections(): void {
     if (this.keepsNone) return;
     this.keepsNone = true;
@@ -64,7 +63,7 @@ export class HttpAdapter extends ExpressAdapter {
     });
   }
 
-  /** Takes no more connections, and waits for the requests in progress. May be called more than once. */
+  /** Accepts no more connections, and waits for the requests in progress. May be called more than once. */
   override close(): Promise<void> {
     this.closing ??= new Promise((resolve) => {
       const server: Server = this.httpServer;
@@ -87,9 +86,9 @@ export class HttpAdapter extends ExpressAdapter {
 
 /**
  * The classes of an application's requests and responses. Express replaces the prototype of each request and
- * response, which keeps V8 from optimizing all code that touches them, Node's own HTTP code included: without
- * these classes, `GET /health` takes four times the processor time (docs/decisions/0013-fast-reads.md). Their
- * prototypes are those of Express, so that it has nothing to replace.
+ * response, which keeps V8 from optimizing all code that touches them, including Node's own HTTP code:
+ * without these classes, `GET /health` takes four times the processor time
+ * (docs/decisions/0013-fast-reads.md). They have Express's prototypes already, so that it replaces nothing.
  */
 function messageClasses(express: Prototypes) {
   class Request extends IncomingMessage {}

@@ -13,7 +13,6 @@ const DEFAULT_LIMIT = 50;
 export const CURSOR = '`next_cursor` of the previous page. Omit it for the first page';
 export const NEXT_CURSOR = 'The `cursor` of the next page. Null on the last page';
 
-/** Describes and reads how many items a page has. */
 export const LimitField = (): PropertyDecorator => (target, key) => {
   ApiProperty({ description: 'The greatest number of items on a page' })(target, key);
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
@@ -40,7 +39,7 @@ export interface Page<Item, Cursor = number> {
   readonly next_cursor: Cursor | null;
 }
 
-/** The base of the class that describes a page of items. */
+/** The base class of a DTO for a page of items. */
 export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> {
   class ItemsPage implements Page<Item> {
     // The name `type` tells Nest that the function names a class.
@@ -53,7 +52,7 @@ export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> 
   return ItemsPage;
 }
 
-/** Makes a page of the items that were read: one more than the limit, when there is a next page. */
+/** @param items one more than the limit if there is a next page */
 export function toPage<Item, Cursor>(
   found: readonly Item[],
   limit: number,
@@ -64,7 +63,7 @@ export function toPage<Item, Cursor>(
   return { items, next_cursor: last && found.length > limit ? cursorOf(last) : null };
 }
 
-/** Reads a page, with one item more to tell whether there is a next one. Its items are paged by their ids. */
+/** Reads a page by ids, with one more item, which shows whether there is a next page. */
 export function readPage<Item extends { readonly id: number }>(
   page: PageRequest,
   read: (page: PageRequest) => Promise<readonly Item[]>,
@@ -72,7 +71,7 @@ export function readPage<Item extends { readonly id: number }>(
   return readPageBy(page, read, ({ id }) => id);
 }
 
-/** As {@link readPage}, with another cursor. */
+/** Like {@link readPage}, with another cursor. */
 export async function readPageBy<Item, Cursor>(
   { cursor, limit }: PageRequest<Cursor>,
   read: (page: PageRequest<Cursor>) => Promise<readonly Item[]>,
@@ -83,10 +82,9 @@ export async function readPageBy<Item, Cursor>(
 
 class InvalidPeriod extends domainError('bad-request', 'The period must end after it begins') {}
 
-/** The errors of a search of a period, for its description. */
 export const INVALID_PERIOD: ErrorsOfStatus = ['The period is not possible', InvalidPeriod];
 
-/** What is null or left out does not bound the period. @throws InvalidPeriod */
+/** A bound that is null or omitted does not limit the period. @throws InvalidPeriod */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {
   if (from && to && from >= to) throw new InvalidPeriod();
 }

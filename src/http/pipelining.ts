@@ -4,20 +4,20 @@ import type { Socket } from 'node:net';
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * How many requests may wait for an earlier one of their connection, on all connections together. Each takes
- * about 5 kB, and Node reads up to 2,000 of them from a connection at once.
+ * How many requests may wait for earlier ones on their connections, over all connections. Each takes about
+ * 5 kB, and Node reads up to 2,000 of them from a connection at once.
  */
 const MAX_WAITING = 10_000;
 
-/** Node resumes a connection after each answer. */
+/** Node resumes a connection after each response. */
 function keepPaused(this: Socket): void {
   this.pause();
 }
 
 /**
- * Serves the requests of a connection one after the other. Node starts all that a client has pipelined in
- * one turn of the event loop, while everybody else waits. A connection is not read from while requests of it
- * wait; the one whose request is too many is closed.
+ * Serves the requests of a connection one after the other. Node starts all pipelined requests of a client in
+ * one turn of the event loop, while other clients wait. A connection is not read while its requests wait, and
+ * is closed if its request exceeds the limit.
  */
 export function oneAtATime(serve: Handler): Handler {
   const waitingOn = new Map<Socket, number>();
@@ -38,12 +38,12 @@ export function oneAtATime(serve: Handler): Handler {
       return;
     }
     waitingOn.delete(socket);
-    // The body of the last one may be still to come.
+    // The rest of the last request's body may not have been read yet.
     socket.off('resume', keepPaused).resume();
   }
 
   return (request, response) => {
-    // A response has its connection from the moment at which all earlier ones have been sent.
+    // Node assigns the socket to a response after all earlier responses were sent.
     if (response.socket) {
       serve(request, response);
       return;
@@ -59,7 +59,7 @@ export function oneAtATime(serve: Handler): Handler {
     response.once('socket', () => {
       request.off('close', giveUp);
       leave(socket);
-      // Other connections come between.
+      // Lets other connections run in between.
       setImmediate(serve, request, response);
     });
   };

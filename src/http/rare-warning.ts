@@ -1,6 +1,6 @@
 const INTERVAL_MS = 60_000;
 
-/** Passes a warning on unless it passed one in the last minute. */
+/** Drops a warning within a minute of the last one. */
 export function atMostEachMinute(warn: (message: string) => void): (message: string) => void {
   let lastAtMs = -Infinity;
   return (message) => {

@@ -6,7 +6,7 @@ import { JsonSyntaxError, parseJson } from './json/parse-json';
 import { Refusal } from './validation/refusal';
 import { RequestInvalid } from './validation/request-invalid';
 
-/** Of a route that says nothing else. */
+/** For routes without another limit. */
 export const MAX_BODY_BYTES = 100 * 1024;
 
 export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
@@ -20,8 +20,8 @@ export class BodyUnreadable extends DomainError {
 }
 
 /**
- * Receives the body as it was sent, without decoding a Content-Encoding. Above the limit it throws at once
- * and discards the rest, so that a caller who is still sending receives the answer.
+ * Receives the body without decoding a Content-Encoding. Above the limit it throws at once and discards the
+ * rest, so that a caller who is still sending receives the response.
  *
  * @throws BodyTooLarge
  * @throws BodyUnreadable when the caller disconnects
@@ -46,8 +46,8 @@ export async function receiveBody(request: IncomingMessage, maxBytes: number): P
 }
 
 /**
- * Turns the received bytes into the value that is validated: the JSON document, the text when the content
- * type is not JSON, or null when there is no body.
+ * Turns the received bytes into the value that is validated: the JSON document, the text if the content type
+ * is not JSON, or null if there is no body.
  *
  * @throws RequestInvalid when it is not JSON
  * @throws BodyUnreadable when it is not UTF-8, or too complex for the JSON parser

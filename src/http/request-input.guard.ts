@@ -6,14 +6,13 @@ import { type RouteInput, routeInput } from './validation/route-input';
 
 const MOST = 'max-body-bytes';
 
-/** Bounds the body that a route takes. */
 export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
 /**
- * Receives the body, and reads all that the route takes at once, so that a 422 response names all mistakes;
- * a pipe would know one place only. It has to be the last guard: a caller without access is refused before
- * anything is read. An interceptor would cost every request without a body as much as the look-up of its
- * token.
+ * Receives the body, and reads path, query, headers and body together, so that a 422 response lists all
+ * mistakes; a pipe sees only one place. It has to be the last guard: a caller without access is refused
+ * before anything is read. An interceptor would cost every request without a body as much as its token
+ * lookup.
  */
 @Injectable()
 export class RequestInputGuard implements CanActivate {
@@ -30,7 +29,7 @@ export class RequestInputGuard implements CanActivate {
 }
 
 async function readBody(request: Request, maxBytes: number, input: RouteInput | null): Promise<boolean> {
-  // As with FastAPI, a body that is no JSON is the only mistake named.
+  // As in FastAPI, a body that is not JSON is the only mistake listed.
   request.body = parseBody(await receiveBody(request, maxBytes), request.headers['content-type']);
   if (input) readInput(input, request);
   return true;

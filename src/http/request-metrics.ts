@@ -1,16 +1,16 @@
 import type { Request, Response } from 'express';
 import type { Metrics } from '../metrics';
 
-/** Whoever calls may send any method: these, and `other` for the rest, make a fixed list. */
+/** Callers may send any method: these, and `other` for the rest, keep the labels a fixed list. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = 'other';
 
-/** Stands for all paths that no route serves. */
+/** The label of all paths without a route. */
 const UNMATCHED = 'unmatched';
 
 /**
  * The template of the route that served a request, as in the OpenAPI document: `/proxies/{proxy_id}`. Never
- * its path, of which a caller can make any number.
+ * its path, because callers could create any number of labels.
  */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
@@ -19,7 +19,7 @@ export function routeTemplate({ route }: Pick<Request, 'route'>): string {
 
 const unmeasured = new WeakSet<Response>();
 
-/** Leaves an answer out of the durations of requests: it takes as long as its caller wants to wait. */
+/** Excludes a response from the durations of requests: it takes as long as its caller wants to wait. */
 export const withoutDuration = (response: Response): void => void unmeasured.add(response);
 
 /** Counts a request that has ended, by the route that served it. */
@@ -38,7 +38,7 @@ export function countRequest(
   metrics.observe('http_request_duration_seconds', { method, route }, elapsedMs / 1000);
 }
 
-/** Counts a request that was answered before it had a method or a path. */
+/** Counts a request that was refused before its method and path were known. */
 export function countMalformedRequest(metrics: Metrics, status: number): void {
   const labels = { method: OTHER_METHOD, route: UNMATCHED, status: String(status) };
   metrics.count('http_requests_total', labels);

@@ -1,11 +1,11 @@
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
-/** A path in which nothing is escaped or has to be. */
+/** A path without escapes and without characters that need them. */
 const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
 const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
 
 /**
  * Makes Express route by the path as an ASGI server would: decoded, with malformed escapes taken literally
- * and invalid UTF-8 replaced. Express itself would answer 400. The query is left to `parseQuery`.
+ * and invalid UTF-8 replaced. Express itself would return 400. `parseQuery` reads the query.
  */
 export function toNormalUrl(url: string): string {
   if (NORMAL_PATH.test(url)) return url;
@@ -17,18 +17,18 @@ export function toNormalUrl(url: string): string {
   return (normalPath || '/') + query;
 }
 
-/** The path of a secret link. What follows is taken for a secret even when it was cut or mistyped. */
+/** The path of a secret link. The rest counts as a secret even if it was cut or mistyped. */
 const SECRET_PATH = /^\/l\/.*/s;
-/** Only secrets are that long: 53 characters, wherever a mistyped address has them. */
+/** Only secrets are that long: 53 characters, anywhere in a mistyped address. */
 const LONG_WORD = /\w{40,}/g;
 
-/** Gives a path as a log may show it. */
+/** The path for logs. */
 export const withoutSecrets = (path: string): string =>
   path.replace(SECRET_PATH, '/l/…').replace(LONG_WORD, '…');
 
 /**
- * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of repeated names
- * wins, malformed escapes are taken literally, and invalid UTF-8 becomes U+FFFD. Nothing nests.
+ * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of duplicate names
+ * wins, malformed escapes are taken literally, and invalid UTF-8 becomes U+FFFD. Values do not nest.
  */
 export function parseQuery(text: string | null | undefined): Record<string, string> {
   const query: Record<string, string> = Object.create(null);

@@ -1,6 +1,6 @@
 import helmet from 'helmet';
 
-/** Responses are data and load nothing. A page sets a policy of its own. */
+/** Responses are data and load nothing. Pages replace this policy. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {
@@ -11,7 +11,7 @@ const NOTHING_IS_LOADED = {
   },
 };
 
-/** TLS, if there is any, ends at a proxy in front, which decides about Strict-Transport-Security. */
+/** TLS, if any, ends at a reverse proxy, which decides about Strict-Transport-Security. */
 export const securityHeaders = helmet({
   strictTransportSecurity: false,
   contentSecurityPolicy: NOTHING_IS_LOADED,

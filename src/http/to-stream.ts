@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 
 /**
- * Waits for the first piece, so that an error until then is answered like any other. Further pieces are
- * made as they are read.
+ * Waits for the first piece, so that an error until then returns an ordinary error response. Further pieces
+ * are generated as they are read.
  */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
-  // A generator that nobody has begun to read does not end the one that it reads.
+  // A generator that was never read does not close the one that it reads.
   return stream.once('close', () => void pieces.return(undefined));
 }
 

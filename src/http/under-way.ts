@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Counts, DomainError } from '../common';
 
-/** How many requests of a kind may be under way at one replica: of one user, and of all. */
+/** How many requests of a kind may be in progress at one replica: of one user, and of all users. */
 interface Bound {
   readonly ofUser: number;
   readonly ofAll?: number;
 }
 
 const BOUNDS = {
-  /** They wait for events or for the end of an order. Each keeps a connection. */
+  /** Each waits for events or for the end of an order, and keeps a connection. */
   wait: { ofUser: 100 },
   /** Each pings up to 1,000 proxies. */
   ping: { ofUser: 2 },
@@ -17,7 +17,7 @@ const BOUNDS = {
   check: { ofUser: 10, ofAll: 100 },
   /** Each writes up to 10,000 deliveries. */
   replay: { ofUser: 2 },
-  /** Each is written for its caller alone, and takes up to 2 MB until that has read it. */
+  /** Each is generated for one caller, and takes up to 2 MB until that caller has read it. */
   export: { ofUser: 16 },
   /** Each waits for the provider of payments. */
   deposit: { ofUser: 4, ofAll: 100 },
@@ -27,7 +27,7 @@ const BOUNDS = {
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** The user, or all users together, have as many requests of one kind under way as they may. */
+/** The user, or all users together, reached the limit of requests of one kind in progress. */
 export class TooManyUnderWay extends DomainError {
   readonly kind = 'rate-limited';
 
@@ -37,15 +37,15 @@ export class TooManyUnderWay extends DomainError {
 }
 
 /**
- * Bounds what one user can have under way at this replica: requests that wait, stream or fan out take memory,
- * sockets and processor time for seconds, which the limits of requests in a minute do not bound.
+ * Bounds the requests that a user has in progress at this replica: requests that wait, stream or fan out take
+ * memory, sockets and processor time for seconds, which the limits of requests in a minute do not bound.
  */
 @Injectable()
 export class RequestsUnderWay {
   private readonly counts = new Counts<string>();
 
   /**
-   * Runs a request that is under way until it has its result.
+   * Runs a request that is in progress until it has its result.
    *
    * @throws TooManyUnderWay
    */
@@ -63,7 +63,7 @@ export class RequestsUnderWay {
   }
 
   /**
-   * Admits a request. Call the result once, when the request has ended.
+   * Admits a request. Call the returned function once, when the request has ended.
    *
    * @throws TooManyUnderWay
    */
@@ -79,12 +79,12 @@ export class RequestsUnderWay {
   }
 }
 
-/** The client has left: nobody is there to respond to. */
+/** The client has left, so no response is needed. */
 export class Disconnected extends Error {}
 
 /**
  * Aborts with {@link Disconnected} when the client disconnects, or has read the response. It may have
- * disconnected already: the guard reads the token from the database before a route begins.
+ * disconnected already, while the guard read the token from the database.
  */
 export function disconnection(response: Response): AbortSignal {
   const controller = new AbortController();

@@ -9,11 +9,7 @@ interface NullableOptions {
 
 type Described = 'string' | 'integer' | 'number' | 'object' | readonly string[] | Type<object>;
 
-/**
- * Describes a field of a response that may be null.
- *
- * @param type of the field otherwise; or the words of a choice, or the DTO of an object
- */
+/** @param type of the field if it is not null; or the words of a choice, or the DTO of an object */
 export const ApiNullable =
   (type: Described, { format, ...options }: NullableOptions = {}): PropertyDecorator =>
   (target, key) => {
@@ -29,34 +25,29 @@ function toSchema(type: Described, format: string | undefined) {
 
 const EXAMPLE_MOMENT = '2026-11-21T12:00:00.000Z';
 
-/** Describes a moment of an answer. */
 export const ApiMoment = (description?: string, example = EXAMPLE_MOMENT): PropertyDecorator =>
   ApiProperty({ type: 'string', format: 'date-time', ...(description && { description }), example });
 
-/** Describes a moment of an answer that may be null. */
 export const ApiNullableMoment = (
   description?: string,
   example: string | null = EXAMPLE_MOMENT,
 ): PropertyDecorator =>
   ApiNullable('string', { format: 'date-time', ...(description && { description }), example });
 
-/** Describes text of a response. */
 export const ApiText = (description: string, example: string): PropertyDecorator =>
   ApiProperty({ type: 'string', description, example });
 
-/** Describes an integer of a response. */
 export const ApiInteger = (description: string, example: number): PropertyDecorator =>
   ApiProperty({ type: 'integer', description, example });
 
-/** Describes a boolean of a response. */
 export const ApiBoolean = (description: string, example: boolean): PropertyDecorator =>
   ApiProperty({ type: 'boolean', description, example });
 
-/** Describes a list of objects of a response. @param item gives their DTO */
+/** @param item returns the DTO of the objects in the list */
 export const ApiListOf = (item: () => Type<object>, description: string): PropertyDecorator =>
   // The name `type` tells Nest that the function names a class.
   ApiProperty({ type: () => item(), isArray: true, description });
 
-/** Describes an amount of an answer: roubles as text, `1234.50`. */
+/** Describes an amount of a response: roubles as text, `1234.50`. */
 export const ApiRoubles = (description: string, example: string): PropertyDecorator =>
   ApiProperty({ type: 'string', description, example });

@@ -17,7 +17,7 @@ const answer = (description: string, ...details: readonly string[]) => ({
 
 const UNREADABLE_BODY = 'There was an error parsing the body';
 
-/** What any operation may answer before its route is asked, by the name of the component. */
+/** Responses that any operation may return before its route is called, by the name of the component. */
 const COMPONENTS = {
   MalformedRequest: answer('The request is not valid HTTP', statusText(400)),
   UnreadableRequest: answer(
@@ -44,8 +44,8 @@ const COMPONENTS = {
 type Shared = keyof typeof COMPONENTS;
 
 /**
- * Adds to every operation what the service answers before the operation's own code runs, and says of
- * operations without a token that they need none. What an operation says itself of a status stays.
+ * Adds to every operation the responses that precede its own code, and marks operations that need no token.
+ * A status that an operation describes itself is not changed.
  */
 export function addCommonAnswers(document: OpenAPIObject): void {
   const used = new Set<Shared>();
@@ -76,9 +76,9 @@ export function addCommonAnswers(document: OpenAPIObject): void {
 }
 
 /**
- * Nest keeps examples of parameters inside their schemas, where generators and testers do not look. That of
- * an optional parameter stays there, as one of `examples`: Swagger UI would fill it in, and whoever lists
- * their proxies has none with the label of an example.
+ * Nest puts examples of parameters inside their schemas, where generators and testers do not look. The
+ * example of an optional parameter stays there, in `examples`: Swagger UI would fill it in, and a customer
+ * who lists their proxies has none with the label of an example.
  */
 export function liftParameterExamples(document: OpenAPIObject): void {
   for (const { parameters = [] } of operationsOf(document)) {

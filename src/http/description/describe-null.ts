@@ -4,10 +4,10 @@ import { operationsOf } from './common-answers';
 
 type Property = Record<string, unknown>;
 
-/** Texts of a property, which are those of all its types. */
+/** Texts that describe a property with all its types. */
 const TEXTS = ['title', 'description', 'example'];
 
-/** Describes null as a type of the fields that may be null in a body. In a query nothing is null. */
+/** Describes null as a type of the fields that may be null in a body. A query has no null. */
 export function describeNull(document: OpenAPIObject): void {
   for (const parameter of operationsOf(document).flatMap(({ parameters = [] }) => parameters)) {
     Reflect.deleteProperty(parameter, NULLABLE_EXTENSION);

@@ -24,8 +24,8 @@ export class ErrorResponse {
 }
 
 /**
- * When an error is returned, and the errors themselves: the class of one whose text is always the same, or an
- * example. Only what is no domain error is given as text.
+ * When an error is returned, and the errors: a class if its text never varies, or an instance as an example.
+ * Only errors that are not domain errors are given as text.
  */
 export type ErrorsOfStatus = readonly [
   when: string,
@@ -34,17 +34,17 @@ export type ErrorsOfStatus = readonly [
 
 type Headers = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
-/** What the OpenAPI description says of a route. */
+/** The OpenAPI description of a route. */
 export interface RouteDescription {
-  /** The name of the operation in generated clients, which is that of the handler by default. */
+  /** The name of the operation in generated clients; by default, that of the handler. */
   readonly operationId?: string;
   readonly summary: string;
   readonly description: string;
   /** 200 by default. */
   readonly status?: 201 | 204;
-  /** A DTO alone is described as the specification describes all of its responses. */
+  /** A DTO without options is described as the specification describes its responses. */
   readonly response: ApiResponseNoStatusOptions | Type<object>;
-  /** For a body with examples. Without them, the type of the parameter describes it. */
+  /** For a body with examples. Without them, the type of the parameter describes the body. */
   readonly body?: ApiBodyOptions;
   readonly idempotencyKey?: IdempotencyKeyOptions;
   /** The errors of the use case, by status. */
@@ -55,7 +55,6 @@ export interface RouteDescription {
   readonly invalid?: ValidationItem;
 }
 
-/** Describes a route, and sets its status. */
 export function describeRoute(route: RouteDescription): MethodDecorator {
   const { operationId, summary, description, status = 200, body, idempotencyKey, invalid } = route;
   const { errors = {}, errorHeaders = {} } = route;
@@ -95,7 +94,7 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
   );
 }
 
-/** The text of an error, which the filter of errors returns with this status. */
+/** The text that the error filter returns with this status. */
 function detailOf(described: ErrorsOfStatus[number], status: number): string {
   if (typeof described === 'string') return described;
   const error = described instanceof DomainError ? described : new described();

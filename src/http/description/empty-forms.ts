@@ -17,12 +17,12 @@ interface Media {
 
 type Operation = { readonly requestBody?: { readonly content: Readonly<Record<string, Media>> } };
 
-/** The words of a pattern that is a choice of words. */
+/** Captures the words of a pattern that is a choice of words. */
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
 /**
  * Lets Swagger UI offer the words of a specified field. The specification has a pattern for them, and some
- * generators fail at a pattern beside an enum, so this is for the page alone as well.
+ * generators fail on a pattern with an enum, so only the page gets the enum.
  */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   JSON.parse(JSON.stringify(document), (_, value: Pattern | null): unknown => {
@@ -31,9 +31,9 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   }) as OpenAPIObject;
 
 /**
- * Gives every body without an example an empty one, of the required fields. Swagger UI would otherwise make
- * up values that fit the schema and can be sent by haste; what is empty is refused. An example that does not
- * match its schema has no place in the description itself, so this is for the page alone.
+ * Gives every body without an example one with its required fields empty. Swagger UI would otherwise make up
+ * valid values, which are easily sent by accident; empty ones are refused. Only the page gets these examples,
+ * because an example in the description has to match its schema.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion

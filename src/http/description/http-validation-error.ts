@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** An item of a 422 answer, as the description shows it. */
+/** An item of a 422 response, as the description shows it. */
 export class ValidationError {
   @ApiProperty({
     type: 'array',
@@ -40,7 +40,7 @@ export class ValidationError {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** The body of a 422 answer, as the description shows it. */
+/** The body of a 422 response, as the description shows it. */
 export class HTTPValidationError {
   @ApiProperty({ type: [ValidationError], title: 'Detail', required: false })
   readonly detail!: readonly ValidationError[];

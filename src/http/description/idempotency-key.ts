@@ -9,13 +9,13 @@ const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 export interface IdempotencyKeyOptions {
   readonly required: boolean;
-  /** What a repetition does on this route, and after which answers to repeat. */
+  /** What a retry does on this route, and after which responses to retry. */
   readonly description: string;
-  /** With one, Swagger UI fills in a fresh key. Without one, it fills in none. */
+  /** If present, Swagger UI fills in a fresh key. */
   readonly example?: string;
 }
 
-/** Reads the header. The draft standard writes the key in quotes; without them it is the same key. */
+/** The draft standard writes the key in quotes; without them it is the same key. */
 export function readIdempotencyKey(header: string): string | Refusal {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (VISIBLE_ASCII.test(key)) return key;
@@ -23,7 +23,7 @@ export function readIdempotencyKey(header: string): string | Refusal {
   return new Refusal('idempotency_key_invalid', msg, header);
 }
 
-/** Describes and checks the header that makes a request safe to repeat. */
+/** Describes and checks the header that makes a request safe to retry. */
 export const ApiIdempotencyKey =
   ({ required, description, example }: IdempotencyKeyOptions): MethodDecorator =>
   (route, handler, descriptor) => {
@@ -44,7 +44,7 @@ export const ApiIdempotencyKey =
     })(route, handler, descriptor);
   };
 
-/** Describes the header of an answer that {@link markReplay} sets. */
+/** Describes the header that {@link markReplay} sets. */
 export const REPLAYED_HEADER = {
   'Idempotency-Replayed': {
     description: 'Present when this is the stored answer to an earlier request with the same Idempotency-Key',
@@ -52,10 +52,10 @@ export const REPLAYED_HEADER = {
   },
 };
 
-/** Marks an answer as that of an earlier request with the same key. */
+/** Marks a response as that of an earlier request with the same key. */
 export function markReplay(response: Response, replayed: boolean): void {
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
 }
 
-/** Whether an answer was marked by {@link markReplay}. */
+/** Whether {@link markReplay} marked the response. */
 export const isReplay = (response: Response): boolean => response.hasHeader('Idempotency-Replayed');

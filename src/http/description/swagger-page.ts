@@ -1,7 +1,7 @@
 /**
- * What the pages of Swagger UI do beside what its options offer. The functions run in the browser, which
- * receives their text: they use nothing from outside themselves. The types describe what they use of the
- * page and of Swagger UI's immutable lists.
+ * Extends the pages of Swagger UI beyond its options. The functions run in the browser, which receives their
+ * text, so they use nothing outside themselves. The types describe the used parts of the page and of Swagger
+ * UI's immutable lists.
  */
 
 interface OperationEntry {
@@ -24,14 +24,14 @@ interface OperationList {
   filter(isKept: (operation: OperationEntry) => boolean): OperationList;
 }
 
-/** Puts what only shows before what changes something: first what is read, then previews, then the rest. */
+/** Sorts harmless operations first: reads, then previews, then changes. */
 export function compareOperations(one: OperationEntry, other: OperationEntry): number {
   const rank = (operation: OperationEntry) =>
     operation.get('method') === 'get' ? 0 : operation.get('path').endsWith('/preview') ? 1 : 2;
   return rank(one) - rank(other);
 }
 
-/** Keeps the operations whose path, summary or name has the phrase. Swagger UI itself looks at tags only. */
+/** Keeps operations whose path, summary or name contains the phrase. Swagger UI itself searches only tags. */
 export function filterOperations(tags: TaggedOperations, phrase: string): TaggedOperations {
   const wanted = phrase.trim().toLowerCase();
   return tags
@@ -69,8 +69,8 @@ interface PageSpec {
 }
 
 /**
- * A plugin that fills in a fresh Idempotency-Key wherever the description has an example of one, and another
- * after each success: Execute after a failure repeats the request, and after a success it sends a new one.
+ * A plugin that fills in a fresh Idempotency-Key where the description has an example of one, and another
+ * after each success: Execute after a failure retries the request, and after a success it sends a new one.
  */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';
@@ -192,8 +192,8 @@ declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
 /**
- * Prepares the page once it has its operations. The path of a GET operation in an answer becomes a link: a
- * click fills in that operation and executes it, with the token of the page.
+ * Prepares the page when its operations are loaded. The path of a GET operation in a response becomes a link:
+ * a click fills in that operation and executes it, with the token of the page.
  */
 export function preparePage(): void {
   const viewport = document.createElement('meta');
@@ -231,16 +231,16 @@ export function preparePage(): void {
     const found = find(target);
     if (!found) return;
     const { template, get, fields } = found;
-    // The page has no operation that its filter hides.
+    // The page does not contain operations that its filter hides.
     window.ui.layoutActions.updateFilter('');
     window.ui.layoutActions.show(['operations', get.tags[0] ?? '', get.operationId], true);
     const execute = () => {
-      // Swagger UI reads an operation when it is opened, and cannot execute it before.
+      // Swagger UI resolves an operation when it is opened, and cannot execute it before.
       const read = window.ui.specSelectors.specResolvedSubtree(['paths', template, 'get']);
       const block = document.querySelector(`.opblock-get [data-path="${template}"]`)?.closest('.opblock');
       const button = block?.querySelector('.execute');
       if (!read || !block || !button) return requestAnimationFrame(execute);
-      // What was typed into the operation before is not part of the link.
+      // Values typed into the operation earlier are not part of the link.
       read.get('parameters')?.forEach((parameter) => {
         const value = fields.get(parameter.get('name')) ?? parameter.getIn(['schema', 'default']);
         window.ui.specActions.changeParamByIdentity([template, 'get'], parameter, value);
@@ -253,8 +253,8 @@ export function preparePage(): void {
 }
 
 /**
- * Colours with a contrast of 4.5 to 1, where those of Swagger UI have 2 or 3; targets of 24 pixels. On a
- * narrow screen what is wide scrolls, and the page does not.
+ * Colours with a contrast of 4.5 to 1, where those of Swagger UI have 2 or 3, and targets of 24 pixels. On a
+ * narrow screen wide parts scroll, and the page does not.
  */
 export const PAGE_STYLE = `
   .swagger-ui .info .title small { background: #5b6273; }

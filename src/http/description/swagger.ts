@@ -20,12 +20,12 @@ import { withoutPayments } from './without-payments';
 /** Of the specified interface, which does not change with the version of the service. */
 const INTERFACE_VERSION = '0.1.0';
 
-/** An API with an OpenAPI description of its own. */
+/** An API with a separate OpenAPI description. */
 export interface ApiInterface {
   readonly title: string;
   readonly description: string;
   readonly scheme: string;
-  /** What each tag groups, in the order in which they are shown. */
+  /** The description of each tag, in the order of the page. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
   /** Whether it takes payments; otherwise nothing of them is described. */
@@ -43,7 +43,7 @@ function describe(
     .setTitle(title)
     .setVersion(INTERFACE_VERSION)
     .setDescription(description)
-    // Generated clients need a server, and this one is wherever the description was read from.
+    // Generated clients need a server; this one is where the description was loaded from.
     .addServer('/')
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
@@ -66,16 +66,16 @@ function describe(
   return takesPayments ? document : withoutPayments(document);
 }
 
-/** The second style of the page, as `@nestjs/swagger` writes it: ours, and one of its own. */
+/** The second style of the page, as `@nestjs/swagger` writes it: ours, then its own. */
 const STYLE_ELEMENT = `
   ${PAGE_STYLE}
   .swagger-ui .topbar .download-url-wrapper { display: none }
 `;
 
 /**
- * Lets Swagger UI load what it needs, all of it from this server. `@nestjs/swagger` writes three inline
- * styles into the page that no option removes, so exactly these are allowed by their hashes; the one in an
- * attribute needs 'unsafe-hashes'. Styles that scripts set later need no permission.
+ * Lets Swagger UI load its files, all from this server. `@nestjs/swagger` writes three inline styles into the
+ * page that no option removes, so only these are allowed, by their hashes; the one in an attribute needs
+ * 'unsafe-hashes'. Styles that scripts set later need no permission.
  */
 const PAGE_POLICY = {
   useDefaults: false,
@@ -114,12 +114,11 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
       operationsSorter: compareOperations,
       plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys, nameControls],
       onComplete: preparePage,
-      // The operations say what they take and answer: the list of all schemas below them is only in the way.
+      // The operations show their requests and responses: the list of all schemas below them adds nothing.
       defaultModelsExpandDepth: -1,
       persistAuthorization: true,
       displayRequestDuration: true,
-      // The default layout brings another style, and a badge that sends the description to a service
-      // elsewhere.
+      // The default layout adds an inline style, and a badge that sends the description to a third party.
       layout: 'BaseLayout',
       tryItOutEnabled: true,
     },

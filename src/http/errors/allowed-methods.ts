@@ -1,12 +1,12 @@
 import type { Application } from 'express';
 
-/** A layer of Express's router, as far as it is used here. Express publishes no types for it. */
+/** The used part of a layer of Express's router. Express publishes no types for it. */
 interface RouteLayer {
   readonly route: { readonly path: unknown; readonly methods: Readonly<Record<string, boolean>> };
   match(path: string): unknown;
 }
 
-/** The methods that the application serves under a path, sorted; none when it serves nothing there. */
+/** The methods that the application serves at a path, sorted; none if no route has the path. */
 export function allowedMethods(application: Application, path: string): string[] {
   const methods = new Set<string>();
   const layers = routesOf(application).filter((layer) => layer.match(path));
@@ -19,8 +19,8 @@ export function allowedMethods(application: Application, path: string): string[]
 }
 
 /**
- * Lets a route with a parameter pass by requests for the path of another route, whatever the method: with
- * `POST /proxies/buy` and `GET /proxies/{proxy_id}`, a `GET /proxies/buy` is answered 405.
+ * Keeps a route with a parameter from matching the path of another route, with any method: with
+ * `POST /proxies/buy` and `GET /proxies/{proxy_id}`, a `GET /proxies/buy` returns 405.
  */
 export function preferFixedPaths(application: Application, parameter: string): void {
   let fixed: ReadonlySet<unknown> | undefined;

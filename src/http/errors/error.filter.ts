@@ -30,10 +30,9 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** The status with which an error is answered. */
 export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
 
-/** Headers that the route may have set for the answer that the error replaces. */
+/** Headers that the route may have set for the response that the error replaces. */
 const REPLACED_HEADERS = [
   'Content-Type',
   'Content-Disposition',
@@ -51,17 +50,17 @@ interface ErrorAnswer {
 
 const UNAVAILABLE: ErrorAnswer = { status: STATUS.unavailable, detail: 'Service temporarily unavailable' };
 
-/** When to repeat a request that is answered 503, unless its error knows better: a failover takes seconds. */
+/** When to retry after a 503, unless the error sets another time: a failover takes seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
 /**
- * Turns any error into `{"detail": …}`. Unforeseen ones are logged, and the caller does not see their text.
+ * Turns any error into `{"detail": …}`. Unexpected ones are logged, and their text is not returned.
  */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');
 
-  /** @param isUnavailable recognises failures of a dependency such as the database, which are answered 503 */
+  /** @param isUnavailable recognises failures of a dependency such as the database, which return 503 */
   constructor(private readonly isUnavailable: (error: unknown) => boolean) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -73,7 +72,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (answer.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (answer === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
-      // It is too late for another answer. A cut connection tells the caller that this one is incomplete.
+      // Part of the response is sent already. A cut connection shows the caller that it is incomplete.
       response.destroy();
       return;
     }
@@ -98,14 +97,14 @@ function answerTo(error: unknown, request: Request): ErrorAnswer {
 
 /** Only the router throws Nest's `NotFoundException`: it found no route for the method and the path. */
 function notServed(request: Request): ErrorAnswer {
-  // The router leaves a route here that it tried and that let the request pass.
+  // The router leaves the last route here that it tried, even one that did not match.
   request.route = undefined;
   const allowed = allowedMethods(request.app, request.path);
   if (allowed.length === 0) return { status: 404, detail: statusText(404) };
   return { status: 405, detail: statusText(405), headers: { Allow: allowed.join(', ') } };
 }
 
-/** The status of a framework's error that blames the caller: Nest's exceptions and Express's http-errors. */
+/** The 4xx status of a framework's error: Nest's exceptions and Express's http-errors. */
 function clientErrorStatus(error: unknown): number | undefined {
   if (!types.isNativeError(error)) return undefined;
   const status =
@@ -113,7 +112,7 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/** The client disconnected, maybe before the first byte. That is no failure, and needs no response. */
+/** The client disconnected, perhaps before the first byte. That is no failure, and needs no response. */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   return (isCut || error instanceof Disconnected) && response.destroyed;

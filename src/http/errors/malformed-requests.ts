@@ -9,7 +9,7 @@ import { statusText } from './status-text';
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The one before it on the connection, if that was open when this one began. */
+  /** The previous one on the connection, if it was open when this one began. */
   before: Exchange | undefined;
 }
 
@@ -22,11 +22,11 @@ const STATUS_BY_CODE = new Map([
 ]);
 
 /**
- * Answers requests that are not valid HTTP in the form of all other answers. Node reports an error in the
- * middle of an exchange here as well; that one is answered only if no answer has begun.
+ * Responds to requests that are not valid HTTP in the form of all other responses. Node also reports errors
+ * in the middle of an exchange here; those get a response only if none has begun.
  */
 export function answerMalformedRequests(server: Server, metrics: Metrics): void {
-  /** The last exchange of each connection. They end in order, so the one before it tells about all others. */
+  /** The last exchange of each connection. They end in order, so the one before it shows if all others did. */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -51,7 +51,7 @@ export function answerMalformedRequests(server: Server, metrics: Metrics): void 
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
     // A request that is being served is counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
-    // What arrives after its time must not be served: the client has been told that it was not.
+    // A late request must not be served: its client has received a 408.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawAnswer(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);

@@ -1,6 +1,6 @@
 /**
- * A JSON document as Python reads it: a literal of a whole number is a bigint, exact at any size, and one
- * with a fraction or an exponent is a number. Validation distinguishes the two.
+ * A JSON document as Python reads it: a whole number is a bigint, exact at any size, and one with a fraction
+ * or an exponent is a number. Validation distinguishes the two.
  */
 export type JsonValue = null | boolean | string | number | bigint | readonly JsonValue[] | JsonObject;
 

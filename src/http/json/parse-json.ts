@@ -45,8 +45,8 @@ export class JsonTooComplexError extends Error {}
 
 /**
  * Reads JSON as Python's json module does: integers are exact, `NaN` and `Infinity` are accepted, and the
- * last of repeated names wins. `JSON.parse` cannot stand in: the 422 answer repeats Python's messages,
- * positions and integers to the letter.
+ * last of duplicate names wins. `JSON.parse` cannot replace it: the 422 response has exactly Python's
+ * messages, positions and integers.
  *
  * @throws JsonSyntaxError
  * @throws JsonTooComplexError
@@ -177,7 +177,7 @@ class JsonReader {
     return this.fail('Expecting value');
   }
 
-  /** Advances past what a sticky pattern matches at the current index. */
+  /** Advances past the match of a sticky pattern at the current index. */
   private match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.index;
     const match = pattern.exec(this.text);

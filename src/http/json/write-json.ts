@@ -1,6 +1,6 @@
 import type { JsonValue } from './json-value';
 
-/** Writes exactly what `parseJson` read. `NaN` and `Infinity`, which JSON cannot express, become `null`. */
+/** The inverse of `parseJson`. `NaN` and `Infinity`, which JSON cannot express, become `null`. */
 export function writeJson(value: JsonValue): string {
   if (typeof value === 'bigint') return value.toString();
   if (Object.is(value, -0)) return '-0.0';

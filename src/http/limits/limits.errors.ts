@@ -1,6 +1,6 @@
 import { DomainError } from '../../common';
 
-/** More requests than a token, a user or an address may make in a minute. */
+/** A token, a user or an address exceeded its requests in a minute. */
 export class TooManyRequests extends DomainError {
   readonly kind = 'rate-limited';
 

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { Work } from '../../work';
 import { RequestLimits } from './request-limits.service';
 
-/** A key that is refused by one replica can be served by another for this long. */
+/** Another replica may still serve a key for this long after one refused it. */
 const SHARE_INTERVAL_MS = 1000;
 
 @Module({ providers: [RequestLimits], exports: [RequestLimits] })

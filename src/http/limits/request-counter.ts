@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache';
 
-/** Counts begin anew with each minute of UTC, so that all replicas count in the same ones. */
+/** Counts restart with each minute of UTC, so that all replicas count in the same minutes. */
 export const WINDOW_MS = 60_000;
 
-/** A replica tells the others of a count once it is this part of the limit. */
+/** A replica shares a count with the others when it reaches this part of the limit. */
 const SHARED_PART = 0.01;
 
-/** What was counted for a key in one minute. */
+/** The count of a key in one minute. */
 interface Count {
   minute: number;
-  /** By this replica, and by the others as far as is known. */
+  /** The count of this replica, plus the shared counts of the others. */
   total: number;
-  /** The part that the others have not been told. */
+  /** The part that is not yet shared with the others. */
   unshared: number;
 }
 
-/** A count to be added to the one that all replicas share. */
+/** An increment of the count that all replicas share. */
 export interface UnsharedCount {
   readonly key: number | string;
   /** Minutes since 1970. */
@@ -23,13 +23,13 @@ export interface UnsharedCount {
   readonly count: number;
 }
 
-/** Counts events by key in this minute. The keys are bounded: those not seen for longest are forgotten. */
+/** Counts events by key in this minute. The keys are bounded: the least recently seen ones are evicted. */
 export class RequestCounter<Key extends number | string> {
   private readonly counts: LRUCache<Key, Count>;
   private readonly unshared = new Set<Key>();
   private readonly sharedFrom: number;
 
-  /** @param limit events in a minute; 0: no limit, and nothing is counted */
+  /** @param limit events in a minute; 0 for no limit, and then nothing is counted */
   constructor(
     readonly name: string,
     readonly limit: number,
@@ -47,7 +47,7 @@ export class RequestCounter<Key extends number | string> {
     return Math.max(this.limit - total, 0);
   }
 
-  /** @param amount 1, or −1 for an event that turned out not to count */
+  /** @param amount 1, or −1 to take back an event that does not count after all */
   add(key: Key, nowMs: number, amount: 1 | -1 = 1): void {
     if (this.limit === 0) return;
     const minute = minuteOf(nowMs);
@@ -58,7 +58,7 @@ export class RequestCounter<Key extends number | string> {
     if (count.unshared >= this.sharedFrom) this.unshared.add(key);
   }
 
-  /** Takes what the other replicas should be told. */
+  /** Takes the counts to share with the other replicas. */
   takeUnshared(): UnsharedCount[] {
     const taken: UnsharedCount[] = [];
     for (const key of this.unshared) {
@@ -71,7 +71,7 @@ export class RequestCounter<Key extends number | string> {
     return taken;
   }
 
-  /** @param total what all replicas have counted for the key in that minute and told each other */
+  /** @param total the shared count of all replicas for the key in that minute */
   learn(key: Key, minute: number, total: number): void {
     const count = this.counts.get(key);
     if (count?.minute === minute) count.total = total + count.unshared;

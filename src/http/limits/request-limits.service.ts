@@ -6,39 +6,37 @@ import { queryRows } from '../../database';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
-/** Enough for every token, user or link of the requests of a minute; a count takes about 200 bytes. */
+/** Enough for the tokens, users or links of a minute's requests; a count takes about 200 bytes. */
 const MAX_CALLERS = 50_000;
-/** Strangers cannot make the service remember more addresses than this. */
+/** Bounds the memory that clients without a token can take. */
 const MAX_ADDRESSES = 10_000;
-/** Programs fetch a link each few minutes. Whoever gets hold of one cannot keep a replica busy with it. */
+/** Programs fetch a link every few minutes. A leaked link cannot keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/** Whoever opens an app needs one. Each takes the place of an older one, and is told as an event. */
+/** Opening the app takes one sign-in. Each replaces an older one, and writes an event. */
 const SIGN_INS_PER_MINUTE = 20;
-/** Each is an event that is stored, and a request to an address that a customer chose. */
+/** Each stores an event, and sends a request to an address that a customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Whose requests are counted. */
 interface Counted {
   readonly tokenId: number;
   readonly userId: number;
 }
 
-/** What headers an answer gets. */
 interface HeaderSink {
   setHeader(name: string, value: string): unknown;
 }
 
-/** What is left of a limit. */
+/** The rest of a limit. */
 interface Remaining {
   readonly counter: Pick<RequestCounter<number>, 'name' | 'limit'>;
   readonly left: number;
 }
 
 /**
- * Limits the requests of each token, user and secret link, the sign-ins of each Telegram user, the test
- * events of each user, and the failed authentications of each address, in a minute. Requests are counted in
- * memory. Replicas tell each other what they have counted each second, in one statement, so that no request
- * waits for the database because of its limits.
+ * Limits, per minute, the requests of each token, user and secret link, the sign-ins of each Telegram user,
+ * the test events of each user, and the failed authentications of each address. Requests are counted in
+ * memory. Replicas share their counts each second, in one statement, so that limits make no request wait for
+ * the database.
  */
 @Injectable()
 export class RequestLimits {
@@ -69,7 +67,7 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request. Its answer tells what is left once that is less than half.
+   * Counts a request. Its response has the rest of the limit if that is less than half.
    *
    * @throws TooManyRequests; such a request is not counted
    */
@@ -94,8 +92,8 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request by a secret link. It does not count for the link's user, whose scripts must not be kept
-   * out by whoever has got hold of a link.
+   * Counts a request by a secret link. It does not count for the link's user: a leaked link must not block
+   * that user's scripts.
    *
    * @throws TooManyRequests; such a request is not counted
    */
@@ -105,17 +103,17 @@ export class RequestLimits {
     if (left <= this.links.limit / 2) this.tell(response, nowMs, [{ counter: this.links, left: left - 1 }]);
   }
 
-  /** Counts a sign-in with valid data. @throws TooManyRequests; such a sign-in is not counted */
+  /** Counts a sign-in with valid data. @throws TooManyRequests and does not count the sign-in */
   admitSignIn(telegramId: number): void {
     this.take(this.signIns, telegramId, this.nowMs());
   }
 
-  /** Counts a test event of a user. @throws TooManyRequests; such an event is not counted */
+  /** @throws TooManyRequests and does not count the test event */
   admitWebhookTest(userId: number): void {
     this.take(this.webhookTests, userId, this.nowMs());
   }
 
-  /** @returns what was left before */
+  /** @returns the rest of the limit before this request */
   private take(counter: RequestCounter<number>, key: number, nowMs: number): number {
     const left = counter.left(key, nowMs);
     if (left === 0) throw this.refusal(nowMs, [{ counter, left }]);
@@ -123,14 +121,14 @@ export class RequestLimits {
     return left;
   }
 
-  /** A request that was admitted turned out to be the replay of an earlier one. */
+  /** Takes back the count of a request that turned out to be the replay of an earlier one. */
   giveBack({ tokenId, userId }: Counted): void {
     const nowMs = this.nowMs();
     this.tokens.add(tokenId, nowMs, -1);
     this.users.add(userId, nowMs, -1);
   }
 
-  /** Counts a failed authentication: a request without a valid token, or with the secret of no link. */
+  /** Counts a failed authentication: a request without a valid token, or with an unknown link secret. */
   countFailure(address: string | null): void {
     const nowMs = this.nowMs();
     const key = networkOf(address);
@@ -150,7 +148,7 @@ export class RequestLimits {
     return left > 0 ? null : this.refusal(nowMs, [{ counter: this.addresses, left }]);
   }
 
-  /** Tells the other replicas what this one has counted, and learns what they have. */
+  /** Shares this replica's counts with the others, and reads theirs. */
   async share(): Promise<void> {
     const counters = [
       this.tokens,
@@ -225,5 +223,5 @@ export class RequestLimits {
   }
 }
 
-/** Until the next minute begins. */
+/** Seconds until the next minute begins. */
 const secondsLeft = (nowMs: number): number => Math.ceil((WINDOW_MS - (nowMs % WINDOW_MS)) / 1000);

@@ -2,12 +2,12 @@ import type { JsonValue } from '../json/json-value';
 import type { ValidationItem } from './refusal';
 
 const MOST_ITEMS = 20;
-/** Values, and characters of text, of an input that is repeated in its item. */
+/** The most values, and characters of text, of an input that its item may contain. */
 const MOST_OF_INPUT = 1000;
 
 /**
- * The items of a 422 response that the specification does not fix: the first ones, without inputs that are
- * long, and how many more there are. Thousands of mistakes in a request are neither written nor sent back.
+ * The items of a 422 response of a route that is not specified: the first ones, without long inputs, and the
+ * number of the others. Thousands of mistakes in a request are neither generated nor returned.
  *
  * @param count of all mistakes
  */

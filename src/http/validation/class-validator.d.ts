@@ -1,4 +1,4 @@
-// The package's index loads 300 modules more, with the numbers of all telephones: 160 ms of each start.
+// The package's index loads 300 more modules, including all telephone formats: 160 ms of each start.
 declare module 'class-validator/cjs/decorator/common/Validate' {
   export { Validate, ValidatorConstraint } from 'class-validator';
 }

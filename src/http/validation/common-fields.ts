@@ -2,7 +2,7 @@ import { type FieldOptions, IntegerField, StringField } from './fields';
 
 /**
  * A pattern for text that people read: not blank, and without control characters. Browsers and other clients
- * compile it too, so it has neither a lookahead nor a class that needs a flag.
+ * compile it too, so it uses neither a lookahead nor a class that needs a flag.
  */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
@@ -10,7 +10,7 @@ export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9
 export const TextField = (options: FieldOptions = {}) =>
   StringField({ maxLength: 500, pattern: PRINTABLE, ...options });
 
-/** Text of a query by which something is found. */
+/** Search text of a query. */
 export const SearchField = (options: FieldOptions & { readonly pattern?: string } = {}) =>
   StringField({ absent: 'null', maxLength: 100, pattern: PRINTABLE, ...options });
 

@@ -21,12 +21,12 @@ export interface FieldOptions {
   readonly example?: unknown;
   readonly deprecated?: true;
   /**
-   * What becomes of a field without a default that is omitted: it is refused by default; null, which may be
-   * sent as well; or omitted, so that it is undefined, in a change where what there is stays. Where null
-   * means nothing it is refused, and the description says so of each field.
+   * The value of an omitted field without a default: `refused` (the default) rejects it; `null` reads it as
+   * null, which is also accepted; `omitted` leaves it undefined, for changes that keep the present value.
+   * Null is refused where it has no meaning, and the description says so of each field.
    */
   readonly absent?: 'refused' | 'null' | 'omitted';
-  /** Null is a value of its own, which clears what there is. */
+  /** Null is accepted, and clears the present value. */
   readonly nullable?: true;
 }
 
@@ -43,11 +43,11 @@ export interface StringFieldOptions extends FieldOptions {
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly default?: string;
-  /** The words of a choice, described in place of the pattern: some generators fail at both. */
+  /** The words of a choice, described instead of the pattern: some generators fail on both. */
   readonly choices?: readonly string[];
-  /** Describes null as a type of a parameter of a query, as the reference does. */
+  /** Describes null as a type of a query parameter, as the reference does. */
   readonly describesNull?: true;
-  /** Refuses text within the bounds for what a pattern cannot tell. */
+  /** Refuses text within the bounds for a reason that a pattern cannot express. */
   readonly refuse?: (text: string) => Refusal | undefined;
 }
 
@@ -58,12 +58,12 @@ export interface BooleanFieldOptions extends FieldOptions {
 export interface StringListFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly atMost: number;
-  /** What each item has to be, with the type and message of the refusal. */
+  /** The check of each item, with the type and message of its refusal. */
   readonly of: {
     readonly isValid: (item: string) => boolean;
     readonly type: string;
     readonly msg: string;
-    /** The words of a list of words, for the description. */
+    /** The accepted words, for the description. */
     readonly choices?: readonly string[];
   };
 }
@@ -72,9 +72,9 @@ type FieldValue = string | number | boolean | null | Money | Date | readonly str
 type Outcome = FieldValue | Refusal | RefusedItems | undefined;
 
 interface Field {
-  /** The field as OpenAPI 3.1 describes it, except for null. */
+  /** The OpenAPI 3.1 schema of the field, except for null. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** The default is the value of a field that is omitted. */
+  /** The default is the value of an omitted field. */
   readonly options: FieldOptions & { readonly default?: FieldValue };
   readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
 }
@@ -132,7 +132,7 @@ export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorat
 const readExactBoolean = (input: JsonValue): boolean | Refusal =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
-/** Both are described: a generated client, or a proxy that validates, refuses what is not. */
+/** Both are described: a generated client or a validating gateway refuses undescribed types. */
 const AMOUNT = [
   { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
@@ -153,7 +153,7 @@ export function DateField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({ schema: { type: 'string', format: 'date' }, options, read: readDate });
 }
 
-/** An object with a DTO of its own. */
+/** An object with its own DTO. */
 export function ObjectField(of: Type<object>, options: FieldOptions = {}): PropertyDecorator {
   const field = requestField({
     schema: { allOf: [{ $ref: getSchemaPath(of) }] },
@@ -204,8 +204,8 @@ function readStringList(
 }
 
 /**
- * Declares a field to three libraries at once: class-transformer reads it, to its value or to a Refusal,
- * class-validator collects the refusals in the order of declaration, and Swagger describes it.
+ * Declares a field to three libraries: class-transformer reads it as its value or a Refusal, class-validator
+ * collects the refusals in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, options, read }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {

@@ -7,7 +7,7 @@ import { readBefore } from './route-input';
 
 const read = (text: string): number | Refusal => readInteger(text, { greaterThan: 0 });
 
-/** Reads an id in any spelling of an integer (`+0042`, `4_2`); null when it is not a positive integer. */
+/** Reads an id in any spelling of an integer (`+0042`, `4_2`); null if it is not a positive integer. */
 export function readId(text: string): number | null {
   const id = read(text);
   return id instanceof Refusal ? null : id;
@@ -15,13 +15,13 @@ export function readId(text: string): number | null {
 
 const toId: PipeTransform<string, number | null> = { transform: readId };
 
-/** Has the decorator of a parameter describe the route as well. */
+/** Lets the decorator of a parameter describe the route. */
 export function decorateRoute(decorator: MethodDecorator, route: object, handler?: string | symbol): void {
   const descriptor = handler === undefined ? undefined : Object.getOwnPropertyDescriptor(route, handler);
   if (handler !== undefined && descriptor) decorator(route, handler, descriptor);
 }
 
-/** Describes an id in the path. Swagger UI fills in its example, and nothing without one. */
+/** Describes an id in the path. Swagger UI fills in its example, if any. */
 export const ApiIdParam = (name: string, description: string, example?: number): MethodDecorator =>
   ApiParam({
     name,
@@ -35,8 +35,8 @@ export const ApiIdParam = (name: string, description: string, example?: number):
   });
 
 /**
- * An id in the path. Anything but a positive integer gets 422 before the handler is called. Routes of staff
- * describe it by what they act on.
+ * An id in the path. Anything but a positive integer returns 422 before the handler is called. Staff routes
+ * describe it by the object that they act on.
  */
 export const IdParam =
   (name: string, description?: string, example?: number): ParameterDecorator =>
@@ -46,7 +46,7 @@ export const IdParam =
     if (description !== undefined) decorateRoute(ApiIdParam(name, description, example), route, handler);
   };
 
-/** A header that may be omitted or empty. What exceeds the bounds gets 422 before the handler is called. */
+/** A header that may be omitted or empty. A value out of bounds returns 422 before the handler is called. */
 export const TextHeader =
   (name: string, bounds: StringBounds): ParameterDecorator =>
   (route, handler, index) => {

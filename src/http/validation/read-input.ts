@@ -12,10 +12,10 @@ import { isStrict, unknownField } from './strict-request';
 
 type Place = 'path' | 'query' | 'header' | 'body';
 
-/** What was made of queries and bodies that are being served, for their handlers. */
+/** DTO instances of the queries and bodies of requests in progress, for their handlers. */
 const instances = new WeakMap<object, object>();
 
-/** The instance of a DTO that {@link readInput} made of a query or a body. */
+/** The DTO instance that {@link readInput} created from a query or a body. */
 export const instanceOf = (input: object): object | undefined => instances.get(input);
 
 /**
@@ -23,7 +23,7 @@ export const instanceOf = (input: object): object | undefined => instances.get(i
  * defaults filled in.
  *
  * @throws RequestInvalid with all mistakes in FastAPI's order: path, query, header, body, and in each the
- *   order of declaration. The specification has every mistake listed; the other routes have a bound
+ *   order of declaration. Specified routes list every mistake; the others have a bound
  */
 export function readInput({ path, query, header, body, refusesQuery }: RouteInput, request: Request): void {
   const refused: [Place, Refusal | RefusedItems][] = [];
@@ -50,7 +50,7 @@ export function readInput({ path, query, header, body, refusesQuery }: RouteInpu
   throw new RequestInvalid(isBounded ? boundedMistakes(all.at(), all.count) : [...all.at()]);
 }
 
-/** Express parses the query anew whenever it is asked for it. */
+/** Express parses the query on each access. */
 function parsedOnce(request: Request): Record<string, string> {
   const query = request.query as Record<string, string>;
   Object.defineProperty(request, 'query', { value: query });

@@ -28,8 +28,8 @@ export const declaredFields = (target: object): Fields =>
   (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 
 /**
- * Gives an instance of a DTO with its declared fields, coerced, or all refusals: in declaration order, and
- * then those of unknown fields, which only a strict DTO refuses.
+ * Returns an instance of a DTO with its declared fields, coerced, or all refusals: in the order of
+ * declaration, then those of unknown fields, which only a strict DTO refuses.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });

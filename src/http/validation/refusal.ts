@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 
-/** Why an input was refused, in Pydantic's words: an item of the 422 answer, except for its location. */
+/** Why an input was refused, in Pydantic's words: an item of the 422 response, except for its location. */
 export class Refusal {
   constructor(
     readonly type: string,
@@ -20,7 +20,6 @@ export class Refusal {
 export class RefusedItems {
   constructor(private readonly items: readonly (readonly [key: string | number, Refusal | RefusedItems])[]) {}
 
-  /** How many mistakes there are. */
   get count(): number {
     return this.items.reduce((sum, [, one]) => sum + (one instanceof Refusal ? 1 : one.count), 0);
   }
@@ -33,7 +32,7 @@ export class RefusedItems {
   }
 }
 
-/** One item of the 422 answer. */
+/** An item of the 422 response. */
 export type ValidationItem = Readonly<{
   type: string;
   loc: readonly (string | number)[];

@@ -1,7 +1,7 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
 import { instanceOf } from './read-input';
 
-/** Gives a handler the instances of its DTOs that `RequestInputGuard` made of the query and the body. */
+/** Passes the DTO instances that `RequestInputGuard` created from the query and the body to the handler. */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<unknown> {
   transform(value: unknown, { type }: ArgumentMetadata): unknown {

@@ -4,11 +4,11 @@ import { RouteParamtypes } from '@nestjs/common/internal';
 interface TextReader {
   readonly place: 'path' | 'header';
   readonly name: string;
-  /** Gives a Refusal of a text that is not valid. What else it gives does not matter. */
+  /** Returns a Refusal if the text is not valid. Other results are ignored. */
   readonly read: (text: string | undefined) => unknown;
 }
 
-/** What is read of the requests to a route before its handler is called. */
+/** The parts of a request that are read before the handler is called. */
 export interface RouteInput {
   readonly path: readonly TextReader[];
   readonly header: readonly TextReader[];
@@ -22,10 +22,10 @@ const NO_QUERY = 'refuses-query';
 /** Nest's own metadata on what a handler takes. */
 const ROUTE_ARGUMENTS = '__routeArguments__';
 
-/** Refuses a query that a route without query parameters would ignore, e.g. `?preview=true` on a change. */
+/** Refuses a query on a route without query parameters, e.g. `?preview=true` on a change. */
 export const RefuseStrayQuery = () => SetMetadata(NO_QUERY, true);
 
-/** Has a text of the request read before the handler of the route is called. */
+/** Reads a text of the request before the handler of the route is called. */
 export function readBefore(route: object, handler: string | symbol | undefined, reader: TextReader): void {
   if (handler === undefined) throw new Error('constructors take no requests');
   Reflect.defineMetadata(READERS, [...readersOf(route, handler), reader], route, handler);
@@ -36,7 +36,7 @@ const readersOf = (route: object, handler: string | symbol): readonly TextReader
 
 const inputs = new WeakMap<object, RouteInput | null>();
 
-/** What a route takes; null when nothing of it has to be read. */
+/** The input of a route; null if it has none. */
 export function routeInput(controller: Type, handler: object & { readonly name: string }): RouteInput | null {
   const known = inputs.get(handler);
   if (known !== undefined) return known;

@@ -3,23 +3,23 @@ import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
 import { Refusal } from './refusal';
 
-/** Where fields stand. In a query every value is text. */
+/** The place of fields. In a query every value is text. */
 export type FieldPlace = 'query' | 'body';
 
 const STRICT = 'strict-request';
 /** Marks the schema of a strict DTO until the description says `additionalProperties: false` instead. */
 export const STRICT_EXTENSION = 'x-strict';
 
-/** Marks a field that may be null. The description says so of bodies: a query has no null. */
+/** Marks a field that may be null. Only bodies are described so: a query has no null. */
 export const NULLABLE_EXTENSION = 'x-nullable';
 
 const NO_CONTROLS = String.raw`^[^\x00-\x1f\x7f-\x9f]*$`;
 const isWithoutControls = (text: string): boolean => new RegExp(NO_CONTROLS, 'u').test(text);
 
 /**
- * Marks a DTO that is read exactly as the description has it: unknown fields are refused, and so are control
- * characters in any text, words for booleans other than `true` and `false`, and integers in a body that are
- * written as text. Without the mark a DTO is read as leniently as Pydantic reads it.
+ * Marks a DTO that is read exactly as described: it refuses unknown fields, control characters in any text,
+ * words for booleans other than `true` and `false`, and integers in a body that are written as text. Without
+ * the mark, a DTO is read as leniently as Pydantic reads it.
  */
 export const StrictRequest = (): ClassDecorator =>
   applyDecorators(
@@ -29,7 +29,7 @@ export const StrictRequest = (): ClassDecorator =>
 
 export const isStrict = (dto: object): boolean => Reflect.hasMetadata(STRICT, dto);
 
-/** Why a strict DTO does not take an input that a lenient one would read; undefined when it takes it. */
+/** Why a strict DTO refuses an input that a lenient one would read; undefined if it accepts the input. */
 export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): Refusal | undefined {
   if (typeof input === 'string' && !isWithoutControls(input)) {
     return new Refusal('string_pattern_mismatch', `String should match pattern '${NO_CONTROLS}'`, input, {

@@ -13,7 +13,7 @@ export function readDate(input: JsonValue): string | Refusal {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/** Reads an ISO 8601 date-time. Its offset from UTC is required: without one the moment is unknown. */
+/** Reads an ISO 8601 date-time. Its offset from UTC is required: without it the time is ambiguous. */
 export function readDateTime(input: JsonValue): Date | Refusal {
   if (typeof input !== 'string') {
     return new Refusal('datetime_type', 'Input should be a valid datetime', input);
@@ -30,7 +30,7 @@ export function readDateTime(input: JsonValue): Date | Refusal {
   return moment;
 }
 
-/** JavaScript takes the 30th of February for the 2nd of March; this does not. */
+/** JavaScript reads the 30th of February as the 2nd of March; this refuses it. */
 function isDay(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
 }

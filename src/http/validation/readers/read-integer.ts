@@ -2,7 +2,7 @@ import type { JsonValue } from '../../json/json-value';
 import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-/** The longest text that Python and Pydantic read an integer from. */
+/** The longest text of an integer that Python and Pydantic read. */
 const MAX_LENGTH = 4300;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const LEADING_DIGITS = /^-?[1-9][0-9]*/;
@@ -19,7 +19,7 @@ export interface IntegerBounds {
 
 /**
  * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`,
- * `"+6"`, `"1_000"` and `"3.0"`. One beyond the safe integers becomes the nearest of them: no rule
+ * `"+6"`, `"1_000"` and `"3.0"`. A larger one than the safe integers becomes the nearest of them: no rule
  * distinguishes those.
  */
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | Refusal {
@@ -87,7 +87,7 @@ function cleanIntegerText(input: string): string | null {
   return negative ? `-${digits}` : digits;
 }
 
-/** `String.prototype.trim` has another idea of white space, and a pattern is slow on a long run of spaces. */
+/** `String.prototype.trim` has another set of white space, and a pattern is slow on a long run of spaces. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;
