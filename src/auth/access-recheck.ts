@@ -12,17 +12,17 @@ import { isWithin } from './network';
 import type { Scope } from './scopes';
 import { type Caller, TokensService } from './tokens.service';
 
-/** The text of a token, as passport reads it. */
+/** The pattern with which passport reads a token. */
 const BEARER = /^Bearer +(\S+)$/i;
 
-/** The token of a request; undefined when it has none. */
+/** The token of a request; undefined if it has none. */
 export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefined =>
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * Checks what a caller's token allows.
+ * Checks that a caller's token allows a scope.
  *
- * @param address the one that the request came from
+ * @param address from which the request came
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
 export function assertAllowed(caller: Caller, scope: Scope, address: string | undefined): void {
@@ -32,8 +32,8 @@ export function assertAllowed(caller: Caller, scope: Scope, address: string | un
 }
 
 /**
- * Checks again what the guard checked when a request began. A request that is answered much later asks for
- * it, so that a revocation counts for it, too.
+ * Repeats the checks of the guard before a response that is sent much later, so that a revocation applies to
+ * it, too.
  */
 @Injectable()
 export class AccessRecheck {

@@ -3,8 +3,8 @@ import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { findRoutes } from './routes';
 
 /**
- * Keeps the application from starting while a route has neither `@Scopes` nor `@Public`, or is public and
- * does not bound the bodies that it takes.
+ * Keeps the application from starting if a route has neither `@Scopes` nor `@Public`, or is public and does
+ * not bound its bodies.
  */
 @Injectable()
 export class AccessCheck implements OnModuleInit {

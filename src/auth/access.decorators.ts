@@ -21,8 +21,8 @@ export type Access =
 /**
  * Marks a route that needs no token.
  *
- * @param maxBodyBytes what a route that takes a body needs. Requests to such a route that fail count for
- * their address, and an address with too many of them is refused before the body is read.
+ * @param maxBodyBytes required for a route with a body. Failed requests to such a route count for their
+ * address, and an address with too many of them is refused before the body is read.
  */
 export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
   applyDecorators(
@@ -30,7 +30,7 @@ export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}
     ...(maxBodyBytes === undefined ? [] : [MaxBodyBytes(maxBodyBytes)]),
   );
 
-/** Marks a route that needs a token with this scope. `@Route` and `@StaffRoute` do. */
+/** Marks a route that needs a token with this scope. `@Route` and `@StaffRoute` apply it. */
 export const Scopes = (scope: Scope) =>
   applyDecorators(
     SetMetadata<string, Access>(ACCESS, { public: false, scope }),
@@ -40,8 +40,8 @@ export const Scopes = (scope: Scope) =>
 export const REPLAYS = 'replays';
 
 /**
- * Marks a route that answers a known `Idempotency-Key` also when the caller's limit is reached. It must
- * throw {@link Caller.overLimit} once the key has turned out to be new.
+ * Marks a route that replays a known `Idempotency-Key` even if the caller's limit is reached. It must throw
+ * {@link Caller.overLimit} if the key is new.
  */
 export const ReplaysOverLimit = () => SetMetadata<string, true>(REPLAYS, true);
 
@@ -51,12 +51,11 @@ export function callerOf(request: Request & { user?: Caller }): Caller {
   return request.user;
 }
 
-/** Injects the caller: the user and what their token allows. */
+/** Injects the caller: the user, and the rights of their token. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
   callerOf(context.switchToHttp().getRequest()),
 );
 
-/** Injects the id of the caller. */
 export const CurrentUserId = createParamDecorator(
   (_: unknown, context: ExecutionContext): number => callerOf(context.switchToHttp().getRequest()).userId,
 );

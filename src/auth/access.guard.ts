@@ -11,12 +11,12 @@ import { BearerStrategy } from './bearer.strategy';
 import { type Caller, TokensService } from './tokens.service';
 
 /**
- * Lets a request through when its token satisfies the route's `@Scopes`, or when the route is `@Public`.
- * A route with neither keeps the application from starting (see `AccessCheck`).
+ * Admits a request if its token has the route's `@Scopes`, or if the route is `@Public`. A route with neither
+ * keeps the application from starting (see `AccessCheck`).
  */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** Of this application alone: the exported one has the strategy of the application started last. */
+  /** Private to this application: the exported one has the strategy of the application started last. */
   private readonly passport = new Passport();
 
   constructor(
@@ -52,7 +52,7 @@ export class AccessGuard implements CanActivate {
 
   /**
    * Counts a request without a token as a failure of its address, unless it succeeds or the service is at
-   * fault. What its client does not wait for counts, too: it may have cost as much.
+   * fault. A request whose client leaves counts, too: it may have cost as much.
    *
    * @throws TooManyRequests
    */
@@ -68,7 +68,7 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Finds the caller, unless the request's address has failed too often. Tokens that were valid are looked up
+   * Finds the caller, unless the request's address failed too often. Tokens that were valid are looked up
    * even then: many customers may share the address.
    */
   private async identify(request: Request): Promise<Caller> {
@@ -88,8 +88,7 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Counts the request. A replay is not counted: it gives back what it took, and is answered also when
-   * nothing is left.
+   * Counts the request. A replay takes its count back, and is served even if the limit is reached.
    *
    * @throws TooManyRequests
    */
@@ -111,10 +110,10 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Asks passport's bearer strategy who makes the request. Passport gets the headers alone: it would accept a
-   * token in the query string or the body as well, and those end up in logs. `AuthGuard` of @nestjs/passport
-   * passes the whole request on, which takes 1.4 times the processor time of `GET /me`, and has one strategy
-   * for all applications of a process.
+   * Finds the caller with passport's bearer strategy. Passport gets only the headers: it would also accept a
+   * token in the query string or the body, and those end up in logs. `AuthGuard` of @nestjs/passport passes
+   * the whole request on, which takes 1.4 times the processor time of `GET /me`, and has one strategy for all
+   * applications of a process.
    */
   private authenticate({ headers }: Request): Promise<Caller> {
     return new Promise((resolve, reject) => {

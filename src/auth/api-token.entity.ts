@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** How a token came about: staff (or the command line) issued it, the customer did, or a sign-in. */
+/** The issuer of a token: staff (or the command line), the customer, or a sign-in. */
 export type TokenOrigin = 'staff' | 'customer' | 'sign-in';
 
 @Entity('api_tokens')
@@ -38,20 +38,20 @@ export class ApiToken {
   @Column({ type: 'cidr', array: true, nullable: true })
   allowedIps!: string[] | null;
 
-  /** Roubles that its orders may spend in a UTC day; null means no limit. */
+  /** Roubles that its orders may spend in a UTC day; null for no limit. */
   @Column({ type: 'numeric', precision: 14, scale: 2, nullable: true })
   dailyLimit!: string | null;
 
   @Column({ type: 'text', default: 'staff' })
   origin!: TokenOrigin;
 
-  /** The token by which it was issued; null: it was issued on the command line, or by a sign-in. */
+  /** The token that issued it; null if the command line or a sign-in did. */
   @Column({ type: 'bigint', nullable: true })
   issuedBy!: number | null;
 
   /**
-   * The tokens whose daily limits its orders count against besides its own: all those by which it came about,
-   * as far as they had a limit. Otherwise a token could spend its limit once more by each one that it issues.
+   * The other tokens against whose daily limits its orders count: its ancestors with a limit. Otherwise a
+   * token could spend its limit once more through each token that it issues.
    */
   @Column({ type: 'bigint', array: true, default: () => "'{}'" })
   limitedBy!: number[];

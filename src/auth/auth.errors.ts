@@ -9,7 +9,7 @@ export class NotAuthenticated extends DomainError {
   }
 }
 
-/** The token is unknown, expired or revoked. The answer does not say which. */
+/** The token is unknown, expired or revoked. The response does not say which. */
 export class InvalidToken extends DomainError {
   readonly kind = 'invalid-token';
 
@@ -34,7 +34,7 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 /** The token may be used only from certain networks, and the request came from another. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** A token gives others no more than it has itself. */
+/** A token can grant only scopes that it has. */
 export class ScopeNotGrantable extends DomainError {
   readonly kind = 'forbidden';
 
@@ -43,17 +43,17 @@ export class ScopeNotGrantable extends DomainError {
   }
 }
 
-/** Whoever could do this would act as a colleague, and the audit log would name the colleague. */
+/** The issuer could act as a colleague, and the audit log would name the colleague. */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
   'Scopes of staff for another user require the scope staff:grant',
 ) {}
 
-/** A token hands on its own restrictions. */
+/** An issued token inherits the restrictions of its issuer. */
 export class TokenWiderThanIssuer extends DomainError {
   readonly kind = 'forbidden';
 
-  /** @param fields those of the request that are wider */
+  /** @param fields of the request that are wider */
   constructor(fields: readonly string[]) {
     super(`A token cannot issue one that is wider than itself: ${fields.join(', ')}`);
   }

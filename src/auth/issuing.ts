@@ -4,14 +4,13 @@ import { ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer } from '
 import { liesWithin } from './network';
 import { isStaffScope } from './scopes';
 
-/** What a token may do, and from where, until when and for how much. */
 export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' | 'dailyLimit'>;
 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
 /**
- * What a token gets that another one issues: what was asked for, and the issuer's restrictions where nothing
- * was. It is never wider than the issuer.
+ * The restrictions of a token that another one issues: those requested, or else the issuer's. It is never
+ * wider than the issuer.
  *
  * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
  */

@@ -18,13 +18,13 @@ function parseNetwork(text: string): Network | null {
   return length <= bits ? { address, prefix: length, family } : null;
 }
 
-/** Tells whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
+/** Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** The length of a prefix in IPv6, of which the IPv4 addresses are a part. */
+/** The length of a prefix in IPv6, which contains the IPv4 addresses. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
-/** Tells whether one of the outer networks contains the whole of the inner one. */
+/** Whether one of the outer networks contains the whole inner one. */
 export function liesWithin(outer: readonly string[], inner: string): boolean {
   const network = parseNetwork(inner);
   if (!network) return false;
@@ -35,9 +35,7 @@ export function liesWithin(outer: readonly string[], inner: string): boolean {
   });
 }
 
-/**
- * Tells whether one of the networks contains the address. None contains an unknown address, which is null.
- */
+/** Whether one of the networks contains the address; false for an unknown address, which is null. */
 export function isWithin(networks: readonly string[], address: string | null): boolean {
   if (address === null) return false;
   const list = new BlockList();

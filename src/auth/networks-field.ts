@@ -3,7 +3,7 @@ import { isNetwork } from './network';
 
 const MOST_NETWORKS = 50;
 
-/** Reads the networks to which a token or a link is bound; null when they are left out. */
+/** Reads the networks that may use a token or a link; null if omitted. */
 export const NetworksField = (options: FieldOptions = {}): PropertyDecorator =>
   StringListField({
     ...options,

@@ -17,16 +17,16 @@ import {
 import type { Scope } from './scopes';
 
 export interface RouteOptions extends RouteDescription {
-  /** Omitted for a route that needs no token, which has `@Public()` beside this. */
+  /** Omitted for a route that needs no token, which also has `@Public()`. */
   readonly scope?: Scope;
   /**
-   * Those that the use case can throw, by status. Those of the token (401, 403, 429) are added. A route names
-   * 403 or 429 when it has more; its text continues theirs: `The token lacks the scope, or …`.
+   * Errors of the use case, by status. Those of the token (401, 403, 429) are added. A route lists 403 or 429
+   * only if it has further ones; its text continues theirs: `The token lacks the scope, or …`.
    */
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }
 
-/** Says of a route who may call it, and what its description says. It stands below `@Get()` and the like. */
+/** Declares the access and the description of a route. Write it below `@Get()` and similar decorators. */
 export function Route({ scope, ...route }: RouteOptions): MethodDecorator {
   if (scope === undefined) return describeRoute(route);
   const { errors = {}, errorHeaders } = route;

@@ -14,7 +14,7 @@ export interface Route {
   readonly path: string;
   readonly handler: Handler;
   readonly controller: Type;
-  /** Undefined: nothing says who may call it. */
+  /** Undefined if the access is not declared. */
   readonly access: Access | undefined;
 }
 
@@ -22,7 +22,6 @@ export interface Route {
 const PATH = 'path';
 const METHOD = 'method';
 
-/** Lists every route of the application. */
 export function findRoutes(discovery: DiscoveryService, scanner: MetadataScanner): Route[] {
   return discovery.getControllers().flatMap(({ metatype }) => {
     if (!metatype) return [];

@@ -11,7 +11,7 @@ import {
   whatIsGranted,
 } from './scopes';
 
-/** Lists which routes each scope opens, as the routes themselves say when the application starts. */
+/** Lists the routes that each scope opens, collected from the routes at the start. */
 @Injectable()
 export class ScopeCatalog implements OnModuleInit {
   private catalog: readonly ScopeOut[] = [];

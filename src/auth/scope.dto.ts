@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** A scope with what it grants. */
+/** A scope and its rights. */
 export class ScopeOut {
   @ApiProperty({ type: 'string', example: 'profile:read' })
   scope!: string;

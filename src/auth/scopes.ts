@@ -47,8 +47,8 @@ export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[]
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
 /**
- * What `all` means on the command line, and what customers may hand on to tokens that they issue themselves.
- * Who may issue tokens is named each time: a thief of such a token could go on with others.
+ * The scopes of `all` on the command line, and those that customers may grant to tokens that they issue. The
+ * right to issue tokens is always granted by name: a thief of such a token could continue with others.
  */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 

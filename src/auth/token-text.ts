@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What each kind of secret begins with, so that none passes for one of another kind. */
+/** The prefix of each kind of secret, so that none is taken for another kind. */
 const PREFIXES = { token: 'prx_', link: 'prl_' } as const;
 
 export type SecretKind = keyof typeof PREFIXES;
@@ -26,7 +26,7 @@ function base62(value: bigint, length: number): string {
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 
 /**
- * Generates a secret: the prefix of its kind, e.g. `prx_`, 256 random bits in base 62, and a CRC-32 by which
+ * Generates a secret: the prefix of its kind, e.g. `prx_`, 256 random bits in base 62, and a CRC-32, by which
  * scanners recognize secrets.
  */
 export function generateSecret(kind: SecretKind): string {
@@ -37,7 +37,7 @@ export function generateSecret(kind: SecretKind): string {
 
 export const generateToken = (): string => generateSecret('token');
 
-/** Tells whether a text has the form of a secret, so that a mistyped one is refused without the database. */
+/** Whether a text has the form of a secret, so that a mistyped one is refused without the database. */
 export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
   return (
     text.startsWith(PREFIXES[kind]) &&
@@ -51,5 +51,5 @@ export const isWellFormedToken = (text: string): boolean => isWellFormedSecret('
 /** The stored form of a secret. With 256 random bits, a plain hash needs neither salt nor stretching. */
 export const hashToken = (secret: string): Buffer => Buffer.from(hexHashOf(secret), 'hex');
 
-/** The stored form in hexadecimal digits, which Node makes in a sixth of the time. */
+/** The stored form in hexadecimal digits, which Node computes in a sixth of the time. */
 export const hexHashOf = (secret: string): string => hash('sha256', secret, 'hex');

@@ -11,23 +11,23 @@ import { restrictedBy } from './issuing';
 import { ALL_STAFF_SCOPES, type Scope } from './scopes';
 import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
 
-/** The user who makes a request, and what their token allows. */
+/** The user who makes a request, and the rights of their token. */
 export interface Caller {
   readonly userId: number;
   readonly tokenId: number;
   readonly scopes: readonly string[];
   /** The only networks from which the token may be used; null allows any address. */
   readonly allowedIps: readonly string[] | null;
-  /** Roubles per UTC day; null means no limit. */
+  /** Roubles per UTC day; null for no limit. */
   readonly dailyLimit: string | null;
-  /** The other tokens whose daily limits its orders count against. */
+  /** The other tokens against whose daily limits its orders count. */
   readonly limitedBy: readonly number[];
-  /** The token by which it was issued; null: the command line, or a sign-in. */
+  /** The token that issued it; null if the command line or a sign-in did. */
   readonly issuedBy: number | null;
   readonly isBlocked: boolean;
-  /** Grows with every change of what the user sees of their proxies. */
+  /** The list revision: grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;
-  /** The refusal of a request that is over a limit and may still be the replay of an earlier one. */
+  /** The refusal of a request over a limit, which may still be the replay of an earlier one. */
   readonly overLimit?: TooManyRequests;
 }
 
@@ -39,18 +39,18 @@ export interface NewToken {
   /** In CIDR notation. */
   readonly allowedIps?: readonly string[] | null | undefined;
   readonly dailyLimit?: Money | null | undefined;
-  /** The token by which it is issued. Left out on the command line, which may issue any token. */
+  /** The issuing token. Omitted on the command line, which may issue any token. */
   readonly issuedBy?: number | undefined;
-  /** `staff` when left out. */
+  /** `staff` if omitted. */
   readonly origin?: TokenOrigin | undefined;
 }
 
-/** Bounds what is revoked to what a customer may revoke. */
+/** Limits a revocation to the tokens that a customer may revoke. */
 export interface OfCustomer {
   readonly userId: number;
 }
 
-/** Valid tokens that are remembered as such; about 150 bytes each. */
+/** How many tokens are remembered as valid; about 150 bytes each. */
 const MAX_KNOWN = 20_000;
 
 /** `last_used_at` is accurate to the minute, so that not every request writes. */
@@ -67,8 +67,7 @@ export class TokensService {
   ) {}
 
   /**
-   * Issues a token. Its text is in the result and nowhere else. What another token issues is never wider than
-   * that token.
+   * Issues a token, which is never wider than its issuer. Only the result has its text.
    *
    * @throws TokenOwnerNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
    */
@@ -84,7 +83,7 @@ export class TokensService {
       allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
       dailyLimit: token.dailyLimit?.toString() ?? null,
     };
-    // Tokens of a user become visible in the order of their ids, so that a walk by cursor misses none.
+    // Tokens of a user become visible in the order of their ids, so that paging by cursor misses none.
     await lockUser(manager, token.userId);
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer ? restrictedBy(issuer, asked) : { ...asked, issuedBy: null, limitedBy: [] };
@@ -106,9 +105,9 @@ export class TokensService {
   }
 
   /**
-   * Locks a token against being revoked while it issues another one.
+   * Locks a token against revocation while it issues another one.
    *
-   * @throws InvalidToken when it was revoked or has expired since the request began
+   * @throws InvalidToken if it was revoked or expired after the request began
    */
   private async lockIssuer(id: number, manager: EntityManager): Promise<ApiToken> {
     const issuer = await manager.findOne(ApiToken, { where: { id }, lock: { mode: 'pessimistic_read' } });
@@ -120,7 +119,7 @@ export class TokensService {
   /**
    * Lists a page of a user's tokens by id.
    *
-   * @param page.cursor the id of the last token of the previous page
+   * @param page.cursor the last id of the previous page
    */
   list(userId: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
     return this.tokens.find({
@@ -131,7 +130,7 @@ export class TokensService {
   }
 
   /**
-   * Revokes a token from the next request on, on every replica. Revoking it again keeps the first time.
+   * Revokes a token for all later requests on every replica. Revoking it again keeps the first time.
    *
    * @throws TokenNotFound
    */
@@ -142,10 +141,10 @@ export class TokensService {
   }
 
   /**
-   * Lists a page of the tokens that came from this one, by id: those that it issued, those that they issued,
-   * and so on, as far as they still work.
+   * Lists a page of a token's valid descendants, by id: the tokens that it issued, those that they issued,
+   * and so on.
    *
-   * @param page.cursor the id of the last token of the previous page
+   * @param page.cursor the last id of the previous page
    */
   listDescendants(id: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
     const inPage = `token.id > :cursor AND token.id IN (${DESCENDANTS.replace('$1', ':id')})`;
@@ -159,15 +158,14 @@ export class TokensService {
   }
 
   /**
-   * Revokes every token that came from this one, after this one was revoked in the same transaction. Returns
-   * their ids.
+   * Revokes the descendants of a token that was revoked in the same transaction. Returns their ids.
    *
-   * @param of only those of this customer are revoked, and none that has scopes of staff
+   * @param of if given, only tokens of this customer without scopes of staff are revoked
    */
   async revokeDescendants(id: number, manager: EntityManager, of?: OfCustomer): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
-      // Waits for those that are just issuing another token, which the next round then finds.
+      // Waits for tokens that are just issuing others, which the next round then finds.
       const rows = await queryRows<{ id: number }>(
         manager,
         `UPDATE api_tokens SET revoked_at = $2
@@ -184,10 +182,10 @@ export class TokensService {
   }
 
   /**
-   * Removes tokens of a user that have ended, but for the latest ones and for those that anything refers to:
-   * their own kinds come about without staff, so that nobody else would bound their number.
+   * Removes ended tokens of a user, except for the latest ones and those with references. Customers and
+   * sign-ins create tokens without staff, so only this bounds their number.
    *
-   * @param keep how many of the latest ones stay
+   * @param keep how many of the latest ones to keep
    */
   async forgetEnded(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
@@ -208,7 +206,7 @@ export class TokensService {
     );
   }
 
-  /** Revokes tokens of a user that still work, but for the latest ones. @param keep how many stay */
+  /** Revokes valid tokens of a user, except for the latest ones. @param keep how many to keep */
   async revokeOldest(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
     manager: EntityManager,
@@ -232,8 +230,8 @@ export class TokensService {
   }
 
   /**
-   * Finds the caller of a token that exists, has not expired and is not revoked. Each call asks the database,
-   * so that a revocation or a block counts from the next request on. The guard checks what the caller may do.
+   * Finds the caller of a valid token, neither expired nor revoked. Each call reads the database, so that a
+   * revocation or a block applies to the next request. The guard checks the caller's rights.
    */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
@@ -249,8 +247,8 @@ export class TokensService {
   }
 
   /**
-   * Whether a token was valid when it was last looked up. That opens nothing: it tells which tokens are worth
-   * a look-up when their address has presented too many others.
+   * Whether a token was valid at its last lookup. That grants nothing: it shows which tokens are worth a
+   * lookup when their address has presented too many others.
    */
   wasValid(text: string): boolean {
     return isWellFormedToken(text) && this.known.has(hexHashOf(text));
@@ -274,8 +272,8 @@ export class TokensService {
   });
 
   /**
-   * Nobody waits for a locked token: either its use is just being noted, or its next use will be. That also
-   * keeps replicas from waiting for each other in a circle.
+   * Skips locked tokens: either their use is just being recorded, or the next use will be. That also prevents
+   * deadlocks between replicas.
    */
   private readonly noteUse = batchedLookup(async (tokenIds: readonly number[]) => {
     await preparedRows(
@@ -299,7 +297,7 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-/** What may name a token. Each has an index by it, or deleting a token would read the whole table. */
+/** Columns that refer to a token. Each has an index, or deleting a token would read the whole table. */
 export const TOKEN_REFERENCES = [
   { table: 'orders', column: 'token_id' },
   { table: 'token_spending', column: 'token_id' },
@@ -310,7 +308,7 @@ export const TOKEN_REFERENCES = [
 
 interface FoundToken extends Caller {
   readonly hash: string;
-  /** Whether `last_used_at` is accurate enough as it is. */
+  /** Whether the present `last_used_at` is accurate enough. */
   readonly isUseNoted: boolean;
 }
 

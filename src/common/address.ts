@@ -9,7 +9,7 @@ export function plainAddress(address: string | undefined): string | null {
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
-/** An IPv4 address, or the /64 of an IPv6 address: one customer of an internet provider has all of that. */
+/** An IPv4 address, or the /64 of an IPv6 address: internet providers assign a whole /64 to one customer. */
 export function networkOf(address: string | null): string {
   if (address === null || !isIPv6(address)) return address ?? 'unknown';
   const [head = '', tail] = address.split('::');

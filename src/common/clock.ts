@@ -2,7 +2,7 @@
 export abstract class Clock {
   abstract now(): Date;
 
-  /** Milliseconds that no change of the wall clock moves. Only differences mean something. */
+  /** Milliseconds, unaffected by changes of the wall clock. Only differences are meaningful. */
   abstract monotonicMs(): number;
 
   /** @param agoMs how long ago the moment was */
@@ -22,8 +22,8 @@ export class SystemClock extends Clock {
 }
 
 /**
- * A moment on both clocks of the machine. On Linux the monotonic clock stands still while the machine is
- * suspended, and the wall clock can be set: what has passed is what either of them shows, whichever is more.
+ * A moment on both clocks of the machine. On Linux the monotonic clock stops while the machine is suspended,
+ * and the wall clock can be set: the elapsed time is the greater of the two.
  */
 export class Moment {
   private readonly monotonicMs: number;

@@ -1,4 +1,4 @@
-/** What went wrong, in the service's terms. A table of the error filter maps each kind to a status. */
+/** The kind of an error, in the service's terms. A table of the error filter maps each kind to a status. */
 export type ErrorKind =
   | 'bad-request'
   | 'not-authenticated'
@@ -14,18 +14,18 @@ export type ErrorKind =
 
 export interface DomainErrorOptions {
   readonly cause?: unknown;
-  /** Headers of the answer, e.g. `WWW-Authenticate`. */
+  /** Headers of the response, e.g. `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Becomes `Retry-After`. */
   readonly retryAfterSeconds?: number;
 }
 
-/** An error that the caller is meant to see. Services throw these rather than HTTP exceptions. */
+/** An error for the caller. Services throw these rather than HTTP exceptions. */
 export abstract class DomainError extends Error {
   abstract readonly kind: ErrorKind;
   readonly headers: Readonly<Record<string, string>>;
 
-  /** @param detail the text of the answer: `{"detail": …}` */
+  /** @param detail the text of the response: `{"detail": …}` */
   constructor(
     readonly detail: string,
     { cause, headers = {}, retryAfterSeconds }: DomainErrorOptions = {},

@@ -1,6 +1,6 @@
 import { EnvironmentError } from '../config';
 
-/** Codes of the system and of pg for an address where nobody answers. */
+/** System and pg codes of unreachable addresses. */
 const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -12,7 +12,7 @@ const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
 ]);
 const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 
-/** Explains in one line, to whoever started the process, why it failed. */
+/** Explains in one line why the process failed, for the person who started it. */
 export function failureLine(error: unknown): string {
   if (error instanceof EnvironmentError) return `The environment is not usable: ${error.problems.join('; ')}`;
   if (!(error instanceof Error)) return 'Failed';

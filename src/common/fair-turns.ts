@@ -1,8 +1,8 @@
 import { Counts } from './counts';
 
 /**
- * Runs the work of many users, some at the same time. Users take turns, and none has more than a share, so
- * that nobody waits behind all that somebody else has asked for.
+ * Runs the work of many users with bounded concurrency. Users take turns and each has at most a share, so
+ * that one user's backlog does not delay the others.
  */
 export class FairTurns {
   private readonly waiting = new Map<number, Set<() => Promise<void>>>();
@@ -11,7 +11,7 @@ export class FairTurns {
 
   /**
    * @param most how much runs at the same time
-   * @param mostOfOne how much of that is one user's
+   * @param mostOfOne how much of that may be one user's
    */
   constructor(
     private readonly most: number,
@@ -21,7 +21,7 @@ export class FairTurns {
   /**
    * Runs work in its turn, and returns its result.
    *
-   * @param end takes the work back, unless it has begun
+   * @param end cancels the work, unless it has begun
    * @throws the reason of `end`
    */
   run<Result>(userId: number, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
@@ -43,7 +43,7 @@ export class FairTurns {
     });
   }
 
-  /** How much of a user's work has not begun. */
+  /** How many pieces of a user's work have not begun. */
   waitingOf(userId: number): number {
     return this.waiting.get(userId)?.size ?? 0;
   }
@@ -54,7 +54,7 @@ export class FairTurns {
       const [work] = line;
       if (work === undefined || this.running.of(userId) >= this.mostOfOne) continue;
       line.delete(work);
-      // A map keeps its order: the user comes last now, and is met again by this loop.
+      // A map keeps insertion order: the user becomes the last, and this loop reaches them again.
       this.waiting.delete(userId);
       if (line.size > 0) this.waiting.set(userId, line);
       this.running.add(userId, 1);

@@ -1,12 +1,12 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-/** How long work goes on before other requests have their turn. */
+/** How long work continues before it yields to other requests. */
 const TURN_MS = 5;
 
-/** When others had their turn last. It is one for the process: whoever yields does it for all. */
+/** The time of the last yield. The process has one: a yield counts for all work. */
 let yieldedAtMs = -Infinity;
 
-/** All items in their order, some at a time. Other requests have their turn between slices that take long. */
+/** All items in their order, in slices. Yields to other requests between slices that take long. */
 export async function* inSlices<Item>(
   items: Iterable<Item>,
   atOnce: number,

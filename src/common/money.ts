@@ -39,7 +39,7 @@ export function subtractDecimals(one: string, other: string): string {
   return formatDecimal({ units: atScale(left) - atScale(right), scale });
 }
 
-/** Negative when the first is less, 0 when both are equal in value, whatever their decimals. */
+/** Negative if the first is less, 0 if both are equal in value: `"1.5"` equals `"1.50"`. */
 export function compareDecimals(one: string, other: string): number {
   const [left, right] = [parseDecimal(one), parseDecimal(other)];
   const difference = left.units * 10n ** BigInt(right.scale) - right.units * 10n ** BigInt(left.scale);
@@ -59,7 +59,7 @@ export class Money {
     return new Money(kopecks);
   }
 
-  /** @throws RangeError when the text is not a decimal number or is finer than a kopeck. */
+  /** @throws RangeError if the text is not a decimal number or has fractions of a kopeck */
   static parse(text: string): Money {
     const { units, scale } = parseDecimal(text);
     const coarse = 10n ** BigInt(Math.max(scale - 2, 0));

@@ -1,3 +1,3 @@
-/** The protocols that a customer can rent a proxy for. */
+/** The protocols of proxies. */
 export const PROXY_TYPES = ['http', 'socks'] as const;
 export type ProxyType = (typeof PROXY_TYPES)[number];

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * The time that something may take, unless a signal ends it earlier. It stands for `AbortSignal.any()` with
- * `AbortSignal.timeout()`: Node 20 collects a timeout that nothing else refers to, which then never comes,
- * and a signal that lasts keeps an entry of every one that was made of it.
+ * A time limit that a signal may end earlier. It replaces `AbortSignal.any()` with `AbortSignal.timeout()`:
+ * Node 20 collects an otherwise unreferenced timeout, which then never fires, and a long-lived signal keeps
+ * an entry for each signal derived from it.
  */
 export class TimeLimit {
   private readonly controller = new AbortController();
@@ -12,7 +12,7 @@ export class TimeLimit {
   /** Whether the time is up. */
   isOver = false;
 
-  /** @param end ends it before its time */
+  /** @param end ends it early */
   constructor(
     ms: number,
     private readonly end?: AbortSignal,
@@ -21,7 +21,7 @@ export class TimeLimit {
       this.isOver = true;
       this.abort();
     }, ms);
-    // As many may wait for one signal as there is to be done at a time.
+    // Many operations at a time may listen to one signal.
     setMaxListeners(0, this.signal, ...(end ? [end] : []));
     end?.addEventListener('abort', this.abort);
     if (end?.aborted === true) this.abort();
@@ -32,7 +32,7 @@ export class TimeLimit {
     return this.controller.signal;
   }
 
-  /** To be called when it is done, in time or not. */
+  /** Call this when the operation is over, in time or not. */
   release(): void {
     clearTimeout(this.timer);
     this.end?.removeEventListener('abort', this.abort);

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Waits until something is over, for some time at most. @returns whether it was over in time */
+/** Waits for a promise to settle. @returns whether it settled in time */
 export async function isOverWithin(ms: number, something: Promise<unknown>): Promise<boolean> {
   const waiting = new AbortController();
   const { signal } = waiting;

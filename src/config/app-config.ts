@@ -1,6 +1,6 @@
 import type { Environment } from './environment';
 
-/** Where the PROXY6 interface answers. The key must not reach a log: it is part of every URL. */
+/** The address of the PROXY6 API. The key must not reach a log: it is part of every URL. */
 export interface ProviderAddress {
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -9,16 +9,15 @@ export interface ProviderAddress {
 type ResolvedSettings = Environment & {
   readonly database: {
     readonly url: string;
-    /** Whether a database of an earlier history is brought over: an embedded one belongs to this machine. */
+    /** Whether to bring over a database with earlier migrations: an embedded one belongs to this machine. */
     readonly bringsOver?: boolean;
   };
   readonly provider: ProviderAddress;
 };
 
 /**
- * What the running application is configured with: the environment, with the database and the provider
- * resolved to addresses (the embedded server and the sandbox get theirs when they start). Also the injection
- * token.
+ * The configuration of the running application: the environment, with the addresses of the database and the
+ * provider (the embedded server and the sandbox get theirs when they start). Also the injection token.
  */
 export abstract class AppConfig extends (Object as unknown as abstract new () => ResolvedSettings) {}
 

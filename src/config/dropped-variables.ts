@@ -3,7 +3,7 @@ import { TUNING_VARIABLE } from './tuning';
 
 const HISTORY = 'HISTORY_DAYS takes its place; while that is not set, the longest of those before it counts';
 
-/** What applies in place of each variable that earlier versions read. */
+/** The replacement of each variable that earlier versions read. */
 const DROPPED: Readonly<Record<string, string>> = {
   ACTIVE_FLAGS_INTERVAL_SECONDS: 'the flags of proxies that have expired are updated each minute',
   AUDIT_ALL_ON: 'the whole books are audited on Sundays',
@@ -30,7 +30,7 @@ const DROPPED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(HISTORY_BEFORE.map((variable) => [variable, HISTORY])),
 };
 
-/** What an operator is told at the start of the service: one line for each variable, without its value. */
+/** Warnings at the start of the service: one line for each variable, without its value. */
 export function environmentWarnings(
   variables: Readonly<Record<string, string | undefined>> = process.env,
 ): readonly string[] {

@@ -7,7 +7,7 @@ export type Environment = Settings & { readonly tuning: Tuning };
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Every mistake of the environment at once. Names variables and what they should be, never their values. */
+/** All mistakes of the environment. Names variables and their rules, never their values. */
 export class EnvironmentError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
@@ -17,11 +17,11 @@ export class EnvironmentError extends Error {
 /**
  * Reads and checks the environment.
  *
- * @param needs.provider whether the process is going to call the provider; if not, the key may be missing
- * @throws EnvironmentError naming every variable that is wrong, without its value
+ * @param needs.provider whether the process will call the provider; if not, the key may be missing
+ * @throws EnvironmentError naming every invalid variable, without its value
  */
 export function readEnvironment(variables: Variables = process.env, needs = { provider: true }): Environment {
-  // An empty value counts as absent, as `VAR= npm start` and compose files write it.
+  // An empty value counts as absent: `VAR= npm start` and compose files write it so.
   const { secrets, problems: fileProblems } = readSecretFiles(variables);
   const given: Lookup = (variable) => secrets.get(variable) ?? (variables[variable]?.trim() || undefined);
   const problems = [...fileProblems];
@@ -45,7 +45,7 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
   return Object.freeze({ ...(Object.fromEntries(groups) as Settings), tuning });
 }
 
-/** What is wrong with the database's variables taken together. */
+/** Mistakes in the combination of the database's variables. */
 function* databaseProblems(given: Lookup): Generator<string> {
   if (given('DATABASE_OWNER_URL') === undefined) return;
   const url = given('DATABASE_URL');
@@ -55,7 +55,7 @@ function* databaseProblems(given: Lookup): Generator<string> {
   }
 }
 
-/** What is wrong with the provider's variables taken together. */
+/** Mistakes in the combination of the provider's variables. */
 function* providerProblems(given: Lookup, needs: { provider: boolean }): Generator<string> {
   const choice = given('PROVIDER');
   const hasKey = given('PX6_API_KEY') !== undefined;

@@ -7,8 +7,8 @@ type Variables = Readonly<Record<string, string | undefined>>;
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'no code';
 
 /**
- * Reads the secrets that are given in files, as orchestrators mount them. The messages of the mistakes name
- * variables, and nothing of the content.
+ * Reads secrets from files, as orchestrators mount them. Messages of mistakes name variables and contain
+ * nothing of the files.
  */
 export function readSecretFiles(variables: Variables): {
   readonly secrets: ReadonlyMap<string, string>;
@@ -35,9 +35,9 @@ export function readSecretFiles(variables: Variables): {
 }
 
 /**
- * Reads the provider's key from its file once more.
+ * Reads the provider's key from its file again.
  *
- * @throws Error which names the variable, and nothing of the content
+ * @throws Error that names the variable and contains nothing of the file
  */
 export async function readApiKeyFile(path: string): Promise<string> {
   const { variable, rule } = SETTINGS.provider.apiKey;

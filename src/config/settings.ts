@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Finds the text of a variable; undefined when it is not set. */
+/** Finds the text of a variable; undefined if it is not set. */
 export type Lookup = (variable: string) => string | undefined;
 
 /** One variable of the environment. */
@@ -8,12 +8,12 @@ interface Setting {
   readonly variable: string;
   /** Reads the variable's text. The description of the rule completes the sentence "must be …". */
   readonly rule: z.ZodType<unknown, string>;
-  /** As it would be written in the environment. Absent: the setting is `undefined` unless given. */
+  /** As written in the environment. Without a default, the setting may be `undefined`. */
   readonly default?: string | ((given: Lookup) => string);
-  /** What the documentation calls a default that is absent or computed. */
+  /** The documentation's text for a default that is absent or computed. */
   readonly defaultText?: string;
   readonly description: string;
-  /** A secret may be given in a file as well, which {@link fileVariable} names. */
+  /** A secret may also be in a file, which {@link fileVariable} names. */
   readonly isSecret?: true;
 }
 
@@ -45,7 +45,7 @@ const time = z
 
 const MOST_DAYS = 36_500;
 
-/** 0 keeps for good. */
+/** 0 keeps rows forever. */
 const days = (least: number) =>
   z
     .string()
@@ -56,7 +56,7 @@ const days = (least: number) =>
 
 const LONG_ENOUGH_DAYS = 365;
 
-/** The variables that earlier versions read in place of `HISTORY_DAYS`. */
+/** The variables that earlier versions read instead of `HISTORY_DAYS`. */
 export const HISTORY_BEFORE = [
   'KEPT_ANSWER_DAYS',
   'ORDER_HISTORY_DAYS',
@@ -64,7 +64,7 @@ export const HISTORY_BEFORE = [
   'TOKEN_SPENDING_DAYS',
 ] as const;
 
-/** What an installation chose to keep for longer, or for good, does not go because it was upgraded. */
+/** An upgrade must not remove rows that an installation chose to keep for longer, or forever. */
 function historyDays(given: Lookup): string {
   const before = HISTORY_BEFORE.map(given).filter((count) => count !== undefined && /^\d{1,5}$/.test(count));
   const longest = Math.max(LONG_ENOUGH_DAYS, ...before.map(Number));
@@ -94,7 +94,7 @@ const key = z
   .regex(/^[A-Za-z0-9_-]+$/)
   .describe('letters, digits, - and _');
 
-// A network of all addresses is refused: everybody could then forge X-Forwarded-For.
+// A network of all addresses is refused: any client could then forge X-Forwarded-For.
 const network = z
   .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
   .refine((address) => !address.endsWith('/0'));
@@ -428,7 +428,7 @@ export const SETTINGS = {
     },
   },
   audit: {
-    /** Minutes after midnight (UTC); null: off. */
+    /** Minutes after midnight (UTC); null if off. */
     time: {
       variable: 'AUDIT_TIME',
       rule: time,
@@ -602,7 +602,7 @@ type ValueOf<S> = S extends { rule: z.ZodType<infer Value> }
   ? Value | (S extends { default: unknown } ? never : undefined)
   : never;
 
-/** The values of all settings, in their groups. Times are in the unit that the name says. */
+/** The values of all settings, in their groups. Names contain the units of times. */
 export type Settings = {
   readonly [Group in keyof typeof SETTINGS]: {
     readonly [Name in keyof (typeof SETTINGS)[Group]]: ValueOf<(typeof SETTINGS)[Group][Name]>;

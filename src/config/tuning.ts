@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** Not a setting of operators: the service warns at its start when it is set. */
+/** Not a setting for operators: the service warns at its start if it is set. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
 
 /**
- * The constants that tests replace: a few, because waiting for the usual value would take minutes, or a fault
- * would switch something off that the next test needs. The module that uses one declares its value, and why.
+ * The constants that tests replace: only a few, for which the usual value would take minutes, or would switch
+ * something off that the next test needs. The module that uses one declares its value, and why.
  */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',
@@ -26,12 +26,12 @@ const CONSTANTS = [
   'webhookTimeoutMs',
 ] as const;
 
-/** What replaces constants in a test. Units stand in the names; what is absent keeps its usual value. */
+/** Replacements of constants in a test. Names contain units; absent constants keep their usual values. */
 export type Tuning = { readonly [Name in (typeof CONSTANTS)[number]]?: number | undefined };
 
 const schema: z.ZodType<Tuning> = z.partialRecord(z.enum(CONSTANTS), z.int().nonnegative());
 
-/** Reads {@link TUNING_VARIABLE}. Problems name what is wrong, without the values. */
+/** Reads {@link TUNING_VARIABLE}. Problems do not contain values. */
 export function readTuning(text = '{}'): { tuning: Tuning; problems: readonly string[] } {
   const { data, error } = schema.safeParse(parseJson(text));
   const problems = error?.issues.map(({ path, message }) =>

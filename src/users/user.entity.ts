@@ -5,15 +5,15 @@ export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
 
-  /** What staff call the user. */
+  /** The name that staff gave the user. */
   @Column({ type: 'text', nullable: true })
   username!: string | null;
 
-  /** What the user calls itself: the name on the messaging platform, as of the last sign-in that told one. */
+  /** The user's own name on the messaging platform, from the last sign-in that had one. */
   @Column({ type: 'text', nullable: true })
   telegramUsername!: string | null;
 
-  /** Number on the messaging platform. */
+  /** The user's id on the messaging platform. */
   @Column({ type: 'bigint', nullable: true })
   tgId!: number | null;
 
@@ -28,14 +28,14 @@ export class User {
   @CreateDateColumn({ type: 'timestamptz' })
   createdAt!: Date;
 
-  /** While set, none of the user's tokens is accepted. */
+  /** While set, all tokens of the user are refused. */
   @Column({ type: 'timestamptz', nullable: true })
   blockedAt!: Date | null;
 
   @Column({ type: 'text', nullable: true })
   blockedReason!: string | null;
 
-  /** Grows with every change of what the user sees of their proxies. A trigger maintains it. */
+  /** The list revision: grows with every visible change of the user's proxies. A trigger maintains it. */
   @Column({ type: 'bigint', default: 0 })
   proxiesRevision!: number;
 }

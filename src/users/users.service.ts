@@ -13,9 +13,8 @@ export interface NewUser {
   readonly hasApp?: boolean | undefined;
 }
 
-/** A user with the roubles that they can spend. */
 export interface Profile {
-  /** What the user calls itself, or else what staff call it. */
+  /** The user's own name, or else the one that staff gave. */
   readonly username: string | null;
   readonly tgId: number | null;
   readonly webUsername: string | null;
@@ -34,7 +33,7 @@ export class UsersService {
   /**
    * Creates a user. A trigger opens their account.
    *
-   * @throws UserExists when another user has this tg_id or web_username
+   * @throws UserExists if another user has this tg_id or web_username
    */
   async create(user: NewUser, manager: EntityManager = this.users.manager): Promise<User> {
     try {
@@ -55,8 +54,8 @@ export class UsersService {
   }
 
   /**
-   * Blocks a user: none of their tokens is accepted from the next request on. Blocking again keeps the first
-   * moment and takes the new reason; null unblocks.
+   * Blocks a user: all their tokens are refused from the next request on. Blocking again keeps the first time
+   * and sets the new reason; null unblocks.
    *
    * @throws UserNotFound
    */
@@ -75,8 +74,8 @@ export class UsersService {
   }
 
   /**
-   * Finds the user of a number on the messaging platform, who has opened the companion application just now,
-   * and notes that, with their name there if they have one. A blocked user is left as they are.
+   * Finds the user with an id on the messaging platform who just opened the companion application, and
+   * records that, with their name there, if any. Blocked users are not changed.
    */
   async noteApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
@@ -102,7 +101,7 @@ export class UsersService {
     return this.users.findOneBy({ webUsername });
   }
 
-  /** Reads the profile in one statement, so that the balance is of the same moment as the rest. */
+  /** Reads the profile in one statement, so that the balance is consistent with the rest. */
   async getProfile(userId: number): Promise<Profile> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);

@@ -9,9 +9,9 @@ import { type Caller, type NewToken, TokensService } from '../tokens.service';
 import type { CreatedToken, Token } from './token.dto';
 import { TokenAlreadyOver, TooManyTokens } from './tokens.errors';
 
-/** How many working tokens a customer may have issued. */
+/** How many valid tokens a customer may have issued. */
 const MOST_TOKENS = 100;
-/** How many of those that have ended a customer still sees. */
+/** How many ended tokens a customer still sees. */
 const MOST_ENDED = 20;
 
 /** The columns of a Token. `$1` is the time, `$2` the token of the request. */
@@ -22,12 +22,12 @@ const SHOWN = `
   coalesce(token.id = $2, false) AS is_current, created_at, expires_at, revoked_at, last_used_at,
   allowed_ips, daily_limit, issued_by`;
 
-/** Which tokens are the customer's to see and revoke. `$3` is the user, `$4` the scopes of staff. */
+/** Selects the tokens that the customer can see and revoke. `$3` is the user, `$4` the scopes of staff. */
 const OF_CUSTOMER = 'token.user_id = $3 AND NOT token.scopes && $4::text[]';
 
 /**
- * The tokens of a customer, as far as the customer can do without staff. Tokens with scopes of staff are not
- * among them: what becomes of those stands in the audit log.
+ * The tokens that a customer manages without staff. They exclude tokens with scopes of staff, whose changes
+ * belong in the audit log.
  */
 @Injectable()
 export class CustomerTokensService {
@@ -38,7 +38,7 @@ export class CustomerTokensService {
   ) {}
 
   /**
-   * Issues a token that is never wider than the caller's. Its text is in the result and nowhere else.
+   * Issues a token that is never wider than the caller's. Only the result has its text.
    *
    * @throws TokenAlreadyOver, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
    */
@@ -47,7 +47,7 @@ export class CustomerTokensService {
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
   ): Promise<CreatedToken> {
     if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenAlreadyOver();
-    // None comes in beyond the limit.
+    // The lock of the user keeps concurrent requests within the limit.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const issued = await this.tokens.issue(
         { ...token, userId, issuedBy: tokenId, origin: 'customer' },
@@ -59,7 +59,7 @@ export class CustomerTokensService {
     });
   }
 
-  /** A new token as its owner is shown it, this once with its text. */
+  /** A new token for its owner, with its text, which is shown only once. */
   async created(id: number, text: string, manager: EntityManager): Promise<CreatedToken> {
     const [token] = await queryRows<Token>(
       manager,
@@ -81,7 +81,7 @@ export class CustomerTokensService {
     return row?.count ?? 0;
   }
 
-  /** A page of the customer's tokens, oldest first. The cursor is the id of the last of the previous page. */
+  /** A page of the customer's tokens, oldest first. The cursor is the last id of the previous page. */
   list({ userId, tokenId }: Caller, page: PageRequest): Promise<Page<Token>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<Token>(
@@ -94,10 +94,10 @@ export class CustomerTokensService {
   }
 
   /**
-   * Revokes a token of the customer from the next request on, on every replica. Revoking it again keeps the
+   * Revokes a token of the customer for all later requests on every replica. Revoking it again keeps the
    * first time.
    *
-   * @param options.descendants whether the customer's tokens that came from it are revoked, too
+   * @param options.descendants whether to revoke those of its descendants that the customer manages, too
    * @throws TokenNotFound
    */
   revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {

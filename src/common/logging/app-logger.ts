@@ -13,7 +13,7 @@ const ENABLED_LEVELS: Record<AppLoggerOptions['level'], LogLevel[]> = {
   debug: ['fatal', 'error', 'warn', 'log', 'debug'],
 };
 
-/** Contexts in which Nest logs every module and route that it sets up. */
+/** Contexts in which Nest logs each module and route at the start. */
 const ASSEMBLY_CONTEXTS: ReadonlySet<unknown> = new Set([
   'InstanceLoader',
   'RouterExplorer',

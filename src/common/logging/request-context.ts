@@ -10,7 +10,7 @@ export interface RequestContext {
   traceId?: string;
   userId?: string;
   tokenId?: number;
-  /** The token by which that token was issued. */
+  /** The token that issued that token. */
   issuedBy?: number;
   /** The secret link that was fetched. */
   linkId?: number;
@@ -35,7 +35,7 @@ export function requestId(): string | undefined {
   return contexts.getStore()?.requestId;
 }
 
-/** The id of the current request's trace; undefined when it is not recorded. */
+/** The id of the current request's trace; undefined if it is not recorded. */
 export function traceId(): string | undefined {
   return contexts.getStore()?.traceId;
 }

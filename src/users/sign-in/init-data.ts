@@ -2,14 +2,14 @@ import { validate } from '@telegram-apps/init-data-node';
 import { z } from 'zod';
 import { InitDataTooOld, InvalidInitData } from './sign-in.errors';
 
-/** Who opened the Mini App, as Telegram says. */
+/** The person who opened the Mini App, according to Telegram. */
 export interface TelegramUser {
   readonly tgId: number;
-  /** Null: they have none. */
+  /** Null if they have none. */
   readonly username: string | null;
 }
 
-/** The clocks of Telegram and of this machine may differ by so much. */
+/** The most by which the clocks of Telegram and of this machine may differ. */
 const MAX_SKEW_SECONDS = 60;
 
 const user = z.object({
@@ -23,9 +23,9 @@ const user = z.object({
 });
 
 /**
- * Reads what Telegram gave to the Mini App when somebody opened it (`Telegram.WebApp.initData`).
+ * Reads the data that Telegram passed to the Mini App when a person opened it (`Telegram.WebApp.initData`).
  *
- * @throws InvalidInitData when the bot's token did not sign it, when it is from the future, or tells no user
+ * @throws InvalidInitData if the bot's token did not sign it, if it is from the future, or has no user
  * @throws InitDataTooOld
  */
 export function readInitData(
@@ -45,8 +45,8 @@ export function readInitData(
 }
 
 /**
- * What is signed are lines `name=value`. Each name has to stand once and each line has to be one field, or
- * the same signature would fit other fields as well.
+ * The signature covers lines of `name=value`. Each name has to be unique and each line has to be one field,
+ * or the same signature would match other fields, too.
  */
 function isUnambiguous(fields: URLSearchParams): boolean {
   const names = [...fields.keys()];

@@ -1,6 +1,6 @@
 import { DomainError, domainError } from '../../common';
 
-/** The operator has named no bot. */
+/** The operator has configured no bot. */
 export class SignInSwitchedOff extends domainError('not-found', 'Sign-in with Telegram is switched off') {}
 
 abstract class SignInRefused extends DomainError {
@@ -11,19 +11,19 @@ abstract class SignInRefused extends DomainError {
   }
 }
 
-/** It is not what Telegram gave to our Mini App. The answer does not say why not. */
+/** The data is not from Telegram for our Mini App. The response does not say why. */
 export class InvalidInitData extends SignInRefused {
   constructor() {
     super('initData is not valid');
   }
 }
 
-/** It was valid, so the one who sent it may know that it is too old. */
+/** The data was valid, so its sender may learn that it is too old. */
 export class InitDataTooOld extends SignInRefused {
   constructor() {
     super('initData is too old: open the app again');
   }
 }
 
-/** Telegram vouches for this person, whom nobody has made a customer. */
+/** Telegram vouches for this person, but staff have not made them a customer. */
 export class NoAccount extends domainError('forbidden', 'No account belongs to this Telegram user') {}

@@ -15,21 +15,21 @@ import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
 import { NoAccount, SignInSwitchedOff } from './sign-in.errors';
 
-/** Since the Mini App was opened. Until then, whoever has got hold of its `initData` can sign in with it. */
+/** Since the Mini App was opened. Until then, stolen `initData` can be used to sign in. */
 const MAX_AGE_SECONDS = 3600;
 /** The app signs in again whenever it is opened. */
 const TOKEN_MINUTES = 60;
-/** How many tokens of sign-ins a user may have at a time. One more ends the oldest. */
+/** How many tokens from sign-ins a user may have. One more revokes the oldest. */
 const MOST_SIGN_INS = 10;
 
-/** Signs customers in who open the Mini App of the operator's bot. */
+/** Signs in customers who open the Mini App of the operator's bot. */
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
-  /** By Telegram user: one that waits for another one holds no connection. */
+  /** By Telegram user: waiting sign-ins occupy no connections. */
   private readonly turns = new FairTurns(Infinity, 1);
 
-  /** @throws EnvironmentError when the operator gives scopes that no customer can have */
+  /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
   constructor(
     private readonly dataSource: DataSource,
     private readonly users: UsersService,
@@ -54,7 +54,7 @@ export class SignInService {
   }
 
   /**
-   * Issues a token to the user of a Telegram user, and notes that they have the app.
+   * Issues a token to the user of a Telegram user, and records that they have the app.
    *
    * @throws NoAccount, UserBlocked
    */
@@ -82,7 +82,7 @@ export class SignInService {
     return this.turns.run(telegramUser.tgId, transaction);
   }
 
-  /** Revokes the oldest token of a sign-in where a new one needs its place, and removes those that ended. */
+  /** Revokes the oldest sign-in token if the user has the most, and removes ended ones. */
   private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
     await this.tokens.forgetEnded({ userId, origin: 'sign-in', keep: 0 }, manager);
     await this.tokens.revokeOldest({ userId, origin: 'sign-in', keep: MOST_SIGN_INS - 1 }, manager);

@@ -1,6 +1,6 @@
 import { StrictRequest, StringField } from '../../http';
 
-/** Some times as long as what Telegram gives. */
+/** Several times as long as Telegram's data. */
 const LONGEST = 8192;
 
 @StrictRequest()
