@@ -7,12 +7,12 @@ import { assertCanBeBroughtOver } from './schema-version';
 import { type Queryable, queryRows } from './sql';
 
 /**
- * Makes a database of the last version before the baseline what the baseline would have made it, in one
- * transaction. Nothing else may use it meanwhile: the version before knows other tables.
+ * Converts a database of the last version before the baseline to the baseline's schema, in one transaction.
+ * Nothing else may use it meanwhile: the earlier version has other tables.
  *
- * @param runner of the owner of the tables
- * @param applied the names of the migrations that were run, in their order
- * @throws Error when something uses the database, or when it is of an earlier version
+ * @param runner connected as the owner of the tables
+ * @param applied the names of the applied migrations, in their order
+ * @throws Error if the database is in use, or of an earlier version
  */
 export async function bringOver(runner: QueryRunner, applied: readonly string[]): Promise<void> {
   assertCanBeBroughtOver(applied);
@@ -29,7 +29,7 @@ export async function bringOver(runner: QueryRunner, applied: readonly string[])
   }
 }
 
-/** Others that migrate wait, and find the database brought over. */
+/** Other migrating processes wait, and find the database brought over. */
 async function refuseOthers(queryable: Queryable): Promise<void> {
   const [others] = await queryRows<{ count: number }>(
     queryable,

@@ -2,7 +2,7 @@ import { Client, type ClientConfig } from 'pg';
 import type { DataSource } from 'typeorm';
 import { connectionPool } from './connection-pool';
 
-/** A client that connects as those of the pool do, and is none of them. It is not connected yet. */
+/** A client, not yet connected, with the options of the pool's clients but outside the pool. */
 export function clientOutsideThePool(dataSource: DataSource, changes: ClientConfig = {}): Client {
   const { options } = connectionPool(dataSource);
   return new Client({ ...options, password: options.password, keepAlive: true, ...changes });

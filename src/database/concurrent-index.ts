@@ -2,10 +2,10 @@ import type { QueryRunner } from 'typeorm';
 import { queryRows } from './sql';
 
 /**
- * Builds an index while the table is written to, in a migration with `transaction = false`. An invalid index
- * that a failed build left is dropped first, so the migration can be tried again.
+ * Builds an index while the table is written to, in a migration with `transaction = false`. The invalid index
+ * of a failed build is dropped first, so that the migration can be retried.
  *
- * @param definition what follows the name in CREATE INDEX, e.g. `ON orders (closed_at)`
+ * @param definition the part of CREATE INDEX after the name, e.g. `ON orders (closed_at)`
  */
 export async function createIndexConcurrently(
   runner: QueryRunner,
@@ -13,7 +13,7 @@ export async function createIndexConcurrently(
   definition: string,
   { unique = false } = {},
 ): Promise<void> {
-  // It waits for every transaction that is open now. Nobody waits for it meanwhile.
+  // It waits for every transaction that is open now, and blocks no other statement meanwhile.
   await runner.query('SET lock_timeout = 0');
   const [existing] = await queryRows<{ valid: boolean }>(
     runner,

@@ -3,7 +3,7 @@ export class Conditions {
   readonly parameters: unknown[] = [];
   private readonly conditions: string[] = [];
 
-  /** Gives a value its place in the statement: `$1`. */
+  /** Adds a parameter and returns its place in the statement: `$1`. */
   given(value: unknown): string {
     return `$${this.parameters.push(value)}`;
   }
@@ -12,7 +12,7 @@ export class Conditions {
     this.conditions.push(condition);
   }
 
-  /** Filters by a value, whose place the condition is given; not by one that is null, undefined or empty. */
+  /** Filters by a value, unless it is null, undefined or empty. @param condition receives its place */
   by(value: unknown, condition: (place: string) => string): void {
     if (value !== null && value !== undefined && value !== '') this.add(condition(this.given(value)));
   }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 
-/** The pool of pg below a data source, with its options: TypeORM has no way to them. */
+/** The pg pool of a data source, with its options: TypeORM does not expose them. */
 export const connectionPool = (dataSource: DataSource): Pool =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   (dataSource.driver as PostgresDriver).master as Pool;

@@ -27,13 +27,13 @@ export const migrations = [
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
-/** What the answer of a statement may take longer than the statement: its commit waits for the standby. */
+/** How much longer than its statement a response may take: the commit waits for the standby. */
 const ANSWER_TAKES_LONGER_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
  * Limits that the server enforces. pg's own `query_timeout` returns a connection to the pool while its
- * transaction is still open, and the next user of the connection would commit what the failed one left.
+ * transaction is still open, and the next user of the connection would commit the failed one's changes.
  */
 const SERVER_LIMITS = [
   'idle_in_transaction_session_timeout=30s',
@@ -42,13 +42,13 @@ const SERVER_LIMITS = [
   'DateStyle=ISO',
 ];
 
-/** Options of the service's data source. By `parseInt8`, ids are numbers, which are exact up to 2^53. */
+/** Options of the service's data source. `parseInt8` makes ids numbers, which are exact up to 2^53. */
 export function dataSourceOptions(database: {
   url: string;
   poolSize: number;
   /** The longest wait for a free connection. */
   poolWaitMs?: number | undefined;
-  /** 0: no limit. */
+  /** 0 for no limit. */
   statementTimeoutSeconds?: number;
   lockTimeoutSeconds?: number;
   applicationName: string;

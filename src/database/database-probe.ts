@@ -4,15 +4,15 @@ import type { DataSource } from 'typeorm';
 import { clientOutsideThePool } from './client-outside-the-pool';
 import { differenceOf, isBeforeFirstMigration, type SchemaDifference } from './schema-version';
 
-/** What the database can do for this version of the service. */
+/** Whether the database can serve this version of the service. */
 export interface DatabaseState extends SchemaDifference {
-  /** Whether it refuses what writes: a standby, or one that was told to. */
+  /** Whether it refuses writes: a standby, or a server that is set to read-only. */
   readonly isReadOnly: boolean;
 }
 
-/** Load balancers ask every second or less often, and there may be several. */
+/** Load balancers poll every second or less often, and there may be several. */
 const MAX_AGE_MS = 500;
-/** From opening the connection to the answer. */
+/** From opening the connection to the response. */
 const TIMEOUT_MS = 2000;
 
 const STATEMENT = `
@@ -25,8 +25,8 @@ interface Connection {
 }
 
 /**
- * Asks the database for its state, on a connection that is none of the pool: a pool that is in use says
- * nothing about the database. However many ask, the database is asked twice a second at most.
+ * Queries the state of the database on a connection outside the pool: a pool that is in use says nothing
+ * about the database. The database is queried at most twice a second, for any number of callers.
  */
 export class DatabaseProbe {
   private connection: Connection | undefined;
@@ -36,9 +36,9 @@ export class DatabaseProbe {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * The state of half a second ago at most.
+   * The state, at most half a second old.
    *
-   * @throws Error when the database does not tell within two seconds
+   * @throws Error if the database does not respond within two seconds
    */
   state(): Promise<DatabaseState> {
     const nowMs = performance.now();
@@ -52,13 +52,13 @@ export class DatabaseProbe {
   close(): void {
     const { client } = this.connection ?? {};
     this.connection = undefined;
-    // Nobody waits for it: pg never says that a lost connection has ended.
+    // Not awaited: pg never reports the end of a lost connection.
     client?.end().catch(() => undefined);
   }
 
   private async ask(): Promise<DatabaseState> {
     this.isAsking = true;
-    // The next one may reach another server, which the address has come to name.
+    // The next connection may reach another server, after a failover of the address.
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
       const client = await this.connect();
@@ -85,13 +85,13 @@ export class DatabaseProbe {
     });
     const connection = { client, socket };
     this.connection = connection;
-    // A connection that is lost between two questions.
+    // The connection was lost between two queries.
     client.on('error', () => this.drop(connection));
     await client.connect();
     return client;
   }
 
-  /** Cuts the connection, which ends what waits for an answer on it. */
+  /** Cuts the connection, which rejects the query that waits on it. */
   private drop(connection = this.connection): void {
     if (connection === this.connection) this.connection = undefined;
     connection?.socket.destroy();

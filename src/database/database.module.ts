@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AppConfig } from '../config';
 import { dataSourceOptions } from './data-source-options';
 
-/** Opens the connection pool for all entities of the service. Each module imports its own repositories. */
+/** Opens the connection pool for all entities. Each module imports its own repositories. */
 @Module({})
 export class DatabaseModule {
   static with(entities: readonly (new () => object)[]): DynamicModule {

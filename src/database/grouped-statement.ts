@@ -1,14 +1,14 @@
 import DataLoader from 'dataloader';
 
 /**
- * Runs one statement for all that is asked for at the same time: in one turn of the event loop, and while the
- * statement before it is under way. A few large statements cost the service and the database less than many
- * small ones. What is asked for alone waits for nobody.
+ * Runs one statement for all items that arrive together: in one turn of the event loop, and while the
+ * previous statement runs. A few large statements cost the service and the database less than many small
+ * ones. A single item does not wait.
  *
- * @param run gives the results in the order of the items. A promise among them is waited for by its own item
- * alone, and not by the next statement
+ * @param run returns the results in the order of the items. Only its own item waits for a promise among them,
+ * not the next statement
  * @param limits.maxItems of one statement
- * @param limits.maxWaitMs for the statement before: one that hangs delays the next, and stops none
+ * @param limits.maxWaitMs for the previous statement: one that hangs delays the next, but does not block it
  */
 export function groupedStatement<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>,

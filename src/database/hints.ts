@@ -5,17 +5,17 @@ import { messageOf } from '../common';
 import { clientOutsideThePool } from './client-outside-the-pool';
 import { queryRows } from './sql';
 
-/** A payload has less than 8000 bytes, and an id up to 16 digits and a comma. */
+/** A payload has less than 8000 bytes, an id up to 16 digits and a comma. */
 const IDS_PER_PAYLOAD = 400;
 const RECONNECT_AFTER_MS = 1000;
 
-/** Is given the ids of a hint; `undefined`: hints may have been lost until now, about any row. */
+/** Receives the ids of a hint; `undefined` if hints about any rows may have been lost until now. */
 export type HintListener = (ids: ReadonlySet<number> | undefined) => void;
 
 /**
- * Tells all processes at once that something happened to rows, by LISTEN and NOTIFY, with a connection of its
- * own that is not one of the pool. A hint is lost while the connection is, and behind a pooler that does not
- * keep sessions. Whoever waits for one looks at the rows now and then all the same.
+ * Notifies all processes of changes of rows, by LISTEN and NOTIFY, on a separate connection outside the pool.
+ * Hints are lost while the connection is lost, and behind a pooler that does not keep sessions, so waiting
+ * code also polls the rows.
  */
 export class Hints {
   private readonly logger = new Logger(Hints.name);
@@ -30,14 +30,14 @@ export class Hints {
     private readonly channel: string,
   ) {}
 
-  /** @returns ends it */
+  /** @returns a function that removes the listener */
   listen(listener: HintListener): () => void {
     this.listeners.add(listener);
     this.stayConnected();
     return () => void this.listeners.delete(listener);
   }
 
-  /** Connects if somebody listens, without waiting for it. Call it now and then: connections are lost. */
+  /** Connects if there are listeners, in the background. Call it regularly: connections can be lost. */
   stayConnected(): void {
     if (this.listeners.size === 0 || this.client || this.isClosed) return;
     if (performance.now() < this.reconnectAtMs) return;
@@ -54,8 +54,8 @@ export class Hints {
   }
 
   /**
-   * Sends a hint, without waiting for it. It is never part of a statement that matters: transactions with
-   * notifications are committed one after the other.
+   * Sends a hint in the background. It is never part of another transaction: PostgreSQL commits transactions
+   * with notifications one after the other.
    */
   send(ids: readonly number[]): void {
     const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
@@ -82,7 +82,7 @@ export class Hints {
     this.client = undefined;
     this.reconnectAtMs = performance.now() + RECONNECT_AFTER_MS;
     if (!this.isClosed) this.logger.debug(`no connection for hints: ${messageOf(why)}`);
-    // Nobody waits for it: pg never says that a lost connection has ended.
+    // Not awaited: pg never reports the end of a lost connection.
     client.end().catch(() => undefined);
   }
 }

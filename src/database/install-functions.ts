@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A migration that installs functions, with their triggers, as `src/database/functions/` has them. */
+/** A migration that installs functions and their triggers from `src/database/functions/`. */
 export interface InstallsFunctions extends MigrationInterface {
-  /** Names of files, without `.sql`, in the order in which they are installed. */
+  /** Names of files, without `.sql`, in the order of installation. */
   readonly functions: readonly string[];
 }
 
 /**
- * Installs the functions that a migration names, in its transaction. Each is installed by the last migration
- * that names it: there is one text of it, which may need what the migrations up to that one have made.
+ * Installs the functions that a migration lists, in its transaction. Only the last migration that lists a
+ * function installs it: there is one version of its text, which may need all migrations up to that one.
  */
 export async function installFunctions(runner: QueryRunner, migration: InstallsFunctions): Promise<void> {
   const all = runner.dataSource.migrations as (MigrationInterface & Partial<InstallsFunctions>)[];

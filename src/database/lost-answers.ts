@@ -6,7 +6,7 @@ import { untilReplicated } from './replicated';
 import { greet, type Session } from './service-client';
 import { queryRows } from './sql';
 
-/** How long it may take to find out what became of a statement. */
+/** How long finding out the outcome of a statement may take. */
 const PATIENCE_MS = 10_000;
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 500;
@@ -22,28 +22,28 @@ export class StatementOutcomeUnknown extends Error {
   }
 }
 
-/** Asks for the session of a new connection. @throws Error when nothing may be sent on it */
+/** Reads the session of a new connection. @throws Error if the connection must not be used */
 export async function identifySession(client: Client): Promise<void> {
   const session = await greet(client);
   if (session) sessionsByClient.set(client, session);
 }
 
-/** Keeps for {@link lookUpLost} on which connection a statement failed. */
+/** Records for {@link lookUpLost} on which connection a statement failed. */
 export function noteSession(error: Error, client: object): void {
   const session = sessionsByClient.get(client);
   if (session) sessionsByError.set(error, session);
 }
 
 /**
- * Looks up what became of a statement whose answer was lost. The session of the statement is ended first: it
- * does not notice that its connection is gone while it waits for a lock, and would commit the statement after
- * any look-up. Once the session is gone, what is not found will never be there. If it waited for the
- * synchronous standby, its commit is visible from then on, and a failover may take it back: what is found
- * counts only once the standby has it.
+ * Looks up the outcome of a statement whose response was lost. The session of the statement is ended first:
+ * while it waits for a lock, it does not notice that its connection is gone, and could commit the statement
+ * after the lookup. Once the session is gone, rows that are not found will never appear. If it waited for the
+ * synchronous standby, its commit becomes visible, but a failover may undo it: found rows count only once the
+ * standby has them.
  *
  * @param error of the statement, from `preparedRows` on a data source
- * @param lookUp is repeated when it fails
- * @throws StatementOutcomeUnknown when the database could not tell within ten seconds
+ * @param lookUp is retried if it fails
+ * @throws StatementOutcomeUnknown if the outcome was not found within ten seconds
  */
 export async function lookUpLost<Found>(
   dataSource: DataSource,
@@ -69,8 +69,8 @@ export async function lookUpLost<Found>(
 }
 
 /**
- * A database that hangs, or that waits for a standby, does not answer. The work goes on, and nobody hears of
- * it.
+ * Bounds the wait: a database that hangs, or that waits for a standby, does not respond. The work continues,
+ * and its result is ignored.
  */
 async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): Promise<Result> {
   const timer = new AbortController();
@@ -88,7 +88,7 @@ async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): 
   }
 }
 
-/** Asks the session to end. A role may always end its own sessions. */
+/** Ends the session. A role may always end its own sessions. @returns whether it had ended before */
 async function isSessionOver(dataSource: DataSource, error: unknown): Promise<boolean> {
   const session = error instanceof Error ? sessionsByError.get(error) : undefined;
   if (!session) throw new Error('the session of the statement is not known');

@@ -19,12 +19,12 @@ const MIGRATION_LOCK = 7_283_001;
 const OLDEST_SERVER_VERSION = 150_000;
 
 const POLL_MS = 200;
-/** Between two looks whether another process has migrated. */
+/** Between two checks whether another process has migrated. */
 const WAIT_MS = 500;
-/** Whoever wants to use a table waits behind a migration that waits for its lock. */
+/** Statements on a table queue behind a migration that waits for its lock. */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
-/** Longer than an export or an audit reads. */
+/** Longer than the reads of an export or an audit. */
 const LOCK_PATIENCE_MS = 10 * 60_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -32,26 +32,26 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 const PENDING =
   'Migrations are pending, and the role of DATABASE_URL may not run them: set DATABASE_OWNER_URL';
 
-/** Where the database is, for the service and for the owner of its tables. */
+/** The addresses of the database for the service and for the owner of its tables. */
 export interface DatabaseAddress {
   readonly url: string;
-  /** Absent: the service's role owns the tables. */
+  /** Undefined if the service's role owns the tables. */
   readonly ownerUrl?: string | undefined;
-  /** Whether whoever migrates a database of before the baseline brings it over, instead of refusing it. */
+  /** Whether a database from before the baseline is brought over instead of refused. */
   readonly bringsOver?: boolean | undefined;
 }
 
 /**
- * Brings the schema up to date and gives the names of the migrations that it ran. An advisory lock lets any
- * number of processes call it at the same time. With an owner, it also creates the service's role when there
- * is none, and grants it what the service needs.
+ * Brings the schema up to date and returns the names of the migrations that it ran. An advisory lock lets any
+ * number of processes call it at the same time. With an owner, it also creates the service's role if it is
+ * missing, and grants it the rights that the service needs.
  */
 export async function migrate(
   { url, ownerUrl, bringsOver = false }: DatabaseAddress,
   migrations: readonly (new () => object)[] = allMigrations,
 ): Promise<string[]> {
   const dataSource = new DataSource({
-    // No statement timeout: an index of a large table takes longer than an ordinary statement may.
+    // No statement timeout: building an index of a large table may exceed it.
     ...dataSourceOptions({
       url: ownerUrl ?? url,
       poolSize: 2,
@@ -91,7 +91,7 @@ export async function migrate(
     if (hasOwner) {
       await grantNoNewTables(dataSource, serviceRole);
       const { unknown } = await readSchemaDifference(dataSource);
-      // A later version has granted what it needs, and this one does not know its tables.
+      // A later version has granted its rights, and this one does not know its tables.
       if (unknown.length === 0) await grantServiceRole(dataSource, serviceRole);
     }
     return pending.map((migration) => migration.name);
@@ -102,12 +102,12 @@ export async function migrate(
 }
 
 /**
- * Waits until another process has run all migrations of this version and granted the service's role what it
- * needs. With an older schema, statements would fail in the middle of orders.
+ * Waits until another process has run all migrations of this version and granted the rights of the service's
+ * role. With an older schema, statements would fail in the middle of orders.
  *
- * @param onWait is told once that there is something to wait for
+ * @param onWait is called once if the schema is not ready
  * @param signal ends the wait
- * @returns whether the schema is as new as it has to be
+ * @returns whether the schema is ready
  */
 export async function untilMigrated(
   { url }: Pick<DatabaseAddress, 'url'>,
@@ -125,7 +125,7 @@ export async function untilMigrated(
   return false;
 }
 
-/** The migrations that are to be run; undefined while another process runs them. */
+/** The pending migrations; undefined while another process runs them. */
 async function findMissing(url: string): Promise<readonly string[] | undefined> {
   const client = new Client({ connectionString: url, application_name: 'proxy-rental-service start' });
   await client.connect();
@@ -148,8 +148,8 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
 }
 
 /**
- * Asks for the lock again and again. A session that waits for it in one statement is a transaction that
- * CREATE INDEX CONCURRENTLY, in the session that holds the lock, waits for: neither would ever end.
+ * Polls for the lock. A session that waits for it in one statement is an open transaction, for which CREATE
+ * INDEX CONCURRENTLY in the session with the lock would wait: a deadlock.
  */
 async function takeLock(holder: Queryable): Promise<void> {
   const take = () =>
@@ -158,9 +158,9 @@ async function takeLock(holder: Queryable): Promise<void> {
 }
 
 /**
- * Runs the pending migrations, in the session that holds the lock: when a failover ends the session, another
- * process may get the lock at the new primary, and this one migrates no more. A migration that does not get a
- * table in time is tried again, from where it began.
+ * Runs the pending migrations in the session that holds the lock: if a failover ends the session, another
+ * process may get the lock at the new primary, and this one stops migrating. A migration that does not get a
+ * table's lock in time is rolled back and retried.
  */
 async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promise<void> {
   const executor = new MigrationExecutor(dataSource, holder);

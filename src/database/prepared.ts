@@ -4,7 +4,7 @@ import { noteSession } from './lost-answers';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows } from './sql';
 
-/** The name of each prepared statement, which is the same on every connection. */
+/** The names of prepared statements, which are the same on every connection. */
 const names = new Map<string, string>();
 
 function nameOf(statement: string): string {
@@ -17,9 +17,9 @@ function nameOf(statement: string): string {
 const ignore = (): void => undefined;
 
 /**
- * Does what {@link queryRows} does for a statement that runs all the time: each connection parses it once,
- * under a name, and plans it a few times. Use it only for constant texts, because every connection keeps
- * all of them. In a transaction the statement is sent like any other.
+ * Like {@link queryRows}, for frequent statements: each connection parses the statement once, under a name,
+ * and plans it a few times. Use it only for constant texts, because every connection keeps all of them. In a
+ * transaction the statement is sent like any other.
  *
  * @throws QueryFailedError
  */

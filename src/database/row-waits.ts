@@ -2,23 +2,22 @@ import { Logger } from '@nestjs/common';
 import { messageOf } from '../common';
 import type { Hints } from './hints';
 
-/** How often it is looked at all that is waited for, in one statement: a hint may be lost. */
+/** How often all awaited rows are polled, in one statement: a hint may be lost. */
 const LOOK_INTERVAL_MS = 1000;
 
-/** What is waited for. */
 export interface WaitedRows {
   /** For the log, in the plural. */
   readonly name: string;
-  /** Something happened to these, as a hint told. */
+  /** Handles a hint that these rows changed. */
   readonly hear: (keys: Iterable<number>) => void;
-  /** Looks whether something happened to any that is waited for, in one statement. */
+  /** Checks all awaited rows for changes, in one statement. */
   readonly lookAtAll: () => Promise<void>;
 }
 
 /**
- * Requests that wait until something happens to rows, whatever changes these: this process, another replica,
- * or staff. A hint tells at once; one statement each second finds what a lost hint would have told. How many
- * may wait for one user, `RequestsUnderWay` says.
+ * Requests that wait for changes of rows by this process, another replica or staff. A hint reports a change
+ * at once; one statement each second finds changes whose hint was lost. `RequestsUnderWay` bounds the waits
+ * of a user.
  */
 export class RowWaits<Wait> {
   private readonly logger = new Logger(RowWaits.name);
@@ -32,17 +31,16 @@ export class RowWaits<Wait> {
     private readonly rows: WaitedRows,
   ) {}
 
-  /** How many wait. */
   count(): number {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
-  /** The keys that are waited for, and who waits for them. */
+  /** The awaited keys, and the waits for each. */
   entries(): IterableIterator<[number, ReadonlySet<Wait>]> {
     return this.waits.entries();
   }
 
-  /** Who waits for a key. */
+  /** The waits for a key. */
   of(key: number): ReadonlySet<Wait> | undefined {
     return this.waits.get(key);
   }
@@ -56,7 +54,7 @@ export class RowWaits<Wait> {
     });
   }
 
-  /** Forgets a wait that is over. */
+  /** Removes a wait that is over. */
   end(key: number, wait: Wait): void {
     const waits = this.waits.get(key);
     waits?.delete(wait);
@@ -68,7 +66,7 @@ export class RowWaits<Wait> {
     this.stopListening = undefined;
   }
 
-  /** Looks at all that is waited for. Never rejects. */
+  /** Checks all awaited rows. Never rejects. */
   async lookAtAll(): Promise<void> {
     if (this.isLooking) return;
     this.isLooking = true;
@@ -84,9 +82,9 @@ export class RowWaits<Wait> {
 }
 
 /**
- * Resolves when a wait is ended, when the time is over, or when the client hangs up, whichever comes first.
+ * Resolves when the wait is ended, when the time is over, or when the client hangs up, whichever comes first.
  *
- * @param begin is given what ends the wait
+ * @param begin receives the function that ends the wait
  */
 export function untilEnded(
   timeoutMs: number,

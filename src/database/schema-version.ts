@@ -2,15 +2,15 @@ import { migrations } from './data-source-options';
 import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
 import { type Queryable, queryRows } from './sql';
 
-/** How the schema of a database differs from the one that this version of the service knows. */
+/** The differences of a database's schema from the one of this version. */
 export interface SchemaDifference {
-  /** Migrations that were not run: the schema is older than this version needs. */
+  /** Pending migrations: the schema is older than this version needs. */
   readonly missing: readonly string[];
-  /** Migrations of a later version, which runs beside this one or ran before it. */
+  /** Migrations of a later version, which runs concurrently or ran before. */
   readonly unknown: readonly string[];
 }
 
-/** @param applied the names of the migrations that were run, from the table `migrations` */
+/** @param applied the names of the applied migrations, from the table `migrations` */
 export function differenceOf(applied: readonly string[]): SchemaDifference {
   const known = migrations.map(({ name }) => name);
   return {
@@ -22,7 +22,7 @@ export function differenceOf(applied: readonly string[]): SchemaDifference {
 export const readSchemaDifference = async (queryable: Queryable): Promise<SchemaDifference> =>
   differenceOf(await readApplied(queryable));
 
-/** The names of the migrations that were run, in their order; none in an empty database. */
+/** The names of the applied migrations, in their order; none in an empty database. */
 export async function readApplied(queryable: Queryable): Promise<string[]> {
   try {
     const rows = await queryRows<{ name: string }>(queryable, 'SELECT name FROM migrations ORDER BY id');
@@ -37,12 +37,12 @@ export async function readApplied(queryable: Queryable): Promise<string[]> {
 export const LAST_COMMIT_BEFORE = '3cf2c9108489827aa4db83d841d8e1ef4125747a';
 const LAST_MIGRATION_BEFORE = 'RentalsOfAUser1766140000000';
 
-/** Whether the migrations that were run are those of versions before the baseline. */
+/** Whether the applied migrations are those of versions before the baseline. */
 export function isBeforeBaseline(applied: readonly string[]): boolean {
   return applied.length > 0 && !applied.includes(Baseline1767000000000.name);
 }
 
-/** @throws Error, with what to do, when the migrations are those of versions before the last of them */
+/** @throws Error, with instructions, if the database is of a version before {@link LAST_COMMIT_BEFORE} */
 export function assertCanBeBroughtOver(applied: readonly string[]): void {
   if (applied.at(-1) === LAST_MIGRATION_BEFORE) return;
   throw new Error(
@@ -51,7 +51,7 @@ export function assertCanBeBroughtOver(applied: readonly string[]): void {
   );
 }
 
-/** @throws Error, with what to do, when the migrations are those of versions before the baseline */
+/** @throws Error, with instructions, if the migrations are those of versions before the baseline */
 export function refuseBeforeBaseline(applied: readonly string[]): void {
   if (!isBeforeBaseline(applied)) return;
   assertCanBeBroughtOver(applied);

@@ -1,21 +1,21 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** The function of PostgreSQL that says that a commit is no longer waited for: its text is translated. */
+/** The PostgreSQL function that reports a cancelled wait for a commit: the warning's text is translated. */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
 const READ_ONLY = '25006';
 
-/** A connection that takes this long to its first answer leads to a server that hangs. */
+/** A connection without a response for this long leads to a server that hangs. */
 const GREETING_MS = 5000;
 
-/** Options of the service's connections beside those of pg. */
+/** Options of the service's connections, in addition to pg's. */
 export interface ServiceClientConfig extends ClientConfig {
-  /** How long an answer is waited for; 0: for ever. Longer than the server's own limit of a statement. */
+  /** How long to wait for a response; 0 for no limit. Longer than the server's limit of a statement. */
   readonly answerTimeoutMs?: number;
 }
 
 /**
- * A commit that no standby may have: its wait for the standby was cancelled. It is there, everybody sees it,
- * and a failover may take it back. It has no SQLSTATE, so that it counts as a statement without an answer.
+ * A commit that a standby may lack: its wait for the standby was cancelled. It is visible, but a failover may
+ * undo it. It has no SQLSTATE, so that it counts as a statement without a response.
  */
 export class CommitNotReplicated extends Error {
   constructor() {
@@ -24,7 +24,7 @@ export class CommitNotReplicated extends Error {
   }
 }
 
-/** The connection leads to a standby, or to a primary that takes no writes. */
+/** The connection leads to a standby, or to a primary that refuses writes. */
 class DatabaseReadOnly extends Error {
   readonly code = READ_ONLY;
 
@@ -34,12 +34,12 @@ class DatabaseReadOnly extends Error {
 }
 
 /**
- * A connection of the service to a database that may fail over. It ends itself, so that the pool opens
+ * A connection of the service to a database that may fail over. It closes itself, so that the pool opens
  * another one, when
  *
- * - a commit is not known to be replicated: the statement fails as one without an answer;
- * - the server takes no writes, because it is no longer the primary;
- * - no answer comes: a machine that hangs closes no connection, and neither does one that is gone.
+ * - a commit may not be replicated: the statement fails like one without a response;
+ * - the server refuses writes, because it is no longer the primary;
+ * - no response arrives: a machine that hangs or is gone closes no connection.
  */
 export class ServiceClient extends Client {
   private readonly answerTimeoutMs: number;
@@ -52,7 +52,7 @@ export class ServiceClient extends Client {
       if (routine === WAIT_OF_A_COMMIT) this.isCommitUncertain = true;
     });
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
-    // An override would have to repeat all signatures of pg.
+    // An override would have to copy all signatures of pg.
     this.query = ((...parameters: unknown[]) => {
       const answer = query(...parameters);
       return answer instanceof Promise ? this.watch(answer) : answer;
@@ -73,23 +73,23 @@ export class ServiceClient extends Client {
     }
   }
 
-  /** Whoever releases it afterwards gives it to nobody else. A statement under way loses its answer. */
+  /** The pool does not reuse it after its release. A running statement loses its response. */
   drop(): void {
     this.end().catch(() => undefined);
   }
 }
 
-/** A session of the server. A process id alone may come to another session. */
+/** A session of the server. The process id alone may be reused by another session. */
 export interface Session {
   readonly pid: number;
   readonly startedAt: string;
 }
 
 /**
- * Asks a new connection for its session. The database is asked, because the process id that a pooler tells
+ * Reads the session of a new connection from the database, because the process id that a pooler reports to
  * its clients is not the session's.
  *
- * @throws DatabaseReadOnly when the server is a standby: what it shows may be old
+ * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  */
 export async function greet(client: Client): Promise<Session | undefined> {
   const timer = setTimeout(() => void client.end().catch(() => undefined), GREETING_MS);

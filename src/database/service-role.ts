@@ -6,7 +6,7 @@ import { inTransaction } from './transaction';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
-/** The tables on which the service's role has other rights than to read and write rows. */
+/** The tables on which the service's role has other rights than reading and writing rows. */
 const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT, UPDATE (low_balance)',
   audit_runs: 'SELECT, INSERT, DELETE',
@@ -28,7 +28,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
 
 const SCRAM_ITERATIONS = 4096;
 
-/** Functions that not everybody may call. */
+/** Functions whose execution is restricted. */
 const FUNCTIONS = [
   'lock_accounts(bigint[])',
   'skip_ids(bigint)',
@@ -37,8 +37,8 @@ const FUNCTIONS = [
 ];
 
 /**
- * A statement that creates the role of a database's URL, with its password, unless there is one of that name.
- * It needs the right to create roles only when the role is missing.
+ * A statement that creates the role of a database's URL, with its password, if it is missing. Only then does
+ * it need the right to create roles.
  */
 export function createRoleStatement(url: string): string {
   const { username, password } = new URL(url);
@@ -54,7 +54,7 @@ export function createRoleStatement(url: string): string {
     END $create_role$`;
 }
 
-/** What PostgreSQL keeps of a password (RFC 5803), so that no log of the server can contain the password. */
+/** The stored form of a password (RFC 5803), so that no log of the server can contain the password. */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256');
@@ -65,8 +65,8 @@ function scramVerifier(password: string): string {
 }
 
 /**
- * Gives the service's role the rights that the service needs, and takes all others from it. Tables of new
- * migrations are covered: it may read and write their rows. It runs as the owner of the database.
+ * Grants the service's role the rights that the service needs, and revokes all others. On tables of new
+ * migrations it may read and write rows. Runs as the owner of the database.
  */
 export function grantServiceRole(owner: DataSource, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);
@@ -103,15 +103,15 @@ export function grantServiceRole(owner: DataSource, roleName: string): Promise<v
 }
 
 /**
- * Lets the service's role read and write the tables that migrations are about to make, as soon as they are
- * made: a function or a trigger that changes with them may lead replicas of the version before to them.
- * {@link grantServiceRole} settles the rights afterwards. It runs as the owner of the database.
+ * Lets the service's role read and write tables as soon as migrations create them: through a function or a
+ * trigger that changes with them, replicas of the earlier version may use them. {@link grantServiceRole} sets
+ * the final rights afterwards. Runs as the owner of the database.
  */
 export async function grantNewTables(owner: DataSource, roleName: string): Promise<void> {
   await owner.query(changeDefaults(`GRANT ${ROWS} ON TABLES TO ${escapeIdentifier(roleName)}`));
 }
 
-/** Ends what {@link grantNewTables} began: later tables of the owner are none of the service's. */
+/** Undoes {@link grantNewTables}: later tables of the owner do not belong to the service. */
 export async function grantNoNewTables(owner: DataSource, roleName: string): Promise<void> {
   await owner.query(changeDefaults(`REVOKE ALL ON TABLES FROM ${escapeIdentifier(roleName)}`));
 }
@@ -119,9 +119,8 @@ export async function grantNoNewTables(owner: DataSource, roleName: string): Pro
 const changeDefaults = (change: string): string => `ALTER DEFAULT PRIVILEGES IN SCHEMA public ${change}`;
 
 /**
- * What the role of this connection may do, and the service never does: with these rights a thief of its
- * connection could change balances, or keep what they steal from being seen. Empty for a role that
- * {@link grantServiceRole} has set up.
+ * Rights of this connection's role that the service never needs: with these, a thief of the connection could
+ * change balances or hide a theft. Empty for a role that {@link grantServiceRole} has set up.
  */
 export async function findExcessiveRights(dataSource: Queryable): Promise<string[]> {
   const rights = await queryRows<{ name: string }>(

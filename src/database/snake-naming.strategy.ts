@@ -9,7 +9,7 @@ export class SnakeNamingStrategy extends DefaultNamingStrategy {
     return customName ?? snakeCase(propertyName);
   }
 
-  /** TypeORM makes one table itself, that of the migrations: its key is named as PostgreSQL would. */
+  /** TypeORM creates the table of the migrations itself: its key gets PostgreSQL's default name. */
   override primaryKeyName(table: Table | string): string {
     return `${typeof table === 'string' ? table : table.name}_pkey`;
   }

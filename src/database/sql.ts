@@ -2,12 +2,12 @@ import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { retryUndone } from './retry-undone';
 import { snakeCase } from './snake-naming.strategy';
 
-/** Runs a statement by itself (a data source) or in a transaction (its manager). */
+/** Runs a single statement (a data source) or one in a transaction (its manager). */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
 /**
- * Runs a statement and gives the rows that it selects or returns. TypeORM answers an UPDATE or DELETE with
- * `[rows, count]` and anything else with the rows. A statement by itself that deadlocks is retried.
+ * Runs a statement and returns its rows. For an UPDATE or DELETE, TypeORM returns `[rows, count]`, otherwise
+ * the rows. A single statement that deadlocks is retried.
  */
 export async function queryRows<Row>(
   dataSource: Queryable,
@@ -19,7 +19,7 @@ export async function queryRows<Row>(
   return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
 }
 
-/** Writes constants of the code as a list for a check constraint: `('http', 'socks')`. It escapes nothing. */
+/** Formats constants of the code as a list for a check constraint: `('http', 'socks')`. Does not escape. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
 
@@ -27,14 +27,14 @@ export const sqlList = (words: readonly string[]): string =>
 export const selectList = (properties: readonly string[]): string =>
   properties.map((name) => (snakeCase(name) === name ? name : `${snakeCase(name)} AS "${name}"`)).join(', ');
 
-/** The database's time, for whatever replicas compare: their own clocks differ. */
+/** The database's time, for comparisons between replicas: their own clocks differ. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {
   const [row] = await queryRows<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
   if (!row) throw new Error('the database did not tell the time');
   return row.now;
 }
 
-/** The name of the constraint that refused a statement; undefined when it failed for another reason. */
+/** The name of the constraint that refused a statement; undefined if it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
@@ -45,22 +45,21 @@ export function violatedConstraint(error: unknown): string | undefined {
 const SESSION_LOST = /^(08|57P)/;
 
 /**
- * Whether a failed statement may have been committed all the same, or still will be: it was sent, and its
- * connection ended before the answer came. Such a failure is no refusal, so use `lookUpLost` before telling
- * anyone about the outcome.
+ * Whether a failed statement may have been committed, or still may be: it was sent, and its connection ended
+ * before the response. Such a failure is no refusal, so use `lookUpLost` before reporting the outcome.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);
 }
 
-/** Whether pg failed without an answer to the statement, or because the session ended. */
+/** Whether pg failed without a response to the statement, or because the session ended. */
 export function isSessionLost(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || SESSION_LOST.test(code);
 }
 
 /**
- * COMMIT was sent and not answered, so either all of the work is done or none. Read the database to find
+ * COMMIT was sent without a response, so either all of the work is done or none. Read the database to find
  * out.
  */
 export class TransactionOutcomeUnknown extends Error {
@@ -71,8 +70,8 @@ export class TransactionOutcomeUnknown extends Error {
 }
 
 /**
- * Codes of the system and of PostgreSQL for a server that refuses, is full, is stopping, is too slow, or is
- * not the primary any more.
+ * System and PostgreSQL codes of a server that refuses, is full, is stopping, is too slow, or is no longer
+ * the primary.
  */
 const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|EHOST|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08|25006|53|57|55P03)/;
 
@@ -82,7 +81,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;
   if (typeof cause !== 'object' || cause === null) return false;
   if ('code' in cause && UNAVAILABLE.test(String(cause.code))) return true;
-  // pg-pool gives no code when no connection becomes free in time.
+  // pg-pool sets no code if no connection becomes free in time.
   return (
     'message' in cause &&
     /timeout exceeded when trying to connect|Connection terminated/.test(String(cause.message))

@@ -4,7 +4,7 @@ import { lookUpLost, noteSession } from './lost-answers';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
-/** A client of pg, as far as it is used here. TypeORM does not pass on the answer to a COMMIT. */
+/** The used part of a pg client. TypeORM does not pass on the response to a COMMIT. */
 interface Client {
   query(statement: string): Promise<{ readonly command: string }>;
 }
@@ -15,13 +15,13 @@ interface Releasing {
 }
 
 /**
- * Runs several statements in one transaction (read committed), all of them through the manager that the work
+ * Runs several statements in one transaction (read committed), all through the manager that the work
  * receives. Resolves only when the database has confirmed the commit: if the work swallowed an error, the
- * database answers COMMIT with ROLLBACK. On any error the connection is closed, which ends the transaction
- * whatever its state. When COMMIT was not answered, its session is ended, so that whoever reads the database
- * afterwards sees what became of it.
+ * database responds to COMMIT with ROLLBACK. On any error the connection is closed, which ends the
+ * transaction in any state. If COMMIT got no response, its session is ended, so that later reads show the
+ * outcome.
  *
- * @param work runs again from the beginning when the transaction deadlocks
+ * @param work restarts from the beginning if the transaction deadlocks
  * @throws TransactionOutcomeUnknown
  */
 export const inTransaction = <Result>(

@@ -7,13 +7,13 @@ import { inTransaction } from './transaction';
 const turns = new FairTurns(Infinity, 1);
 
 /**
- * Runs a change that locks rows of a user, after those of the same user that this process has under way. What
- * waits for its turn holds no connection, so that one user's changes keep nobody else from the pool.
+ * Runs a change that locks rows of a user, after the same user's changes that this process is running.
+ * Waiting changes occupy no connection, so that one user's changes do not exhaust the pool.
  */
 export const inTurnOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
   turns.run(userId, change);
 
-/** Locks a user, so that changes come one after the other across replicas. It comes before any other lock. */
+/** Locks a user, so that changes run one after the other across replicas. Take it before other locks. */
 export async function lockUser(manager: Queryable, userId: number): Promise<void> {
   await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
 }

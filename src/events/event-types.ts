@@ -2,11 +2,11 @@ import { hidesPayments } from '../common';
 
 /** A type of event. */
 export interface EventTypeDefinition {
-  /** When it happens: for customers. */
+  /** When it happens, for customers. */
   readonly description: string;
-  /** The fields of its `data`: for customers. */
+  /** The fields of its `data`, for customers. */
   readonly data: Readonly<Record<string, string>>;
-  /** Data as they are sent: all fields, and nothing else. */
+  /** An example of `data` with exactly these fields. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
@@ -57,9 +57,9 @@ const TOKEN = {
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
 /**
- * Every type of event, with its data. Validation, the descriptions and docs/events.md are generated from
- * this or compared with it. Triggers write events of `order`, `proxy` (except `proxy.expiring`), `balance`
- * and `token`, the service writes the others.
+ * All types of events and their data. Validation, the descriptions and docs/events.md are generated from this
+ * or compared with it. Triggers write events of `order`, `proxy` (except `proxy.expiring`), `balance` and
+ * `token`; the service writes the others.
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
@@ -214,7 +214,7 @@ export interface EventOut {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** @param event a published one */
+/** @param event must be published */
 export const toEventOut = (event: {
   readonly position: number | null;
   readonly type: EventType;
@@ -225,7 +225,7 @@ export const toEventOut = (event: {
   return { id: eventIdOf(event.position), type: event.type, at: event.at, data: event.data };
 };
 
-/** The id of a published event, which is also the cursor behind it. */
+/** The id of a published event, which is also the cursor for the events after it. */
 export const eventIdOf = (position: number): string => `${ID}${position}`;
 
 /** The position of an event's id; null for any other text. */

@@ -11,7 +11,7 @@ import { EventsController } from './reading/events.controller';
 import { EventSettingsController } from './settings/event-settings.controller';
 import { EventSettingsService } from './settings/event-settings.service';
 
-/** How events are published, how customers read them, and for how long these are kept. */
+/** Publishes events, serves them to customers, and removes old ones. */
 @Module({
   imports: [AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],

@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { Hints } from '../database';
 
-/** Hints that events of users were published, by whichever replica. */
+/** Hints from all replicas that events of users were published. */
 @Injectable()
 export class PublishedEvents extends Hints implements OnModuleDestroy {
   constructor(@InjectDataSource() dataSource: DataSource) {

@@ -4,14 +4,14 @@ import { preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Work } from '../work';
 import { PublishedEvents } from './published-events';
 
-/** Every replica looks so often whether there are events to publish, which reads an empty index as a rule. */
+/** How often each replica looks for events to publish, which usually reads an empty index. */
 const INTERVAL_MS = 200;
 const AT_ONCE = 500;
 
 /**
- * Publishes events soon after the commits of their changes, on every replica: one of them at a time does, and
- * the others do not wait for it. What writes an event never waits for it either. It is not due work, of which
- * several replicas claim rows at once: the lock of `publish_events` is what gives events one order.
+ * Publishes events soon after the commits of their changes, on one replica at a time; the others do not wait,
+ * and neither do the writers of events. It is not due work, whose rows several replicas claim at once: the
+ * lock of `publish_events` gives events one order.
  */
 @Injectable()
 export class Publisher {
@@ -26,7 +26,7 @@ export class Publisher {
     });
   }
 
-  /** @returns whether there may be more; not when another replica is at it */
+  /** @returns whether there may be more; false while another replica publishes */
   private async publish(): Promise<boolean> {
     this.published.stayConnected();
     const events = await preparedRows<{ userId: number }>(

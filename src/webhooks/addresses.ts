@@ -5,17 +5,17 @@ import ipaddr from 'ipaddr.js';
 const FIRST_FREE_PORT = 1024;
 const WEB_PORTS: readonly number[] = [80, 443];
 
-/** All addresses of IPv6 that are given out to the public internet. */
+/** All IPv6 addresses that are allocated to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/** Azure's platform listens here, on an address that is public by its number: only its machines reach it. */
+/** Azure's platform services listen at this nominally public address, which only its machines can reach. */
 const AZURE_PLATFORM = '168.63.129.16';
 
-/** RFC 6761: these names are this machine, whatever a DNS server says. */
+/** RFC 6761: these names are this machine, regardless of DNS. */
 const LOCALHOST = /(^|\.)localhost\.?$/i;
 const LOOPBACK = '127.0.0.1';
 
-/** Why nothing is sent to an address or a URL. The text tells no address: a customer reads it. */
+/** Why an address or a URL is refused. The text contains no address: a customer reads it. */
 export class AddressRefused extends Error {
   constructor(why: string) {
     super(why);
@@ -24,8 +24,8 @@ export class AddressRefused extends Error {
 }
 
 /**
- * Which addresses webhooks may be sent to: public ones, and those of the networks that the operator allows.
- * An IPv6 address that stands for one of IPv4 (mapped, compatible, NAT64, 6to4, Teredo) is never public.
+ * The addresses to which webhooks may be sent: public ones, and networks that the operator allows. IPv6
+ * addresses that embed IPv4 (mapped, compatible, NAT64, 6to4, Teredo) are never public.
  */
 export class AddressRules {
   private readonly allowed = new BlockList();
@@ -46,8 +46,8 @@ export class AddressRules {
   }
 
   /**
-   * Tells whether a URL may be that of a webhook, as far as it shows without asking for the addresses of its
-   * name. Numeric forms of an address (`http://2130706433`) are read as what they stand for.
+   * Checks whether a URL may be that of a webhook, without resolving its name. Numeric forms of an address
+   * (`http://2130706433`) are read as that address.
    *
    * @throws AddressRefused
    */
@@ -70,16 +70,16 @@ export class AddressRules {
   }
 }
 
-/** Host and port of a URL, the same for every spelling of them. */
+/** Host and port of a URL, in one spelling. */
 export function receiverOf(text: string): string {
   const url = new URL(text);
   return `${url.hostname.replace(/\.$/, '')}:${portOf(url)}`;
 }
 
-/** The address that a name has by its own meaning. Null: DNS is asked for it. */
+/** The fixed address of a name; null if DNS resolves it. */
 export const ownAddressOf = (name: string): string | null => (LOCALHOST.test(name) ? LOOPBACK : null);
 
-/** The address that a URL holds; null: it holds a name. An IPv6 address stands in brackets there. */
+/** The address in a URL; null if it has a name. URLs have IPv6 addresses in brackets. */
 function addressIn({ hostname }: URL): string | null {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) === 0 ? ownAddressOf(host) : host;

@@ -8,20 +8,20 @@ import type { ReplayRequest } from './dto/webhook.request';
 import { EventNotFound, ReplayedEventsGone, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
-/** The most events that one request has sent again. */
+/** The most events that one request replays. */
 export const MOST_REPLAYED = 10_000;
 
-/** What a statement has found and done. */
+/** The result of a statement. */
 interface Replayed {
   readonly replayed: number;
   readonly found: number;
-  /** The position of the last event of a page that others follow. */
+  /** The position of the last replayed event if more follow. */
   readonly last: number | null;
 }
 
 /**
- * Has the events `chosen (id, position)` sent to the webhook `$1`, the first ones if they are too many.
- * What is being sent at this moment stays as it is. A webhook that fails, and so pauses, is tried at once.
+ * Queues the events `chosen (id, position)` for the webhook `$1`, only the first ones if they are too many.
+ * Deliveries in progress are not changed. A failing webhook's pause ends.
  */
 const REPLAY = `
   at_once AS (
@@ -38,7 +38,7 @@ const REPLAY = `
          (SELECT last.position FROM chosen AS last WHERE (SELECT count(*) FROM chosen) > ${MOST_REPLAYED}
            ORDER BY position OFFSET ${MOST_REPLAYED - 1} LIMIT 1) AS last`;
 
-/** Has events sent to a webhook that were sent before, or never were, and events that only test it. */
+/** Replays events to a webhook, including ones never sent before, and sends test events. */
 @Injectable()
 export class ReplaysService {
   constructor(
@@ -65,7 +65,7 @@ export class ReplaysService {
           : this.replayOne(userId, webhookId, positionOf(eventId)),
       )
       .catch((error: unknown) => {
-        // Retention has removed an event since the statement chose it.
+        // Retention removed an event after the statement chose it.
         if (violatedConstraint(error) === 'webhook_deliveries_event_id_fkey') throw new ReplayedEventsGone();
         throw error;
       });
@@ -74,7 +74,7 @@ export class ReplaysService {
   }
 
   /**
-   * Logs an event that goes to this webhook alone, as others do.
+   * Logs a test event, which only this webhook receives, like any other event.
    *
    * @throws WebhookNotFound, WebhookIsOff, TooManyRequests
    */

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** What the secrets of webhooks begin with, in the form of Standard Webhooks; base64 follows. */
+/** The prefix of webhooks' secrets, as in Standard Webhooks; base64 follows. */
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-/** The secrets of a webhook: two while the customer goes over to a new one. */
+/** The secrets of a webhook: two while the customer changes to a new one. */
 export interface SigningSecrets {
   readonly secret: string;
   readonly previousSecret: string | null;
@@ -15,10 +15,10 @@ export const generateWebhookSecret = (): string =>
   SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
 /**
- * Signs what is sent, as Standard Webhooks has it: HMAC-SHA256 of id, timestamp and body.
+ * Signs a request as in Standard Webhooks: HMAC-SHA256 of id, timestamp and body.
  *
  * @param timestamp seconds since 1970, as in the header `webhook-timestamp`
- * @param body exactly as it is sent
+ * @param body exactly as sent
  * @returns `v1,` and the signature in base64
  */
 export function sign(secret: string, id: string, timestamp: number, body: string): string {

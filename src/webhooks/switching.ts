@@ -4,9 +4,8 @@ import type { DisabledReason } from './webhook-states';
 const PUBLISHED_AT_ONCE = 500;
 
 /**
- * Switches a webhook off, of which a trigger tells its user by an event. What is still to be sent waits
- * until it is switched on again. One that is off already stays so, and is the operator's from now on if the
- * operator did it.
+ * Switches a webhook off; a trigger writes an event for its user. Pending deliveries wait until it is
+ * switched on again. If it is off already, only the operator's reason replaces an earlier one.
  */
 export async function switchOff(
   queryable: Queryable,
@@ -21,7 +20,7 @@ export async function switchOff(
   );
 }
 
-/** Switches a webhook on, unless it is: it gets what is published from now on, and what waited. */
+/** Switches a webhook on, unless it is on: it receives later events and waiting deliveries. */
 export async function switchOn(manager: Queryable, webhookId: number): Promise<void> {
   await holdPublishing(manager);
   await queryRows(
@@ -39,10 +38,9 @@ export const LAST_POSITION =
   'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
 
 /**
- * Keeps every event from being published until the transaction ends. So what is published before finds the
- * webhooks as they were before, and what is published later finds them as they are then. It comes before any
- * lock on a webhook, as it does where events are published. What waits is published here first: publishers
- * do not wait for the lock, and would never find it free while webhooks are changed all the time.
+ * Blocks publishing until the transaction ends, so that earlier events see the old webhooks and later ones
+ * the new webhooks. Take this lock before any lock on a webhook, as publishing does. Waiting events are
+ * published first: publishers do not wait for the lock, and constant changes of webhooks would starve them.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');

@@ -10,7 +10,7 @@ const header = (name: string, description: string, example: string) => ({
   example,
 });
 
-/** The request by which an event is delivered to a webhook, for the description of the API. */
+/** The request that delivers an event to a webhook, for the description of the API. */
 export const EVENT_WEBHOOKS = {
   event: {
     post: {

@@ -1,4 +1,4 @@
-/** Why a webhook gets nothing: who switched it off, or what did. */
+/** Why a webhook is off: the person or the condition that switched it off. */
 export const DISABLED_REASONS = ['customer', 'failing', 'gone', 'operator', 'deleted'] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 
-/** Removes deleted webhooks with all that they were sent. What others were sent goes with its event. */
+/** Removes deleted webhooks and their deliveries. Other deliveries are removed with their events. */
 @Injectable()
 export class WebhooksRetention {
   constructor(
@@ -13,7 +13,7 @@ export class WebhooksRetention {
     retention.add<number>('deleted_webhooks', () => this.step());
   }
 
-  /** Removes some deliveries of a deleted webhook; or the webhook, once it has none. */
+  /** Removes some deliveries of a deleted webhook, or the webhook if it has none. */
   private async step(): Promise<RetentionStep<number>> {
     const [step] = await queryRows<{ removed: number; next: number | null }>(
       this.dataSource,

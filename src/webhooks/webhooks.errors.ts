@@ -2,10 +2,10 @@ import { DomainError, domainError } from '../common';
 
 export class WebhookNotFound extends domainError('not-found', 'Webhook not found') {}
 
-/** No event that is kept has this id, or it is another user's. */
+/** No stored event of the user has this id. */
 export class EventNotFound extends domainError('not-found', 'Event not found') {}
 
-/** They were removed while they were being replayed. */
+/** The events were removed while they were being replayed. */
 export class ReplayedEventsGone extends domainError(
   'gone',
   'Some of these events were removed; nothing was replayed. Use `since` to replay the others',
@@ -24,20 +24,20 @@ export class WebhooksSwitchedOff extends domainError('forbidden', 'Webhooks are 
 /** The operator allows no plain HTTP. */
 export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
 
-/** As far as it shows before its name is looked up; the rest shows when something is sent. */
+/** The URL is refused before its name is resolved; addresses are checked again with each attempt. */
 export class WebhookUrlRefused extends DomainError {
   readonly kind = 'bad-request';
 
-  /** @param why a part of a sentence without an address */
+  /** @param why the end of the sentence, without an address */
   constructor(why: string) {
     super(`Nothing can be sent to this URL: ${why}`);
   }
 }
 
-/** Nothing is sent to it while it is off. */
+/** A webhook that is off receives no events. */
 export class WebhookIsOff extends domainError('conflict', 'The webhook is switched off') {}
 
-/** Only the operator switches it on again. */
+/** Only the operator can switch it on again. */
 export class WebhookOffByOperator extends domainError(
   'conflict',
   'The webhook was switched off by the operator',

@@ -8,7 +8,7 @@ import { WebhooksRetention } from './webhooks-retention';
 import { WebhooksController } from './webhooks.controller';
 import { WebhooksService } from './webhooks.service';
 
-/** Webhooks: routes in this folder, and what sends in `delivery/`. */
+/** Webhooks: routes in this folder, sending in `delivery/`. */
 @Module({
   imports: [EventsModule, LimitsModule],
   controllers: [WebhooksController],

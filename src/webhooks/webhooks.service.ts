@@ -27,7 +27,7 @@ const SHOWN = `
   id, url, types, description, disabled_at IS NULL AS enabled, disabled_at, disabled_reason, failing_since,
   CASE WHEN previous_secret_until > $1 THEN previous_secret_until END AS previous_secret_until, created_at`;
 
-/** Makes, shows, changes and deletes the webhooks of a user. */
+/** Creates, shows, changes and deletes webhooks of a user. */
 @Injectable()
 export class WebhooksService {
   private readonly addresses: AddressRules;
@@ -41,8 +41,7 @@ export class WebhooksService {
   }
 
   /**
-   * Makes a webhook, which is off where staff switched its receiver off. Its secret is in the result and is
-   * not told again.
+   * Creates a webhook, which is off if staff switched off its receiver. Only the result has its secret.
    *
    * @throws WebhooksSwitchedOff, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */
@@ -51,7 +50,7 @@ export class WebhooksService {
     if (maxPerUser === 0) throw new WebhooksSwitchedOff();
     const address = this.readUrl(url);
     const secret = generateWebhookSecret();
-    // None comes in beyond the limit.
+    // The lock of the user keeps concurrent requests within the limit.
     const created = await changeOfUser(this.dataSource, userId, async (manager) => {
       const existing = await queryRows(
         manager,
@@ -75,7 +74,7 @@ export class WebhooksService {
     return Object.assign(created, { secret });
   }
 
-  /** A page of webhooks, oldest first. The cursor is the id of the last webhook of the previous page. */
+  /** A page of webhooks, oldest first. The cursor is the last id of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<WebhookOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<WebhookOut>(
@@ -133,7 +132,7 @@ export class WebhooksService {
     });
   }
 
-  /** Deletes a webhook and its secrets. What it was sent is removed later. @throws WebhookNotFound */
+  /** Deletes a webhook and its secrets. Its deliveries are removed later. @throws WebhookNotFound */
   async delete(userId: number, id: number): Promise<void> {
     const deleted = await inTurnOf(userId, () =>
       queryRows(
@@ -149,8 +148,8 @@ export class WebhooksService {
   }
 
   /**
-   * Gives a webhook a new secret, which is in the result and is not told again. The one that was valid until
-   * now stays so for some hours; an even older one ends at once.
+   * Creates a new secret for a webhook; only the result has it. The present secret stays valid for some
+   * hours; an older one expires at once.
    *
    * @throws WebhookNotFound
    */
@@ -172,7 +171,7 @@ export class WebhooksService {
   }
 
   /**
-   * A page of attempts, newest first. The cursor is the id of the last attempt of the previous page.
+   * A page of attempts, newest first. The cursor is the last id of the previous page.
    *
    * @throws WebhookNotFound
    */

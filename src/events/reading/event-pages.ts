@@ -6,7 +6,7 @@ import type { Beginning } from './cursor';
 import { REMOVED_EVENTS } from './event-retention';
 import { EventsGone } from './reading.errors';
 
-/** What is request for. Types that are null stand for all. */
+/** A request for events. `types` is null for all types. */
 export interface EventRequest {
   readonly userId: number;
   readonly after: Beginning;
@@ -16,33 +16,32 @@ export interface EventRequest {
 
 export interface EventPage {
   readonly items: readonly EventOut[];
-  /** The position to go on from: everything up to it was seen. */
+  /** The position to continue from: all events up to it were read. */
   readonly next: number;
-  /** Whether there may be more at once. */
+  /** Whether more events may be available now. */
   readonly isFull: boolean;
 }
 
 interface FoundPage {
   readonly newest: number;
   readonly removedTo: number;
-  /** The first ones of the wanted types; null when there are none. */
+  /** The first events of the wanted types; null if there are none. */
   readonly items: readonly [position: number, type: EventType, at: string, data: EventOut['data']][] | null;
   readonly wanted: number;
   readonly looked: number;
   readonly last: number | null;
 }
 
-/** How many events of a user a look for some types goes through, so that rare types cost no more. */
+/** How many events of a user one search for types reads, so that rare types cost no more. */
 const WINDOW = 1000;
-/** Windows without any event of the wanted types that one request goes through. */
+/** How many windows without an event of the wanted types one request reads. */
 const MAX_WINDOWS = 20;
 
 const GROUP = { maxItems: 100, maxWaitMs: 20 };
 
 /**
- * Everything is read in one snapshot: since positions become visible in their order, nothing is missing up to
- * the newest one. `removed_to` is the position up to which old events were removed. Tests of webhooks are
- * events for these alone.
+ * Reads one snapshot: because positions become visible in their order, none is missing up to the newest one.
+ * `removed_to` is the position up to which old events were removed. Test events go to webhooks only.
  */
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
@@ -69,7 +68,7 @@ const FIND_PAGES = `
          ) AS page
    ORDER BY request.n`;
 
-/** Reads customers' events in the order of their positions. Requests of the same moment share a statement. */
+/** Reads customers' events in the order of their positions. Simultaneous requests share a statement. */
 @Injectable()
 export class EventPages {
   constructor(private readonly dataSource: DataSource) {}
@@ -104,7 +103,7 @@ export class EventPages {
       requests.map(({ limit }) => limit),
       requests.map(windowOf),
     ]);
-    // A failover could take back positions that are visible, and give them to other events.
+    // A failover could undo visible positions, and give them to other events.
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
@@ -113,5 +112,5 @@ export class EventPages {
   }, GROUP);
 }
 
-/** One more than the limit shows whether there are more. */
+/** One more than the limit, which shows whether there are more. */
 const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

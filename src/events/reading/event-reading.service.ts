@@ -7,7 +7,7 @@ import { type EventPage, EventPages, type EventRequest } from './event-pages';
 import { writeEventStream } from './event-stream';
 import { EventWaits } from './event-waits';
 
-/** How often it is checked whether the readers of streams may still read; of all in some statements. */
+/** How often the access of all readers of streams is rechecked, in a few statements. */
 const RECHECK_MS = 5000;
 
 interface OpenStream {
@@ -15,7 +15,7 @@ interface OpenStream {
   readonly end: () => void;
 }
 
-/** Customers who read their events: page by page, with a wait for the next ones, or as a stream. */
+/** Serves events to customers: as pages, with long polling, or as a stream. */
 @Injectable()
 export class EventReadingService implements OnModuleDestroy {
   private readonly logger = new Logger(EventReadingService.name);
@@ -44,10 +44,9 @@ export class EventReadingService implements OnModuleDestroy {
   }
 
   /**
-   * A page of events. Without any, it waits for the first.
+   * A page of events. If there are none, it waits for the first.
    *
-   * @throws EventsGone, TooManyUnderWay, and after a wait what the guard throws when the caller may no longer
-   * read
+   * @throws EventsGone, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
   async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
     if (waitMs === 0) return this.pages.read(query);
@@ -73,9 +72,9 @@ export class EventReadingService implements OnModuleDestroy {
   }
 
   /**
-   * Writes events as they come, until the caller leaves, may no longer read, or the replica stops.
+   * Writes events as they are published, until the caller leaves or loses access, or the replica stops.
    *
-   * @throws EventsGone, TooManyUnderWay; afterwards it ends the answer and does not throw
+   * @throws EventsGone, TooManyUnderWay before the first event; later errors end the response
    */
   async stream(
     request: Request,
@@ -99,7 +98,7 @@ export class EventReadingService implements OnModuleDestroy {
       });
     } catch (error) {
       if (!response.headersSent) throw error;
-      // The status is sent. A reader whose stream ends connects again, and then gets the error.
+      // The status was sent. A reader whose stream ends reconnects, and then gets the error.
       if (!(error instanceof DomainError)) this.logger.warn(`a stream was ended: ${messageOf(error)}`);
       response.end();
     } finally {
@@ -112,7 +111,7 @@ export class EventReadingService implements OnModuleDestroy {
     }
   }
 
-  /** Ends the streams of those who may no longer read. Never rejects. */
+  /** Ends the streams of readers who lost access. Never rejects. */
   async recheckAll(): Promise<void> {
     await Promise.all(
       [...this.streams].map(async ({ request, end }) => {

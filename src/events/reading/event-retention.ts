@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../config';
 import { Retention } from '../../work';
 
-/** The name of the mark that says up to which position events were removed. */
+/** The name of the mark with the position up to which events were removed. */
 export const REMOVED_EVENTS = 'events';
 
 /**
- * How long events can be read. They go in the order of their positions, so that the mark says exactly which
- * cursors are too old. An event that is not published yet stays.
+ * Removes old events in the order of their positions, so that the mark shows exactly which cursors are too
+ * old. Unpublished events stay.
  */
 @Injectable()
 export class EventRetention {

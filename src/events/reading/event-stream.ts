@@ -5,32 +5,32 @@ import { eventId } from './cursor';
 import type { EventPage } from './event-pages';
 import type { Waiter } from './event-waits';
 
-/** Tells proxies on the way, and the reader, that the connection lives. */
+/** Shows proxies on the way, and the reader, that the connection is alive. */
 const HEARTBEAT_MS = 15_000;
-/** When a client should connect again. */
+/** When a client should reconnect. */
 const RETRY_MS = 2000;
 
 const HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store',
-  // nginx would keep events back until it has some kilobytes of them.
+  // nginx would buffer some kilobytes of events.
   'X-Accel-Buffering': 'no',
 };
 
 export interface StreamSource {
   readonly waiter: Waiter;
   readonly read: (after: number) => Promise<EventPage>;
-  /** Whether the stream should come to its end: the caller may read no more, or the replica is stopping. */
+  /** Whether the stream should end: the caller lost access, or the replica is stopping. */
   readonly isOver: () => boolean;
   /** Aborted when the stream is over. */
   readonly over: AbortSignal;
 }
 
 /**
- * Writes events as they come (`text/event-stream`), until the caller leaves or the stream is over. Of a
- * reader who is slow, one page waits in memory, and no more is read.
+ * Writes events as they are published (`text/event-stream`), until the caller leaves or the stream is over.
+ * For a slow reader, one page waits in memory, and no more is read.
  *
- * @param first was read before, so that errors until then have their own status
+ * @param first is read before the status is sent, so that its errors have their own status
  */
 export async function writeEventStream(
   response: Response,
@@ -49,7 +49,7 @@ export async function writeEventStream(
     if (!page.isFull) {
       const { isCalled, position } = await waiter.wait(page.next, HEARTBEAT_MS);
       if (!isOpen()) break;
-      // An id without data moves the reader's `Last-Event-ID` on, and is no event.
+      // An id without data advances the reader's `Last-Event-ID` without an event.
       if (!isCalled) await write(`: still here\nid: ${eventId(position)}\n\n`);
       page = isCalled ? await read(position) : { items: [], next: position, isFull: false };
     } else {
@@ -57,7 +57,7 @@ export async function writeEventStream(
     }
     if (page.items.length > 0) await write(page.items.map(toMessage).join(''));
   }
-  // Whoever is behind goes on elsewhere from the last event that arrived whole.
+  // A slow reader continues at another replica after the last complete event.
   if (response.writableNeedDrain) response.destroy();
   else response.end();
 }

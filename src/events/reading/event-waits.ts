@@ -4,37 +4,37 @@ import { preparedRows, RowWaits, untilEnded, untilReplicated } from '../../datab
 import { RequestsUnderWay } from '../../http';
 import { PublishedEvents } from '../published-events';
 
-/** A wait at a replica that is about to stop: the caller should turn to another one. */
+/** The longest wait at a replica that is about to stop: the caller should move to another one. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
 
 /** How a wait ended. */
 export interface Waited {
-  /** There may be events after the position. */
+  /** Whether there may be events after the position. */
   readonly isCalled: boolean;
-  /** Nothing is there up to this position, which may have moved on during the wait. */
+  /** There are no events up to this position, which may have advanced during the wait. */
   readonly position: number;
 }
 
-/** The place of a request that may wait, any number of times. What happens between two ends the next. */
+/** A request's place, for any number of waits. Events between two waits end the next one at once. */
 export interface Waiter {
   /**
-   * Resolves when there may be events after the position, when the time is over, when the caller hangs up or
-   * when the service ends. Never rejects.
+   * Resolves when there may be events after the position, when the time is over, when the caller hangs up, or
+   * when the service stops. Never rejects.
    */
   wait: (position: number, timeoutMs: number) => Promise<Waited>;
   close: () => void;
 }
 
 interface Place {
-  /** Nothing is there up to it; undefined while the request is not waiting. */
+  /** There are no events up to it; undefined while the request is not waiting. */
   position: number | undefined;
   isCalled: boolean;
   end: (() => void) | undefined;
 }
 
 /**
- * Requests that wait for events of their users. A hint of whoever published events calls those of its users
- * at once, and one statement each second finds what a lost hint was about.
+ * Requests that wait for events of their users. The hint of a publishing replica wakes the requests of these
+ * users at once, and one statement each second finds events whose hint was lost.
  */
 @Injectable()
 export class EventWaits implements OnModuleDestroy {
@@ -57,18 +57,18 @@ export class EventWaits implements OnModuleDestroy {
     this.end();
   }
 
-  /** How many requests wait, or are about to. */
+  /** How many requests have a place. */
   count(): number {
     return this.waits.count();
   }
 
-  /** Whether requests should come to their end. */
+  /** Whether requests should end. */
   get isEnding(): boolean {
     return this.state !== 'open';
   }
 
   /**
-   * Takes a place. Close it in the end.
+   * Takes a place. Close it at the end.
    *
    * @param hungUp ends its waits
    * @throws TooManyUnderWay
@@ -86,13 +86,13 @@ export class EventWaits implements OnModuleDestroy {
     };
   }
 
-  /** Ends all waits, and shortens all that begin: the replica is about to stop. */
+  /** Ends all waits, and shortens new ones: the replica is about to stop. */
   drain(): void {
     if (this.state === 'open') this.state = 'draining';
     this.endWaits();
   }
 
-  /** Ends all waits, and lets no more begin. */
+  /** Ends all waits, and refuses new ones. */
   end(): void {
     this.state = 'ended';
     this.endWaits();
@@ -114,7 +114,7 @@ export class EventWaits implements OnModuleDestroy {
     return waited;
   }
 
-  /** Calls the requests of the users: there may be events for them. */
+  /** Wakes the requests of the users: there may be events for them. */
   private call(userIds: Iterable<number>): void {
     for (const userId of userIds) {
       for (const place of this.waits.of(userId) ?? []) {
@@ -124,7 +124,7 @@ export class EventWaits implements OnModuleDestroy {
     }
   }
 
-  /** From where on to look for each user who has a request that waits. */
+  /** The position from which to look, for each user with a waiting request. */
   private positions(): ReadonlyMap<number, number> {
     const positions = new Map<number, number>();
     for (const [userId, places] of this.waits.entries()) {
@@ -134,7 +134,7 @@ export class EventWaits implements OnModuleDestroy {
     return positions;
   }
 
-  /** Users without events are looked at anew only when there is anything new in the log. */
+  /** Users without events are checked again only if the log has new events. */
   private async look(positions: ReadonlyMap<number, number>): Promise<void> {
     if (positions.size === 0) return;
     const [found] = await preparedRows<{ newest: number; users: number[] }>(
@@ -151,7 +151,7 @@ export class EventWaits implements OnModuleDestroy {
     );
     if (!found) return;
     this.call(found.users);
-    // Whoever learns that nothing came until there begins behind it after a failover, too.
+    // Callers continue from the returned position, so it must survive a failover.
     if (found.newest > Math.min(...positions.values())) await untilReplicated(this.dataSource);
     const called = new Set(found.users);
     for (const [userId, from] of positions) {
@@ -159,7 +159,7 @@ export class EventWaits implements OnModuleDestroy {
     }
   }
 
-  /** Nothing was found for the user from one position to the other. */
+  /** Advances the waits of a user without events between the two positions. */
   private moveOn(userId: number, from: number, to: number): void {
     for (const place of this.waits.of(userId) ?? []) {
       if (place.position !== undefined && place.position >= from) {

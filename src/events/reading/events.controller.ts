@@ -47,7 +47,7 @@ export class EventsController {
       '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
       'connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it ' +
       `by its \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
-    // The stream has no place beside it: generated clients would read one as the other.
+    // The stream is not described here: generated clients would read one as the other.
     response: {
       description: 'The next events',
       type: EventsPage,
@@ -64,7 +64,7 @@ export class EventsController {
   async listEvents(
     @CurrentUserId() userId: number,
     @Query() { after, wait, limit, type }: EventsQuery,
-    // What a client that reads streams sends when it connects again: its URL is still the one it began with.
+    // Clients of streams send this when they reconnect; their URL still has the first cursor.
     @TextHeader('Last-Event-ID', { pattern: CURSOR_PATTERN }) lastEventId: string | undefined,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
@@ -84,7 +84,7 @@ export class EventsController {
       return undefined;
     }
     const { items, next } = await this.events.poll(request, query, wait * 1000, hungUp);
-    // The replica may have begun to stop during the wait: the next request is for another one.
+    // The replica may have begun to stop during the wait: the next request should go to another one.
     if (this.events.isEnding) response.shouldKeepAlive = false;
     return { items, next_cursor: eventId(next) };
   }

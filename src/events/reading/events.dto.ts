@@ -2,13 +2,13 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiText } from '../../http';
 import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
 
-/** An event as `GET /events`, streams and webhooks show it. */
+/** An event in `GET /events`, streams and webhooks. */
 export class EventDto implements EventOut {
   @ApiText('Unique for good; also a cursor', 'evt_1742')
   id!: string;
 
   @ApiProperty({
-    // Open: a closed enum would make generated clients fail at a type that is newer than they are.
+    // Open: a closed enum would make generated clients fail on newer types.
     anyOf: [{ type: 'string', enum: [...ALL_EVENT_TYPES, 'test'] }, { type: 'string' }],
     description: 'Types may be added: ignore those that you do not know. `test` is sent to webhooks only',
     example: 'order.completed',

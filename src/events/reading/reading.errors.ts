@@ -1,6 +1,6 @@
 import { domainError } from '../../common';
 
-/** Events after the cursor have been removed, so that going on from it would skip them. */
+/** Events after the cursor were removed, so that continuing from it would skip them. */
 export class EventsGone extends domainError(
   'gone',
   'Events after this cursor are no longer kept: read the present state of orders and proxies, and go on ' +

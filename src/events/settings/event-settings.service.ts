@@ -3,7 +3,6 @@ import type { Money } from '../../common';
 import { LedgerService } from '../../ledger';
 import type { EventSettingsOut } from './event-settings.dto';
 
-/** What customers want to be told of. */
 @Injectable()
 export class EventSettingsService {
   constructor(private readonly ledger: LedgerService) {}
@@ -12,7 +11,7 @@ export class EventSettingsService {
     return { balance_low: await this.ledger.lowBalanceOf(userId) };
   }
 
-  /** @param balanceLow null: no event tells of a low balance */
+  /** @param balanceLow null for no events of a low balance */
   async write(userId: number, balanceLow: Money | null): Promise<EventSettingsOut> {
     return { balance_low: await this.ledger.setLowBalance(userId, balanceLow) };
   }

@@ -18,22 +18,22 @@ import type { SendResult } from './webhook-sender';
 const GONE = 410;
 
 /**
- * At once for one webhook, over all replicas, and twice as many for all webhooks of a user: a receiver that
- * takes a second for an event still gets 8 a second, and no customer has all attempts of a replica.
+ * Concurrent attempts of one webhook, over all replicas, and half of those of a user: a receiver that takes a
+ * second for an event still gets 8 a second, and no customer occupies all attempts of a replica.
  */
 const ATTEMPTS_PER_WEBHOOK = 8;
 
-/** A delivery that this replica is to send, until its lease ends. */
+/** A delivery that this replica sends until its lease ends. */
 export interface ClaimedDelivery extends SigningSecrets {
   readonly id: number;
   readonly webhookId: number;
   readonly userId: number;
   readonly url: string;
-  /** Attempts that have failed. */
+  /** Failed attempts. */
   readonly attempts: number;
-  /** As the database writes it: whoever holds the lease knows it to the microsecond. */
+  /** In the database's text form, which keeps the microseconds that identify the lease. */
   readonly lease: string;
-  /** Whether the webhook fails, or is being sent something else. */
+  /** Whether the webhook is failing, or another delivery to it is in progress. */
   readonly isFurther: boolean;
   readonly position: number;
   readonly type: EventType;
@@ -41,26 +41,25 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly data: EventOut['data'];
 }
 
-/** What became of a webhook by an attempt. */
+/** The effect of an attempt on its webhook. */
 export interface SettledDelivery {
-  /** Why the webhook was switched off by it; null: it was not. */
+  /** Why the attempt switched the webhook off; null if it did not. */
   readonly disabledReason: 'failing' | 'gone' | null;
 }
 
 /**
- * Claims from every webhook in turn, by the index of what is pending: the first event of each comes before
- * the second of any, so that what waits for one of them delays no other.
+ * Claims deliveries of all webhooks in turn, by the index of pending ones: the first event of each comes
+ * before the second of any, so that a webhook's backlog does not delay the others.
  *
- * - `waiting` goes from one webhook to the next, and reads one entry of the index for each.
- * - `busy` looks each of them up, however many there are, and tells how much is under way by the index of
- *   leases.
- * - `open` are those to which something may be sent now, and how much.
- * - `due` has no more of a webhook than that.
- * - `fair` counts within each user.
- * - `chosen` leaves slots to webhooks that take what they are sent and to which nothing is under way: the
- *   others get a part of them.
+ * - `waiting` steps from webhook to webhook, and reads one entry of the index for each.
+ * - `busy` looks up each of them, and counts its deliveries in progress by the index of leases.
+ * - `open` has the webhooks that may receive now.
+ * - `due` limits the deliveries of each webhook.
+ * - `fair` limits those of each user.
+ * - `chosen` reserves slots for webhooks that do not fail and have no delivery in progress; the others get
+ * only a part.
  *
- * Replicas that claim at the same moment may together exceed the bounds, by as many times as they are.
+ * N replicas that claim at the same moment may together exceed the bounds N times.
  */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
@@ -128,12 +127,11 @@ const CLAIM = `
     JOIN events event ON event.id = leased.event_id`;
 
 /**
- * Writes an attempt and what follows from it, if the delivery is still leased to whoever made it. Sent twice,
- * it changes nothing the second time.
+ * Records an attempt and its consequences, if its lease is still valid. It is idempotent.
  *
- * $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 answer, $6 error, $7 state, $8 pause (s),
- * $9 what happened: delivered, failed, or neither, $10 pauses of the webhook by failures (s), $11 what its
- * receiver asked for (s), $12 whether it is gone, $13 after what time it is switched off (s)
+ * $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7 state, $8 pause (s),
+ * $9 result: delivered, failed, or neither, $10 pauses of the webhook by failures (s), $11 the pause that its
+ * receiver requested (s), $12 whether it is gone, $13 the time until it is switched off (s)
  */
 const SETTLE = `
   WITH mine AS (
@@ -172,8 +170,8 @@ const SETTLE = `
     FROM mine LEFT JOIN failed ON failed.disabled_at = now()`;
 
 /**
- * What is to be sent to webhooks, for all replicas. Times are the database's. The statements are planned each
- * time: a plan that was kept from when little was waiting would read the whole table once much is.
+ * The deliveries of all webhooks, shared by all replicas. Times are the database's. The statements are
+ * planned each time: a plan cached when few deliveries waited would read the whole table when there are many.
  */
 @Injectable()
 export class DeliveryQueue {
@@ -194,10 +192,10 @@ export class DeliveryQueue {
   }
 
   /**
-   * Claims what is due, from every webhook in turn.
+   * Claims due deliveries of all webhooks in turn.
    *
    * @param limit how many at most
-   * @param further how many of them may be for webhooks that fail, or to which something is being sent
+   * @param further how many of them may be for webhooks that fail, or have deliveries in progress
    */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
     return queryRows<ClaimedDelivery>(this.dataSource, CLAIM, [
@@ -210,9 +208,9 @@ export class DeliveryQueue {
   }
 
   /**
-   * Writes what came of an attempt.
+   * Records the result of an attempt.
    *
-   * @returns null when the lease is over: somebody else sends it, or it was written before
+   * @returns null if the lease is over: another replica sends the delivery, or the result was recorded before
    */
   async settle(delivery: ClaimedDelivery, result: SendResult): Promise<SettledDelivery | null> {
     const { retrySeconds } = this;

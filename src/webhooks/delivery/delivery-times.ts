@@ -2,12 +2,12 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY_SECONDS = 24 * HOUR;
 
-/** For how long an event is sent again: a receiver that failed on Friday evening has the weekend. */
+/** How long an event is retried: a receiver that fails on Friday evening has the weekend. */
 export const USUAL_RETRY_SECONDS = 3 * DAY_SECONDS;
 
 /**
  * The pauses between two attempts to send an event, in seconds: together a little more than three days, so
- * that a webhook whose only event is never taken has failed for three days with the last attempt.
+ * that a webhook whose only event always fails has failed for three days at the last attempt.
  */
 export const PAUSES_SECONDS: readonly number[] = [
   5,
@@ -22,35 +22,35 @@ export const PAUSES_SECONDS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** Pauses are longer by up to this part, so that what failed together does not come again together. */
+/** Pauses are longer by up to this part, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 
-/** `Retry-After` is followed up to here. */
+/** The longest `Retry-After` that is followed. */
 const LONGEST_ASKED_PAUSE_SECONDS = HOUR;
 
-/** After so many failures in a row, a webhook is tried with one event at a time, and with pauses. */
+/** After this many failures in a row, a webhook receives one event at a time, with pauses. */
 export const FAILURES_UNTIL_PAUSED = 3;
 
-/** How long nothing is sent to a webhook after so many failures in a row, the first one first. */
+/** How long a webhook pauses after one failure, two in a row, and so on. */
 const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 5 * MINUTE];
 
-/** One attempt as a whole, looking up the name and connecting included. */
+/** A whole attempt, including DNS and connecting. */
 export const ATTEMPT_TAKES_MS = 15_000;
-/** How late an attempt may begin after its claim was sent; it is left to another replica then. */
+/** How late after its claim an attempt may begin; after that, another replica sends it. */
 export const CLAIM_TAKES_MS = 3000;
-/** For how long the outcome of an attempt is tried to be written. */
+/** How long recording the result of an attempt is retried. */
 export const SETTLING_TAKES_MS = 10_000;
 const MARGIN_MS = 2000;
 
-/** How long a claim holds: longer than anything that is done under it. */
+/** How long a claim is valid: longer than all work under it. */
 export const leaseMs = (timeoutMs: number): number =>
   CLAIM_TAKES_MS + timeoutMs + SETTLING_TAKES_MS + MARGIN_MS;
 
 /**
- * How long an event waits for its next attempt, in seconds; null: it has failed for good.
+ * How long an event waits for its next attempt, in seconds; null if it has failed permanently.
  *
- * @param attempts that have failed, 1 or more
- * @param retrySeconds for how long it is sent again as a whole
+ * @param attempts failed ones, at least 1
+ * @param retrySeconds how long the event is retried in total
  * @param asked see {@link askedPause}
  */
 export function pauseOfDelivery(
@@ -65,13 +65,13 @@ export function pauseOfDelivery(
   return Math.max(scaled, asked);
 }
 
-/** For how long nothing is sent after so many failures in a row, in seconds; the last is for more. */
+/** The pauses after one failure, two in a row, and so on, in seconds; the last is for more. */
 export const pausesOfWebhook = (retrySeconds: number): readonly number[] =>
   PAUSES_OF_WEBHOOK_SECONDS.map((pause) => pause * Math.min(1, retrySeconds / USUAL_RETRY_SECONDS));
 
 /**
- * What a receiver asked for in `Retry-After`, within bounds, in seconds. It never outlasts the time for which
- * an event is sent.
+ * The pause that a receiver requested with `Retry-After`, within bounds, in seconds. It is never longer than
+ * the time for which an event is retried.
  */
 export const askedPause = (askedSeconds: number | null, retrySeconds: number): number =>
   Math.min(askedSeconds ?? 0, LONGEST_ASKED_PAUSE_SECONDS, retrySeconds);

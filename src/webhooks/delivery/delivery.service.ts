@@ -12,13 +12,13 @@ import { type ClaimedDelivery, DeliveryQueue, type SettledDelivery } from './del
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
-/** New events are told by a hint as a rule. What is sent again is found by looking. */
+/** Usually a hint announces new events; retries are found by polling. */
 const LOOK_EVERY_MS = 250;
-/** Of a replica; each has a socket, and its memory is bounded by them. */
+/** Concurrent attempts of a replica; each has a socket, so this bounds its memory. */
 const ATTEMPTS_AT_ONCE = 64;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
 
-/** What webhooks that are on are still to be sent; its oldest is of those whose receivers respond. */
+/** The backlog of active webhooks; its oldest delivery is that of a receiver that responds. */
 const WAITING = `
   SELECT count(*)::integer AS count,
          min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest
@@ -26,20 +26,20 @@ const WAITING = `
    WHERE disabled_at IS NULL AND state = 'pending'`;
 
 interface Attempt extends ClaimedDelivery {
-  /** Before the claim: its lease cannot have begun earlier. */
+  /** The time before the claim: its lease cannot have begun earlier. */
   readonly since: Moment;
 }
 
 /**
- * Sends events to webhooks, on every replica. What a replica claims is its own until the lease ends. One that
- * dies leaves it to the others, so that an event may come twice and is never lost. The statements that claim
- * and settle stay here: whose turn it is, and what a failure does to a webhook, is what they are about.
+ * Sends events to webhooks, on every replica. A claim belongs to its replica until the lease ends. If a
+ * replica dies, another one sends its deliveries, so that an event may be sent twice but is never lost. The
+ * statements that claim and settle stay here, because they decide whose turn it is and how failures count.
  */
 @Injectable()
 export class DeliveryService implements OnModuleDestroy {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
-  /** On the machine's own clock: a lease passes while a process is suspended. */
+  /** The machine's clock: a lease expires even while the process is suspended. */
   private readonly clock = new SystemClock();
 
   constructor(
@@ -61,7 +61,7 @@ export class DeliveryService implements OnModuleDestroy {
       carryOut: (attempt, cutOff) => this.carryOut(attempt, cutOff),
       claim: async (room, underWay) => {
         const since = this.clock.moment();
-        // Half of all attempts: the other half is for webhooks to which nothing is under way.
+        // Half of all attempts: the other half is for webhooks without a delivery in progress.
         const further = [...underWay].filter(({ isFurther }) => isFurther).length;
         const roomForFurther = Math.max(0, Math.floor(attemptsAtOnce / 2) - further);
         const claimed = await this.queue.claim(room, roomForFurther);
@@ -75,7 +75,7 @@ export class DeliveryService implements OnModuleDestroy {
   }
 
   private async carryOut(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
-    // The process was suspended, or the database's answer was late: the lease might end during the attempt.
+    // The process was suspended, or the response to the claim was late: the lease might end too early.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);
@@ -104,7 +104,7 @@ export class DeliveryService implements OnModuleDestroy {
     return this.sender.post(delivery.url, body, headers, cutOff);
   }
 
-  /** A statement whose answer was lost is sent again: it changes nothing the second time. */
+  /** A statement whose response was lost is retried: it is idempotent. */
   private async settle(delivery: ClaimedDelivery, result: SendResult): Promise<void> {
     const giveUpAtMs = performance.now() + SETTLING_TAKES_MS;
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_OF_SETTLING_MS)) {

@@ -4,10 +4,10 @@ import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { AddressRefused, type AddressRules, ownAddressOf } from '../addresses';
 
-/** How long one DNS server is waited for, and how often all of them are asked. */
+/** The timeout of one DNS server in ms, and how often all of them are tried. */
 const DNS = { timeout: 2000, tries: 2 };
 
-/** No DNS server gave an address for a name. */
+/** No DNS server returned an address for a name. */
 export class NameNotFound extends Error {
   constructor() {
     super('the name has no address');
@@ -15,14 +15,13 @@ export class NameNotFound extends Error {
   }
 }
 
-/** Asks the DNS servers of the machine. Unlike `dns.lookup`, one that hangs takes no thread from others. */
+/** Queries the machine's DNS servers. Unlike `dns.lookup`, a server that hangs occupies no thread. */
 export const systemResolver = (): Resolver => new Resolver(DNS);
 
 /**
- * Finds the addresses to which a connection is about to be opened, and lets none through unless all are
- * allowed: whoever answers with a public and a private address wants the private one. A name is asked for
- * again with each connection, and only what was checked is connected to, so that a later answer
- * (DNS rebinding) changes nothing.
+ * Resolves the addresses of a new connection, and refuses them unless all are allowed: a name with a public
+ * and a private address aims at the private one. Each connection resolves its name anew and uses only the
+ * checked addresses, which prevents DNS rebinding.
  */
 export function checkedLookup(
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,
@@ -45,7 +44,7 @@ export function checkedLookup(
   };
 }
 
-/** IPv4 comes first: a machine without IPv6 then needs no second attempt. */
+/** IPv4 first, so that a machine without IPv6 needs no second attempt. */
 async function addressesOf(
   name: string,
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,

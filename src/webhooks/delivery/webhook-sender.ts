@@ -5,49 +5,49 @@ import { TimeLimit } from '../../common';
 import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 
-/** How much of an answer is kept. What comes after it is not read. */
+/** How much of a response body is stored. The rest is not read. */
 export const KEPT_ANSWER_BYTES = 1024;
-/** The status says all that counts: a body that does not end is not waited for. */
+/** Only the status counts, so a body that does not end is cut off. */
 const LONGEST_BODY_MS = 1000;
 /**
- * No honest response is longer up to where reading ends. Node bounds each head by itself, but not how many
- * interim responses (1xx) precede the last, nor the spaces and empty lines between their parts.
+ * Honest responses are shorter up to the point where reading ends. Node bounds each head, but not the number
+ * of interim responses (1xx) before the last, nor the spaces and empty lines between their parts.
  */
 const MAX_RESPONSE_KB = 64;
 
 /**
- * Connections that nothing is sent on are kept for the next event, a few and not for long: the timeout begins
- * anew with each byte that is received, and {@link boundedAgent} closes them at the first.
+ * A few idle connections are kept for the next event, for a short time: the timeout restarts with each
+ * received byte, but {@link boundedAgent} closes them at the first.
  */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
-/** How many addresses of a name have their turn within the time of a request when none of them answers. */
+/** How many addresses of a name are tried within the time of a request if none of them responds. */
 const ADDRESSES_TRIED = 5;
 
-/** What came of sending something once. */
+/** The outcome of one attempt. */
 export type Sent =
   | 'delivered'
-  /** An answer with another status than 2xx, a redirect too. */
+  /** A response with another status than 2xx, including redirects. */
   | 'refused'
   | 'timeout'
   | 'unreachable'
-  /** The address is one that nothing is sent to. */
+  /** The address is refused. */
   | 'forbidden'
-  /** We stopped waiting ourselves. */
+  /** The service stopped waiting. */
   | 'cut-off';
 
 export interface SendResult {
   readonly outcome: Sent;
-  /** Of the answer; null: there was none. */
+  /** The status of the response; null if there was none. */
   readonly status: number | null;
-  /** How long it took, in whole milliseconds. */
+  /** In whole milliseconds. */
   readonly durationMs: number;
-  /** The first bytes of the answer's body, as text; null: there was no answer. */
+  /** The first bytes of the response's body, as text; null if there was no response. */
   readonly answer: string | null;
-  /** Why it does not count as delivered, for the customer; without the URL. Null: it does. */
+  /** Why it does not count as delivered, for the customer, without the URL; null if it does. */
   readonly error: string | null;
-  /** What `Retry-After` asked for, in seconds. */
+  /** The value of `Retry-After`, in seconds. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -61,13 +61,13 @@ interface Answer {
 
 /**
  * Posts to addresses that customers chose. It connects to no address that the rules refuse, follows no
- * redirect, asks no proxy, and keeps the beginning of an answer only.
+ * redirect, uses no proxy, and reads only the beginning of a response.
  */
 export class WebhookSender {
   private readonly agents = { 'http:': boundedAgent(http), 'https:': boundedAgent(https) };
   private readonly lookup: LookupFunction;
 
-  /** @param timeoutMs for one request as a whole, looking up the name and connecting included */
+  /** @param timeoutMs for a whole request, including DNS and connecting */
   constructor(
     private readonly rules: AddressRules,
     private readonly timeoutMs: number,
@@ -94,7 +94,7 @@ export class WebhookSender {
     }
   }
 
-  /** Closes the connections that nothing is sent on. */
+  /** Closes idle connections. */
   close(): void {
     for (const agent of Object.values(this.agents)) agent.destroy();
   }
@@ -105,13 +105,13 @@ export class WebhookSender {
       headers,
       signal,
       lookup: this.lookup,
-      // Node gives each address but the last 250 ms, which is too short for one that is far away.
+      // Node allows each address but the last 250 ms, which is too short for distant ones.
       autoSelectFamilyAttemptTimeout: this.timeoutMs / ADDRESSES_TRIED,
     };
     try {
       return await request(url, body, { ...options, agent });
     } catch (error) {
-      // The receiver closed a connection that had been idle, while the request was on its way.
+      // The receiver closed an idle connection while the request was on its way.
       if (!(error instanceof StaleConnection)) throw error;
       return request(url, body, { ...options, agent: false });
     }
@@ -146,7 +146,7 @@ function destroy(this: Socket): void {
   this.destroy();
 }
 
-/** Ends a call once its connection has received more than any response that is read. */
+/** Ends a call when its connection has received more than the limit. */
 function boundResponse(call: http.ClientRequest): void {
   call.on('socket', (socket) => {
     let bytes = 0;
@@ -175,7 +175,7 @@ function request(
     boundResponse(call);
     call.on('error', (error) => reject(call.reusedSocket && isClosed(error) ? new StaleConnection() : error));
     let isAnswered = false;
-    // An answer that is none, such as a change of the protocol, ends the connection and tells no error.
+    // A protocol upgrade, for example, ends the connection without a response and without an error.
     call.on('close', () => isAnswered || reject(new Error('the connection was closed')));
     call.on('response', (response) => {
       isAnswered = true;
@@ -197,7 +197,7 @@ function firstBytes(response: http.IncomingMessage): Promise<string> {
     let length = 0;
     const finish = (): void => {
       clearTimeout(timer);
-      // A connection with unread bytes is closed; one that was read to the end goes back to its agent.
+      // A connection with unread bytes is closed; one that was read to the end returns to its agent.
       if (!response.complete) response.destroy();
       resolve(readable(Buffer.concat(chunks).subarray(0, KEPT_ANSWER_BYTES)));
     };
@@ -213,7 +213,7 @@ function firstBytes(response: http.IncomingMessage): Promise<string> {
   });
 }
 
-/** PostgreSQL keeps no NUL in a text. A character that was cut off in the middle is left out. */
+/** PostgreSQL text cannot contain NUL. A character that was cut in the middle is dropped. */
 const readable = (bytes: Buffer): string =>
   new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
 

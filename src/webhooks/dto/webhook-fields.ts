@@ -25,7 +25,6 @@ const TYPE = {
   choices: ALL_EVENT_TYPES,
 };
 
-/** Reads types of events. */
 export const TypesField = (options: FieldOptions): PropertyDecorator =>
   StringListField({
     ...options,
