@@ -8,13 +8,13 @@ class NotReady extends DomainError {
   readonly kind = 'unavailable';
 }
 
-/** What load balancers and supervisors ask. docs/operations.md describes it. */
+/** Probes for load balancers and supervisors, described in docs/operations.md. */
 @ApiExcludeController()
 @Controller('health')
 export class ProbesController {
   constructor(private readonly readiness: Readiness) {}
 
-  /** Whether the process serves requests; restarting it would help if it does not. */
+  /** Whether the process serves requests; if not, restart it. */
   @Get('live')
   @Public()
   live(): { status: string } {

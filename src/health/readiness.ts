@@ -5,7 +5,7 @@ import { messageOf } from '../common';
 import { DatabaseProbe } from '../database';
 import { Metrics } from '../metrics';
 
-/** Whether this replica should be sent requests. */
+/** Whether this replica should receive requests. */
 @Injectable()
 export class Readiness implements OnModuleDestroy {
   private readonly logger = new Logger(Readiness.name);
@@ -22,12 +22,12 @@ export class Readiness implements OnModuleDestroy {
     this.probe.close();
   }
 
-  /** From now on the replica is not ready, for good: it is about to stop. */
+  /** Makes the replica permanently not ready: it is about to stop. */
   drain(): void {
     this.isDraining = true;
   }
 
-  /** Why the replica should be sent no requests; undefined when it is ready. Answers within two seconds. */
+  /** Why the replica is not ready; undefined if it is. Resolves within two seconds. */
   async obstacle(): Promise<string | undefined> {
     if (this.isDraining) return 'The replica is stopping';
     const { obstacle, cause } = await this.findObstacle();

@@ -1,20 +1,17 @@
-/** What is measured, by the kind of value and the labels that tell its series apart. */
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** For operators: it stands in every scrape, and in docs/metrics.md. */
+  /** For operators: part of every scrape, and of docs/metrics.md. */
   readonly help: string;
   /**
-   * What the values of each label are: a fixed set, and nothing that a caller chooses, such as a path, a
-   * token or a country.
+   * The values of each label: a fixed set, never chosen by a caller, such as a path, a token or a country.
    */
   readonly labels: Readonly<Record<string, string>>;
   /** Of a histogram, in seconds. */
   readonly buckets?: readonly number[];
-  /** Whether every replica tells the same, because it is read from the database they share. */
+  /** Whether all replicas report the same value, because it comes from their shared database. */
   readonly isShared?: boolean;
 }
 
-/** The first part of every name. */
 export const PREFIX = 'proxy_rental_';
 
 /** From a request that reads one row to an order that waits for the provider, with its queue. */
@@ -24,7 +21,7 @@ const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
 const CREDIT_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600, 7200];
 const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
-/** From a look that finds nothing to the audit of all books. */
+/** From a check that finds nothing to the audit of all books. */
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
 const METHOD = '`GET`, `POST` and so on; `other` stands for all that are not known';
@@ -32,7 +29,7 @@ const ROUTE = 'the template of the path; `unmatched` stands for all paths that n
 const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the interface of the provider, such as `buy`';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
-/** A label `job` would be hidden by the one that Prometheus gives to everything it scrapes. */
+/** Prometheus's own label `job`, which every scrape gets, would hide a label of that name. */
 const JOB_NAME = 'the name of the job, as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `read-ends`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +

@@ -12,12 +12,12 @@ import { Metrics } from './metrics';
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** A few scrapers, and somebody with curl. */
+/** Enough for a few scrapers and a person with curl. */
 const MAX_CONNECTIONS = 50;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Serves `GET /metrics` on a port of its own, so that it can be kept from customers and answers while the
+ * Serves `GET /metrics` on a separate port, so that it can be closed to customers and responds while the
  * service drains. Off without METRICS_PORT.
  */
 @Injectable()
@@ -30,7 +30,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     private readonly config: AppConfig,
   ) {}
 
-  /** Where the metrics are read; undefined while nothing listens. */
+  /** The URL of the metrics; undefined while the server is off. */
   get url(): string | undefined {
     const address = this.server?.address() as AddressInfo | null | undefined;
     if (!address) return undefined;
@@ -56,7 +56,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     this.logger.log(`metrics on ${this.url}`);
   }
 
-  /** The orders in progress have ended by now, and the database is still there. */
+  /** By now the orders in progress have ended, and the database is still available. */
   async beforeApplicationShutdown(): Promise<void> {
     const { server } = this;
     if (!server?.listening) return;

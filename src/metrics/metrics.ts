@@ -11,13 +11,13 @@ import {
 
 type PromClient = typeof import('prom-client');
 
-/** Sets a gauge for the scrape under way. A gauge that is not set is absent from it. */
+/** Sets a gauge for the current scrape, which omits gauges that are not set. */
 export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number) => void;
 
-/** Reads what gauges tell, for each scrape. It must not take longer than a scraper waits. */
+/** Reads gauges for each scrape. It must not exceed the scraper's timeout. */
 export type GaugeReader = (set: SetGauge) => void | Promise<void>;
 
-/** The part that costs something, which is there only when somebody can read it. */
+/** The costly part, which exists only if metrics can be read. */
 interface Recorder {
   readonly client: PromClient;
   readonly registry: Registry;
@@ -26,11 +26,11 @@ interface Recorder {
 }
 
 /**
- * What the service measures of itself. Counters and histograms are observed where things happen, gauges are
- * read when somebody asks. Without METRICS_PORT nobody can ask, and nothing is kept.
+ * The service's metrics. Counters and histograms are updated as things happen, gauges are read for each
+ * scrape. Without METRICS_PORT there are no scrapes, and nothing is recorded.
  */
 export class Metrics {
-  /** For whatever runs outside of the application. */
+  /** For code outside the application. */
   static readonly off = new Metrics(undefined);
 
   private readonly readers: GaugeReader[] = [];
@@ -51,17 +51,16 @@ export class Metrics {
     this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
-  /** @param seconds not negative: a difference of two clocks may be */
+  /** @param seconds must not be negative, as a difference of two clocks may be */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
     this.recorder?.histograms.get(name)?.observe(labels, Math.max(0, seconds));
   }
 
-  /** Has gauges read for each scrape. */
   addReader(read: GaugeReader): void {
     this.readers.push(read);
   }
 
-  /** The metrics in the text format of Prometheus. Those who ask at the same time share one answer. */
+  /** The metrics in the text format of Prometheus. Concurrent scrapes share one result. */
   render(): Promise<string> {
     this.rendering ??= this.renderNow().finally(() => (this.rendering = undefined));
     return this.rendering;
@@ -70,7 +69,7 @@ export class Metrics {
   private async renderNow(): Promise<string> {
     if (!this.recorder) throw new Error('nothing is measured without METRICS_PORT');
     const { client, registry } = this.recorder;
-    // Made anew for each scrape: what could not be read this time is absent, and no old value stands for it.
+    // New for each scrape, so that a gauge that could not be read is absent instead of showing an old value.
     const gauges = new client.Registry();
     const set: SetGauge = (name, labels, value) => {
       const known = gauges.getSingleMetric(PREFIX + name) as InstanceType<PromClient['Gauge']> | undefined;
@@ -103,9 +102,9 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
 }
 
 /**
- * The process's own: CPU, memory, and how late the event loop is. Of what prom-client has, the observer of
- * garbage collections is left out, because it costs a part of each, and resources in use, because their
- * labels come and go and their names break the rules. It has no other way to choose.
+ * Metrics of the process: CPU, memory, and event loop lag. Of prom-client's, two are omitted: the observer of
+ * garbage collections, because it slows each one, and resources in use, because their labels come and go and
+ * their names break the naming rules. prom-client has no other way to choose.
  */
 const PROCESS_METRICS = [
   'processCpuTotal',

@@ -11,13 +11,13 @@ import type {
   ReplicaOut,
 } from './status.dto';
 
-/** Runs a statement: for the page on the connections of requests, for metrics on one of their own. */
+/** Runs a statement: on the requests' connections for the page, on a separate one for metrics. */
 export type ReadRows = <Row extends object>(
   statement: string,
   parameters: readonly unknown[],
 ) => Promise<readonly Row[]>;
 
-/** How many there are, and the moment of the oldest; null: there are none. */
+/** A count, and the time of the oldest; null if there are none. */
 interface Count {
   readonly count: number;
   readonly oldest: Date | null;
@@ -39,8 +39,8 @@ export interface JobFact extends JobStatusOut {
 }
 
 /**
- * The state of the whole installation, as the database has it: each fact by one statement, for the page of
- * staff and for metrics alike. Moments are the database's.
+ * The state of the whole installation in the database: one statement for each fact, shared by staff's page
+ * and the metrics. Times are the database's.
  */
 export class Facts {
   /** @param provider the name of the provider */
@@ -49,7 +49,7 @@ export class Facts {
     private readonly provider: string,
   ) {}
 
-  /** The moment that ages are measured by. */
+  /** The time from which ages are measured. */
   async now(): Promise<Date> {
     return (await this.row<{ at: Date }>('SELECT now() AS at')).at;
   }
@@ -57,7 +57,7 @@ export class Facts {
   /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */
   async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
     const states = await this.rows<Count & { state: OpenState }>(
-      // Nobody waits for a renewal in the queue, which lets all other orders go first.
+      // No customer waits for a renewal, and the queue puts all other orders first.
       `SELECT state, count(*)::integer AS count,
               min(created_at) FILTER (WHERE state <> 'reserved' OR NOT ${IS_RENEWAL_SQL}) AS oldest
          FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
@@ -92,17 +92,16 @@ export class Facts {
     return recent.spent;
   }
 
-  /** Renewals whose time has come and that wait for the service. */
+  /** Due renewals that wait for the service. */
   waitingRenewals(): Promise<Count> {
     return this.waiting(WAITING_RENEWALS);
   }
 
-  /** What waits for a job. */
   waiting(statement: WaitingSql): Promise<Count> {
     return this.row(statement);
   }
 
-  /** What became due in the last 24 hours, by what became of it. */
+  /** Renewals that became due in the last 24 hours, by their outcome. */
   dueRenewals(): Promise<readonly { state: string; reason: string; count: number }[]> {
     return this.rows(
       `SELECT state, coalesce(reason, '') AS reason, count(*)::integer AS count
@@ -112,7 +111,7 @@ export class Facts {
     );
   }
 
-  /** Since when all renewals are paused, and of how many users staff have paused them. */
+  /** The time since which all renewals are paused, and the number of users whose renewals staff paused. */
   pausedRenewals(): Promise<{ all: Date | null; users: number }> {
     return this.row(
       `SELECT paused_at AS all,
@@ -142,7 +141,7 @@ export class Facts {
     );
   }
 
-  /** One run of each scope, found by the index, however many are kept. */
+  /** The last run of each scope, by the index, regardless of the number of runs. */
   lastAudits(): Promise<readonly AuditRunOut[]> {
     return this.rows(
       `SELECT scope, started_at, finished_at, ok,

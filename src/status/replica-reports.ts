@@ -10,10 +10,9 @@ export const REPORT_INTERVAL_MS = 5000;
 /** A replica whose last report is older is not shown. */
 export const FRESH_SECONDS = 20;
 
-/** What a replica reports of itself. */
 export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;
 
-/** As it is stored: replicas of earlier versions report less. */
+/** The stored form: replicas of earlier versions report less. */
 export type StoredReport = Omit<ReplicaReport, 'unknown_migrations'> & Partial<ReplicaReport>;
 
 @Injectable()

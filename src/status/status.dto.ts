@@ -189,7 +189,7 @@ export class ReplicaOut {
   unknown_migrations!: readonly string[];
 }
 
-/** The state of the service, as staff see it. */
+/** The state of the service, for staff. */
 export class StatusOut {
   @ApiMoment('The time of the database, which ages are measured by')
   at!: Date;

@@ -10,15 +10,14 @@ import { RENEWAL_STATES } from '../renewals';
 import { Work } from '../work';
 import { Facts } from './facts';
 
-/** A scraper usually waits 10 s, and is to learn of a database that hangs. */
+/** A scraper usually waits 10 s, and must still get the other metrics if the database hangs. */
 const DATABASE_TIMEOUT_MS = 2000;
 
-/** What grows with the history is read at most this often. */
+/** How often facts that cost more with a longer history are read at most. */
 const SLOW_FACTS_EVERY_MS = 60_000;
 
 const DAY_SECONDS = 86_400;
 
-/** What grows with the history. */
 interface SlowFacts {
   /** Roubles that the provider charged in the last 24 hours. */
   readonly spent: number;
@@ -26,8 +25,8 @@ interface SlowFacts {
 }
 
 /**
- * Reads the gauges for a scrape: those of this replica from its memory, those of the whole installation from
- * the database. It has a connection of its own, which is there when requests have taken all others.
+ * Reads the gauges for a scrape: those of this replica from memory, those of the whole installation from the
+ * database, over a separate connection, which stays available when requests use all others.
  */
 @Injectable()
 export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -51,7 +50,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       idleTimeoutMillis: 120_000,
       connectionTimeoutMillis: DATABASE_TIMEOUT_MS,
     });
-    // A connection that is lost while nobody uses it is replaced by the next scrape.
+    // The next scrape replaces a connection that was lost while idle.
     this.pool.on('error', () => undefined);
   }
 
@@ -77,7 +76,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('database_pool_connections', { state: 'busy' }, totalCount - idleCount);
     set('database_pool_connections', { state: 'waiting' }, waitingCount);
     for (const { name, isRun, intervalMs, lastSuccessMs } of this.work.list()) {
-      // Which replica ran it, and when, is in the database.
+      // The database has the last run of all replicas.
       if (isRun) continue;
       set('job_interval_seconds', { name }, intervalMs / 1000);
       if (lastSuccessMs === undefined) continue;
@@ -86,7 +85,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readInstallation(set: SetGauge): Promise<void> {
-    // None of them is set when one cannot be read.
+    // Either all of them are set or, if one cannot be read, none.
     const gauges: (() => void)[] = [];
     const setLater: SetGauge = (...gauge) => gauges.push(() => set(...gauge));
     try {
@@ -130,7 +129,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
-    // One that is switched off may have a row from before.
+    // A job that is switched off may have an old row.
     const runs = new Set(this.work.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
     for (const { name, succeeded_at: succeeded, interval_seconds: interval } of await facts.jobs()) {
       if (!runs.has(name)) continue;
@@ -142,7 +141,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     await readAudits(facts, set);
   }
 
-  /** All statements together take no longer than this. */
+  /** Bounds the total time of all statements. */
   private factsWithin(limitMs: number): Facts {
     const untilMs = performance.now() + limitMs;
     return new Facts(async (text, values) => {
@@ -162,7 +161,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Seconds since a moment, 0 for none. */
+/** Seconds since a time; 0 without one. */
 type AgeOf = (moment: Date | null | undefined) => number;
 
 async function readOrders(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {

@@ -69,7 +69,7 @@ const shownOf = ({ name, state, started_at, finished_at, holder, report }: JobFa
   report,
 });
 
-/** How long a balance lasts at what was spent in a day, to a tenth; null when that is not known. */
+/** How many hours a balance lasts at a day's spending, to a tenth; null if unknown. */
 function runwayHours(balance: string | undefined, spent: string): number | null {
   if (balance === undefined || Number(spent) === 0) return null;
   return Math.round((240 * Math.max(0, Number(balance))) / Number(spent)) / 10;

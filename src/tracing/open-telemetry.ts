@@ -5,20 +5,20 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { REPLICA_ID, SERVICE_VERSION } from '../common';
 import type { Tracing } from './spans';
 
-/** How long one export may take with all its attempts. */
+/** The limit of one export with all its attempts. */
 const EXPORT_TIMEOUT_MS = 2000;
 const EXPORT_EVERY_MS = 1000;
-/** What has not been sent by then, when the service ends, is lost. */
+/** How long the end of the service waits for the last spans; unsent ones are lost. */
 const END_TIMEOUT_MS = 3000;
-/** Spans that wait; more are dropped. */
+/** How many spans may wait; more are dropped. */
 const MAX_WAITING = 2048;
 
 export interface OpenTelemetry extends Tracing {
-  /** Sends what waits, within 3 s. Never rejects. */
+  /** Sends waiting spans, within 3 s. Never rejects. */
   end(): Promise<void>;
 }
 
-/** Loads OpenTelemetry and has it send spans to a collector. Nothing ever waits for the collector. */
+/** Loads OpenTelemetry, which sends spans to a collector. The service never waits for the collector. */
 export async function loadOpenTelemetry(url: string, ratio: number): Promise<OpenTelemetry> {
   const api = await import('@opentelemetry/api');
   const sdk = await import('@opentelemetry/sdk-trace');
@@ -27,7 +27,7 @@ export async function loadOpenTelemetry(url: string, ratio: number): Promise<Ope
   const exporter = new OTLPTraceExporter({ url, timeoutMillis: EXPORT_TIMEOUT_MS });
   const losses = new Losses();
   const provider = new sdk.TracerProvider({
-    // Written out: what is found out about a process has its command line and its directories.
+    // Explicit, because detected resources contain the command line and directories of the process.
     resource: resourceFromAttributes({
       'service.name': 'proxy-rental-service',
       'service.version': SERVICE_VERSION,
@@ -59,11 +59,11 @@ export async function loadOpenTelemetry(url: string, ratio: number): Promise<Ope
   };
 }
 
-/** Logs when traces begin to be lost, and when they no longer are: OpenTelemetry itself says nothing. */
+/** Logs when traces begin and cease to be lost: OpenTelemetry itself does not report it. */
 class Losses {
   private readonly logger = new Logger('Traces');
   private isLosing = false;
-  /** What is lost once the service has ended is no news. */
+  /** Losses are not logged after the end of the service. */
   isOver = false;
 
   note(isLost: boolean): void {
@@ -75,7 +75,7 @@ class Losses {
 }
 
 function reporting(exporter: SpanExporter, losses: Losses): SpanExporter {
-  // An export is no part of the request whose span happened to be the first that waited.
+  // An export does not belong to the request whose span happened to wait first.
   const outside = AsyncLocalStorage.snapshot();
   return {
     export: (spans, done) =>

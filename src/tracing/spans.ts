@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type * as Api from '@opentelemetry/api';
 
-/** What a span may tell: fixed words, numbers and our own ids. Nothing that others wrote. */
+/** Attributes of spans: fixed words, numbers and our own ids, never text from others. */
 export type SpanAttributes = Readonly<
   Partial<{
     'http.request.method': string;
@@ -21,41 +21,41 @@ export type SpanAttributes = Readonly<
   }>
 >;
 
-/** What OpenTelemetry gives while traces are on. Until then not even its interface is loaded. */
+/** OpenTelemetry's objects while traces are on. Until then not even its API is loaded. */
 export interface Tracing {
   readonly api: typeof Api;
   readonly tracer: Api.Tracer;
 }
 
-/** A span that is ended by whoever began it. */
+/** A span that its creator has to end. */
 export interface OpenSpan {
-  /** Of the trace, when it is recorded: not every request is. */
+  /** The id of the trace, if it is recorded: not every request is. */
   readonly traceId: string | undefined;
-  /** Runs work whose spans stand below this one. */
+  /** Runs work whose spans become children of this one. */
   run<Result>(work: () => Result): Result;
   /** A span with an `error.type` has failed. */
   end(attributes?: SpanAttributes): void;
 }
 
-/** Where work was asked for: it can be done later as a part of what asked, together with other work. */
+/** The context that requested work: the work can run in it later, together with other work. */
 export interface Origin {
-  /** The span that asked; undefined when there was none. */
+  /** The requesting span, if any. */
   readonly span: Api.Span | undefined;
-  /** Runs work as a part of what asked: its log lines name that request. */
+  /** Runs work in the requesting context: its log lines have the id of that request. */
   run<Result>(work: () => Result): Result;
 }
 
 let tracing: Tracing | undefined;
 const active = new AsyncLocalStorage<Api.Span>();
 
-/** Has spans recorded from now on; undefined: no longer. */
+/** Starts recording spans, or stops if `undefined`. */
 export function recordSpans(by: Tracing | undefined): void {
   tracing = by;
 }
 
 /**
- * Begins the span of a request. It begins a trace: a caller is not believed about what to record, so its
- * `traceparent` becomes a link and decides nothing.
+ * Begins the span of a request, and with it a trace. Callers cannot force recording: their `traceparent` only
+ * becomes a link.
  */
 export function beginRequestSpan(
   method: string,
@@ -76,12 +76,12 @@ export function beginRequestSpan(
   return toOpenSpan(tracing, span);
 }
 
-/** Begins a span below the active one. */
+/** Begins a child of the active span. */
 export function beginSpan(name: string, attributes: SpanAttributes): OpenSpan | undefined {
   return tracing && toOpenSpan(tracing, start(tracing, name, attributes));
 }
 
-/** Does work in a span below the active one. */
+/** Runs work in a child of the active span. */
 export async function inSpan<Result>(
   name: string,
   attributes: SpanAttributes,
@@ -94,29 +94,29 @@ export async function inSpan<Result>(
     span.end();
     return result;
   } catch (error) {
-    // The message of an error may say anything.
+    // The message of an error may contain text from others.
     span.end({ 'error.type': error instanceof Error ? error.name : 'unknown' });
     throw error;
   }
 }
 
-/** Adds to the active span. */
+/** Adds attributes to the active span. */
 export function noteInSpan(attributes: SpanAttributes): void {
   active.getStore()?.setAttributes(attributes);
 }
 
-/** Remembers where work was asked for. */
+/** Captures the current context for work that runs later. */
 export function origin(): Origin {
   const run = AsyncLocalStorage.snapshot();
   return { span: active.getStore(), run: (work) => run(work) };
 }
 
 /**
- * Does work that several asked for in one span. It stands below the first of them that is recorded; the spans
- * of the others and this one are linked both ways.
+ * Runs shared work in one span, a child of the first requesting span that is recorded; the other requesting
+ * spans and this one are linked both ways.
  *
- * @param origins who asked; nobody here when another replica's requests did
- * @param nobody where the work is done when nobody here asked for it
+ * @param origins the requesting contexts; empty if only other replicas requested the work
+ * @param nobody the context if `origins` is empty
  */
 export function inSharedSpan<Result>(
   name: string,
@@ -168,7 +168,7 @@ const isRecorded = (span: Api.Span | undefined): boolean =>
 
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/;
 
-/** Gives what a link needs, and undefined for anything that is not the header's form. */
+/** The span context for a link; undefined if the header is malformed. */
 function readTraceparent(text: string | undefined): Api.SpanContext | undefined {
   const [, traceId, spanId] = TRACEPARENT.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;

@@ -8,7 +8,7 @@ import { SHOWN_KIND } from '../ledger';
 import { firstUnpaidDay } from '../renewals';
 import type { EndingOut, RentalsOut, SpentPartOut, TokenUsageOut, UsageOut } from './usage.dto';
 
-/** What belongs to one moment, and is read in one statement. */
+/** Figures of one moment, read in one statement. */
 interface Books {
   readonly now: Date;
   readonly available: string;
@@ -19,14 +19,14 @@ interface Books {
   readonly token: TokenUsageOut | null;
 }
 
-/** Rentals that are alike and end on the same day. */
+/** Similar rentals that end on the same day. */
 interface RentalGroup {
   readonly country: string;
   readonly version: string;
   readonly period: number;
   /** Days from today. */
   readonly day: number;
-  /** The first of the {@link WINDOWS} that they end in; null: they end later. */
+  /** The first of the {@link WINDOWS} in which they end; null if they end later. */
   readonly within: number | null;
   readonly rentals: number;
 }
@@ -40,7 +40,7 @@ const TODAY = `(${inUtc('now()')})::date`;
 const MONTH_BEGAN = inUtc(`date_trunc('month', ${inUtc('now()')})`);
 const TODAY_BEGAN = inUtc(`${TODAY}::timestamp`);
 
-/** `$1` the user, `$2` the token, `$3` the other tokens whose limits its orders count against. */
+/** `$1` the user, `$2` the token, `$3` the other tokens against whose limits its orders count. */
 const READ_BOOKS = `
   WITH parts AS (
     SELECT country, version, sum(amount) AS this_month,
@@ -83,14 +83,14 @@ const countAlike = (from: string): string => `
     FROM ${from}
    GROUP BY 1, 2, 3, 4, 5`;
 
-/** The days of the last order for a proxy that came before `proxies.period` did. */
+/** The days of the last order for a proxy that is older than the column `proxies.period`. */
 const LOOK_UP_PERIOD = `coalesce(
   (SELECT period FROM orders WHERE proxy_id = rented.id AND captured > 0 ORDER BY id DESC LIMIT 1),
   (SELECT period FROM orders WHERE orders.id = rented.order_id))`;
 
 /**
- * What needs no look-up is counted apart: the planner then hashes 100,000 rentals and does not sort them.
- * `$1` the user, `$2` the present time.
+ * Rentals that need no lookup are counted separately: the planner then hashes 100,000 rentals instead of
+ * sorting. `$1` the user, `$2` the present time.
  */
 const READ_RENTALS = `
   ${countAlike(`${RENTED} AND period IS NOT NULL`)}
@@ -100,7 +100,7 @@ const READ_RENTALS = `
         FROM (SELECT * FROM ${RENTED} AND period IS NULL) AS rented) AS looked_up`,
   )}`;
 
-/** Tells customers what they spend, what they have left, and what is coming. */
+/** Reports customers' spending, the rest of their limits, and their future needs. */
 @Injectable()
 export class UsageService {
   constructor(

@@ -1,54 +1,54 @@
-/** What is done at about the same time makes room for one claim together. */
+/** Lets rows that finish at about the same time share the next claim. */
 const LOOK_AFTER_MS = 25;
 
 /**
- * A statement that tells what waits: `count`, and `oldest`, the moment since when the oldest of it waits for
- * the service. It is read with each scrape, so an index finds the rows.
+ * A statement that returns the backlog: `count`, and `oldest`, the time since which the oldest row waits for
+ * the service. It runs with each scrape, so it needs an index.
  */
 export type WaitingSql = string;
 
-/** What a claim has given. */
+/** The result of a claim. */
 export interface Claimed<Row> {
   readonly rows: readonly Row[];
   /** Whether more may be due. */
   readonly isMore: boolean;
 }
 
-/** Rows that come due, and are carried out by whichever replica claims them. */
+/** Rows that become due, and are processed by the replica that claims them. */
 export interface DueWork<Row> {
-  /** In the log, and the label of its metrics. */
+  /** The name in the log and in the label of its metrics. */
   readonly name: string;
-  /** How often a replica looks when nothing wakes it. */
+  /** How often a replica polls if no hint wakes it. */
   readonly lookEveryMs: number;
-  /** How many may be under way on a replica. Without a bound, the claim has one of its own. */
+  /** How many rows a replica may process at a time. If unbounded, the claim has its own limit. */
   readonly atOnce: number;
-  /** For the metrics, of all replicas. */
+  /** The backlog of all replicas, for the metrics. */
   readonly waiting: WaitingSql;
   /**
-   * Claims rows by one guarded statement. Where another replica may claim a row again, the lease outlasts
-   * what is done under it.
+   * Claims rows with one guarded statement. If another replica may claim a row again, the lease is longer
+   * than the work under it.
    *
    * @param room how many at most
-   * @param underWay what this replica has claimed and not done yet
+   * @param underWay rows that this replica has claimed and not finished
    */
   claim(room: number, underWay: Iterable<Row>): Promise<Claimed<Row>>;
   /**
-   * Carries a row out, outside of transactions. Its last statement is guarded by the claim.
+   * Processes a row, outside transactions. Its last statement is guarded by the claim.
    *
    * @param cutOff aborts when the process stops and cannot wait any longer
    */
   carryOut(row: Row, cutOff: AbortSignal): Promise<void>;
-  /** Has hints wake it: called once the process begins to work. */
+  /** Subscribes to hints that wake it. Called when the process begins to work. */
   listen?(wake: () => void): void;
 }
 
-/** What this process has to do with due work. */
+/** One kind of due work in this process. */
 export class DueRows<Row> {
   private readonly underWay = new Map<Row, Promise<void>>();
   private nextLook: NodeJS.Timeout | undefined;
 
   /**
-   * @param wake has something claimed, now and once more if it was under way
+   * @param wake starts a claim, now or after the current one
    * @param carryOut never rejects
    */
   constructor(
@@ -57,7 +57,7 @@ export class DueRows<Row> {
     private readonly carryOut: (row: Row) => Promise<void>,
   ) {}
 
-  /** Claims what there is room for, and begins with it. @returns whether more may be due */
+  /** Claims as many rows as it may, and begins to process them. @returns whether more may be due */
   async claim(): Promise<{ claimed: number; isMore: boolean }> {
     const room = this.work.atOnce - this.underWay.size;
     if (room <= 0) return { claimed: 0, isMore: false };
@@ -66,7 +66,7 @@ export class DueRows<Row> {
     return { claimed: rows.length, isMore };
   }
 
-  /** Waits until nothing that was claimed is under way. */
+  /** Waits until all claimed rows are finished. */
   async untilIdle(): Promise<void> {
     while (this.underWay.size > 0) await Promise.all(this.underWay.values());
   }

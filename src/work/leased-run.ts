@@ -7,49 +7,49 @@ import type { WaitingSql } from './due-work';
 /** A run did not renew its lease in time, so another replica may have taken it over. */
 export class LeaseLost extends Error {}
 
-/** The process stops: the run goes on elsewhere, from where it has come to. */
+/** The process stops: another replica continues the run from its stored progress. */
 export class RunInterrupted extends Error {}
 
-/** As long as a replica may be without its database or its processor for a moment. */
+/** Longer than the usual outages of a replica's database or processor. */
 const LEASE_SECONDS = 60;
-/** Longer than any statement may take. */
+/** Longer than the limit of any statement. */
 const LONGEST_STEP_SECONDS = 120;
-/** How many times a lease is renewed while it lasts. */
+/** How many times a lease is renewed within its duration. */
 const RENEWALS_OF_A_LEASE = 3;
 const PROGRESS_EVERY_MS = 10_000;
 
-/** What one replica does at a time, whichever it is. */
+/** A job that runs on one replica at a time. */
 export interface Run {
-  /** In the log and in `job_runs`, and the label of its metrics. */
+  /** The name in the log, in `job_runs`, and in the label of its metrics. */
   readonly name: string;
   readonly everySeconds: number;
-  /** For the metrics, where rows wait for the run. */
+  /** The backlog for the metrics, if rows wait for the run. */
   readonly waiting?: WaitingSql;
   /**
-   * How long ago a run must have begun for the next one to be due, in seconds, where that is not always the
-   * interval: it has a time of day, or is more urgent for a while.
+   * How long ago the last run must have begun for the next one to be due, in seconds, if that is not always
+   * the interval: it has a time of day, or is temporarily more urgent.
    */
   readonly dueForSeconds?: () => number | Promise<number>;
-  /** How often each replica asks whether it is due; usually ten times in an interval, or each minute. */
+  /** How often each replica checks whether it is due; usually ten times in an interval, or each minute. */
   readonly askEveryMs?: number;
-  /** How soon another replica takes over after a death, and a run that failed is due again; usually 60. */
+  /** How soon another replica takes over after a crash, and a failed run is retried; usually 60. */
   readonly leaseSeconds?: number;
-  /** A step that takes longer hangs, and its lease is no longer renewed; usually 120. */
+  /** A step that takes longer is considered hung, and its lease is no longer renewed; usually 120. */
   readonly longestStepSeconds?: number;
   /**
-   * Does the work in steps that are bounded and may be repeated, because a run is cut off between any two. It
-   * calls `renew()` before each.
+   * Does the work in bounded, idempotent steps, because a run may be interrupted between any two. It calls
+   * `renew()` before each.
    *
-   * @param cutOff aborts when the process stops and cannot wait for the step under way
+   * @param cutOff aborts when the process stops and cannot wait for the current step
    * @returns counts by name, which are stored
    */
   carryOut(run: LeasedRun, cutOff: AbortSignal): Promise<object>;
 }
 
 /**
- * A run that this replica carries out. The row in `job_runs` is its lease; the id of the run fences it: a run
- * that has lost its lease changes nothing of a later one, even of the same replica. The lease is renewed
- * until the run ends, so that it outlasts every step but one that hangs.
+ * A run on this replica. The row in `job_runs` is its lease, fenced by the id of the run: a run that lost its
+ * lease cannot change a later one, even on the same replica. The lease is renewed until the run ends, so that
+ * it outlasts every step except for one that hangs.
  */
 export class LeasedRun {
   private readonly logger = new Logger('Work');
@@ -69,7 +69,7 @@ export class LeasedRun {
     this.renewing = setInterval(
       () => {
         if (performance.now() - this.stepBeganMs > longestStepSeconds * 1000) return;
-        // Whether it was lost is found before the next step.
+        // The next step checks whether the lease was lost.
         this.extend().catch(() => undefined);
       },
       (leaseSeconds * 1000) / RENEWALS_OF_A_LEASE,
@@ -79,8 +79,8 @@ export class LeasedRun {
   /**
    * Begins a run.
    *
-   * @param dueForSeconds how long ago the one before must have begun
-   * @returns null when it is not due, or another replica has its lease
+   * @param dueForSeconds how long ago the previous one must have begun
+   * @returns null if it is not due, or another replica has its lease
    */
   static async begin(
     dataSource: DataSource,
@@ -108,10 +108,10 @@ export class LeasedRun {
   }
 
   /**
-   * Repeats a step to the end, and renews the lease before each. What the steps have done is added up in the
-   * progress.
+   * Repeats a step until it is done, and renews the lease before each. The progress sums up the results of
+   * the steps.
    *
-   * @param step is given what the step before gave as `next`, at first null; gives null with the last one
+   * @param step receives the previous step's `next`, null at first; the last one returns null
    */
   async repeat<Place>(
     soFar: Record<string, number>,
@@ -128,10 +128,10 @@ export class LeasedRun {
   }
 
   /**
-   * Renews the lease and stores the progress. A run calls this before each of its steps; a long run is logged
-   * now and then.
+   * Renews the lease and stores the progress. A run calls this before each of its steps; long runs are logged
+   * from time to time.
    *
-   * @throws LeaseLost, and RunInterrupted when the process stops
+   * @throws LeaseLost, or RunInterrupted if the process stops
    */
   async renew(soFar: object): Promise<void> {
     this.soFar = soFar;
@@ -144,7 +144,7 @@ export class LeasedRun {
     this.logger.log(`${this.run.name} is still running: ${counts.join(', ')} so far`);
   }
 
-  /** Carries the run out, and stores its result unless another run has taken over. */
+  /** Executes the run, and stores its result unless another run has taken over. */
   async carryOut(cutOff: AbortSignal): Promise<object> {
     try {
       const report = await this.run.carryOut(this, cutOff);
@@ -175,7 +175,7 @@ export class LeasedRun {
     return renewed.length > 0;
   }
 
-  /** Another replica may begin at once. */
+  /** Ends the lease, so that another replica can begin at once. */
   private async handOver(): Promise<void> {
     await queryRows(
       this.dataSource,

@@ -5,39 +5,39 @@ import { queryRows } from '../database';
 import type { LeasedRun } from './leased-run';
 import { Work } from './work';
 
-/** How much a run removed, by the name of the rule. */
+/** How many rows a run removed, by the name of the rule. */
 export type RetentionReport = Readonly<Record<string, number>>;
 
 export interface RetentionStep<Place> {
   readonly removed: number;
-  /** Where the next step begins; null when nothing is left. */
+  /** Where the next step begins; null after the last one. */
   readonly next: Place | null;
 }
 
-/** What old rows of a table are, and what becomes of them. */
+/** Which rows of a table are old, and how they are removed. */
 export interface OldRows {
-  /** What is removed, in the plural: a name in the report of the job. */
+  /** The removed rows, in the plural: a name in the report of the job. */
   readonly name: string;
-  /** A table whose ids ascend with time. */
+  /** A table whose ids increase with time. */
   readonly table: string;
   /** The column of a row's time. */
   readonly time: string;
   readonly days: number;
-  /** A DELETE or UPDATE of what is old, which are the rows of `old (id)`; it says what stays all the same. */
+  /** A DELETE or UPDATE of the old rows, `old (id)`; it excludes rows that have to stay. */
   readonly removal: string;
 }
 
 const INTERVAL_SECONDS = 3600;
-/** How many rows a statement looks at, and so the most that it removes: some hundredths of a second. */
+/** How many rows a statement reads, and removes at most: some hundredths of a second. */
 export const STEP_ROWS = 1000;
-/** A step is followed by a pause that is longer by this factor: two thirds of a run are pauses. */
+/** The pause after a step is longer than it by this factor: two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
 
 type Step = (place: unknown) => Promise<RetentionStep<unknown>>;
 
 /**
- * Removes what has been kept for long enough: on one replica at a time, by statements of which each looks at
- * a bounded number of rows that an index finds, with pauses for whoever else uses the database.
+ * Removes rows after their retention period: on one replica at a time, with statements that each read a
+ * bounded number of rows by an index, with pauses for other users of the database.
  */
 @Injectable()
 export class Retention {
@@ -58,20 +58,20 @@ export class Retention {
   /**
    * Adds a rule.
    *
-   * @param name what is removed, in the plural
-   * @param step removes a bounded number; it is given what the step before gave as `next`, at first null
+   * @param name the removed rows, in the plural
+   * @param step removes a bounded number; it receives the previous step's `next`, null at first
    */
   add<Place>(name: string, step: (place: Place | null) => Promise<RetentionStep<Place>>): void {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     this.steps.set(name, step as Step);
   }
 
-  /** Adds a rule for rows that become old one after the other. 0 days: they are kept. */
+  /** Adds a rule for rows that become old in order. With 0 days, they are kept. */
   addOldRows({ name, table, time, days, removal }: OldRows): void {
     this.addWalk(
       name,
       days,
-      // Where times and ids are not quite in the same order, the first row that is young ends the step.
+      // If times and ids are not quite in the same order, the first young row ends the step.
       `next AS MATERIALIZED (
          SELECT id, ${time} < now() - make_interval(days => $2) AS is_old
            FROM ${table} WHERE id > $1 ORDER BY id LIMIT $3
@@ -86,10 +86,10 @@ export class Retention {
   }
 
   /**
-   * Adds a rule for rows that become old one after the other. Where it ended is kept, so that no run looks
-   * again at what stays. 0 days: they are kept.
+   * Adds a rule for rows that become old in order. Its last position is stored, so that runs do not read
+   * remaining rows again. With 0 days, they are kept.
    *
-   * @param walk a CTE `walked (removed, last)`: looks at `$3` rows with ids above `$1`, of which the last one
+   * @param walk a CTE `walked (removed, last)`: reads `$3` rows with ids above `$1`, of which the last one
    *   that is older than `$2` days is `last`
    */
   addWalk(name: string, days: number, walk: string): void {

@@ -1,22 +1,22 @@
 import { origin } from '../tracing';
 
-/** Takes one step after the other for as long as there may be something to do. Steps never overlap. */
+/** Runs steps, one after the other, while there may be work. Steps never overlap. */
 export class StepLoop {
   private running: Promise<void> | undefined;
   private isWoken = false;
-  /** What is done for everybody is no part of the request that woke it. */
+  /** Shared work does not belong to the request that woke it. */
   private readonly background = origin();
 
-  /** @param step tells whether there may be more to do. Never rejects */
+  /** @param step returns whether there may be more work; never rejects */
   constructor(private readonly step: () => Promise<boolean>) {}
 
-  /** There may be something to do, also for the step under way, which may have looked before. */
+  /** Call this when there may be work. Another step follows the current one, which may have missed it. */
   wake(): void {
     this.isWoken = true;
     this.running ??= this.background.run(() => this.run());
   }
 
-  /** Wakes it unless a step is under way. */
+  /** Wakes it unless a step is running. */
   tick(): void {
     if (!this.running) this.wake();
   }

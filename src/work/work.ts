@@ -6,18 +6,18 @@ import { DueRows, type DueWork, type WaitingSql } from './due-work';
 import { LeasedRun, type Run } from './leased-run';
 import { StepLoop } from './step-loop';
 
-/** How long a process that stops waits for what is under way, and then for what it has cut off. */
+/** How long a stopping process waits for its work, and then again for the work that it has cut off. */
 const STOP_MS = 5000;
-/** While the database is away, what is looked at several times a second is not logged as often. */
+/** Limits the log while the database is unavailable, for jobs that poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
-/** How many times in an interval each replica asks whether a run is due, and how often at least. */
+/** How many times in an interval each replica checks whether a run is due, and the longest pause. */
 const ASKED_IN_AN_INTERVAL = 10;
 const LONGEST_PAUSE_OF_ASKING_MS = 60_000;
 
-/** What this process does again and again, without being asked for it. */
+/** Recurring work that no request waits for. */
 export interface Job {
   readonly name: string;
-  /** Whether one replica does it for all: `job_runs` tells then when it did. */
+  /** Whether it is a run, on one replica for all: `job_runs` then has its last time. */
   readonly isRun: boolean;
   readonly waiting?: WaitingSql | undefined;
   intervalMs: number;
@@ -25,17 +25,16 @@ export interface Job {
   lastSuccessMs: number | undefined;
 }
 
-/** A job, and how this process does it. */
+/** A job, and its state in this process. */
 interface OwnJob extends Job {
   readonly loop: StepLoop;
-  /** Ticks before it do nothing, by the monotonic clock. */
+  /** Ticks before this time of the monotonic clock do nothing. */
   notBeforeMs: number;
 }
 
 /**
- * All that is done without being asked for: what each replica does for itself, what one of them does for all,
- * and rows that come due. Modules add theirs when they are created. It begins with `start()`, which the
- * command line never calls.
+ * All jobs: rounds on each replica, runs on one replica for all, and due work. Modules add theirs when they
+ * are created. Jobs begin with `start()`, which the command line never calls.
  */
 @Injectable()
 export class Work {
@@ -54,22 +53,22 @@ export class Work {
     private readonly metrics: Metrics,
   ) {}
 
-  /** What this process does, by its names in metrics and `job_runs`. */
+  /** The jobs of this process, by their names in metrics and `job_runs`. */
   list(): readonly Readonly<Job>[] {
     return this.isStarted ? this.jobs : [];
   }
 
-  /** Has something done, and waited for, before the process serves requests. */
+  /** Adds a step that completes before the process serves requests. */
   first(beginning: () => unknown): void {
     this.beginnings.push(beginning);
   }
 
   /**
-   * Has each replica do something for itself at an interval; what lasts longer is not begun anew meanwhile.
+   * Adds a round, which each replica runs at an interval. Rounds never overlap on a replica.
    *
-   * @param round gives true when there is more to be done at once
-   * @param options.waiting for the metrics, where rows wait for it
-   * @param options.pauseAfterFailureMs after which it is tried again
+   * @param round returns true if the next one should follow at once
+   * @param options.waiting the backlog for the metrics, if rows wait for it
+   * @param options.pauseAfterFailureMs after which it is retried
    */
   every(
     name: string,
@@ -81,7 +80,7 @@ export class Work {
     this.add({ name, intervalMs, isRun: false, waiting }, step, pauseAfterFailureMs);
   }
 
-  /** Has one replica at a time do something for all. */
+  /** Adds a run, which one replica at a time executes for all. */
   run(run: Run): void {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
@@ -92,7 +91,7 @@ export class Work {
     });
   }
 
-  /** Has rows claimed and carried out when they are due, by all replicas. */
+  /** Adds due work, whose rows all replicas claim and process when they are due. */
   due<Row>(work: DueWork<Row>): DueRows<Row> {
     const { name, lookEveryMs: intervalMs, waiting } = work;
     const claim = async (): Promise<boolean> => {
@@ -114,22 +113,22 @@ export class Work {
     return rows;
   }
 
-  /** Carries a run out now, unless another replica does. @returns its report; null when another one does */
+  /** Executes a run now, unless another replica is executing it. @returns its report; null in that case */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
     return this.carryOut(this.runOf(name), 0, cutOff);
   }
 
-  /** Carries a run out if it is due and no other replica does. @returns its report; null otherwise */
+  /** Executes a run if it is due and no other replica is executing it. @returns its report; null otherwise */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.carryOut(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
   }
 
   /**
-   * Begins with everything.
+   * Starts all jobs.
    *
-   * @param intervalOf how often something is done, in milliseconds, where that is not the usual interval:
-   * tests neither wait for it nor want it in between
+   * @param intervalOf replaces the usual interval of a job, in milliseconds: tests neither wait for jobs nor
+   * want them to run in between
    */
   async start(intervalOf = (_name: string, usualMs: number): number => usualMs): Promise<void> {
     this.isStarted = true;
@@ -144,8 +143,8 @@ export class Work {
   }
 
   /**
-   * Claims nothing more and takes no further step of a run, waits some seconds for what is under way, cuts
-   * off what lasts longer, and waits for that. Another replica does the rest, or the next process.
+   * Stops claiming rows and taking steps of runs, waits some seconds for current work, then cuts it off and
+   * waits for its end. Another replica or the next process does the rest.
    */
   async stop(waitMs = STOP_MS): Promise<void> {
     this.isStopping = true;
