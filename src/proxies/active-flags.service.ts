@@ -4,9 +4,9 @@ import { queryRows } from '../database';
 import type { LeasedRun } from '../work';
 
 export interface ActiveFlagsReport {
-  /** Flags that were cleared because the rental is over. */
+  /** Flags that were cleared because the rental ended. */
   readonly ended: number;
-  /** Flags that were set because the rental is not over: the clock went back, or somebody edited the row. */
+  /** Flags that were set because the rental has not ended: the clock went back, or the row was edited. */
   readonly restored: number;
 }
 
@@ -19,14 +19,13 @@ const WRONG = {
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const satisfies Record<keyof ActiveFlagsReport, string>;
 
-/** Keeps the `active` flags of proxies current for staff and reports. No answer to a customer uses them. */
+/** Keeps the `active` flags of proxies current for staff and reports. No response to a customer uses them. */
 @Injectable()
 export class ActiveFlagsService {
   private readonly logger = new Logger(ActiveFlagsService.name);
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Corrects all flags that are wrong. */
   async refresh(run: LeasedRun): Promise<ActiveFlagsReport> {
     const report = { ended: 0, restored: 0 };
     for (const kind of ['ended', 'restored'] as const) {
@@ -42,7 +41,7 @@ export class ActiveFlagsService {
   }
 
   /**
-   * Rows that another transaction is changing are left to the next run. The ids are an array because the
+   * Skips rows that another transaction is changing until the next run. The ids are an array because the
    * planner expects many wrong rows and would scan the whole table for a join.
    */
   private async correctBatch(wrong: string): Promise<number> {

@@ -6,7 +6,7 @@ import type { Caller } from '../auth';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows } from '../database';
 
-/** A version of a user's list of proxies. What was made from it is valid as long as the revision is. */
+/** A version of a user's list of proxies. Responses made from it are valid as long as the revision is. */
 export interface ListRevision {
   readonly userId: number;
   /** Grows with every change in the database that the user can see. */
@@ -19,10 +19,10 @@ export interface ListRevision {
 }
 
 /**
- * The entity tag of an answer made from a list. It is weak because the answer may be newer than the revision
- * that the tag names; it is never older.
+ * The entity tag of a response made from a list. It is weak because the response may be newer than the
+ * revision in the tag; it is never older.
  *
- * @param variant what else the answer depends on, e.g. its format
+ * @param variant everything else that the response depends on, e.g. its format
  */
 export function entityTag({ userId, revision, untilMs }: ListRevision, variant: string): string {
   const hash = createHash('sha256').update(`${userId} ${revision} ${untilMs} ${variant}`);
@@ -31,7 +31,7 @@ export function entityTag({ userId, revision, untilMs }: ListRevision, variant: 
 
 const MAX_USERS = 20_000;
 
-/** Knows the present list revision of each caller, mostly from the look-up of their token alone. */
+/** Finds the present list revision of each caller, usually from the lookup of their token alone. */
 @Injectable()
 export class ListRevisionService {
   private readonly revisions = new LRUCache<number, ListRevision>({ max: MAX_USERS });
@@ -41,7 +41,7 @@ export class ListRevisionService {
     private readonly clock: Clock,
   ) {}
 
-  /** Gives the same object as long as the revision stays the same. */
+  /** Returns the same object as long as the revision does not change. */
   async get({
     userId,
     proxiesRevision: revision,
@@ -50,7 +50,7 @@ export class ListRevisionService {
     if (known) return known;
     const span = await this.lookUpSpan(userId);
     if (!span) throw new Error(`the database did not tell when the next rental of user ${userId} ends`);
-    // A request that came at the same time may have stored it meanwhile.
+    // A concurrent request may have stored it meanwhile.
     const stored = this.find(userId, revision);
     if (stored) return stored;
     const current = { userId, revision, ...span };
@@ -64,7 +64,7 @@ export class ListRevisionService {
     return known?.revision === revision && known.fromMs <= nowMs && nowMs < known.untilMs ? known : undefined;
   }
 
-  /** The time from now until the next rental of a user ends, and how many proxies the user has. */
+  /** The time span until the next rental of a user ends, and how many proxies the user has. */
   private readonly lookUpSpan = batchedLookup(async (userIds: readonly number[]) => {
     const fromMs = this.clock.now().getTime();
     const spans = await preparedRows<{ userId: number; proxyCount: number; end: Date | null }>(

@@ -81,7 +81,7 @@ page is read is on one of them.`,
     });
   }
 
-  /** The tag is that of the page itself: a change elsewhere in a long list does not concern it. */
+  /** The entity tag depends only on the page, so that changes elsewhere in a long list do not affect it. */
   private async sendPage(
     userId: number,
     page: ProxyPageRequest,

@@ -1,4 +1,4 @@
 import { domainError } from '../common';
 
-/** Thrown for another user's proxy too, so that callers cannot tell which ids exist. */
+/** Also thrown for another user's proxy, so that callers cannot learn which ids exist. */
 export class ProxyNotFound extends domainError('not-found', 'Proxy not found') {}

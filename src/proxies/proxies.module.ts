@@ -16,7 +16,7 @@ import { ProxiesService } from './proxies.service';
 import { ProxyPagesService } from './proxy-pages.service';
 import { SelectionsService } from './selection/selections.service';
 
-/** The flags are a copy of what `date_end` says, for lists: a minute late harms nobody. */
+/** The flags only copy `date_end` for lists, so a minute's delay is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
 const ANNOUNCE_SECONDS = 60;
 

@@ -19,7 +19,7 @@ export class ProxiesService {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws ProxyNotFound unless the id is that of a proxy of the user, also when it is no number */
+  /** @throws ProxyNotFound if the user has no proxy with this id, even if the id is not a number */
   async get(userId: number, proxyId: string): Promise<Proxy> {
     if (!PROXY_ID.test(proxyId)) throw new ProxyNotFound();
     const [proxy] = await preparedRows<Proxy>(
@@ -31,7 +31,7 @@ export class ProxiesService {
     return proxy;
   }
 
-  /** What an order delivered, as it is now: the proxies of a purchase, or the one proxy of a prolongation. */
+  /** The present state of the proxies that an order bought, or of the one that it prolonged. */
   async ofOrder(order: { id: number; proxyId: number | null }): Promise<ProxyOut[]> {
     const proxies = await (order.proxyId === null
       ? this.lookUpByOrder(order.id)
@@ -40,7 +40,7 @@ export class ProxiesService {
     return (proxies ?? []).map((proxy) => toProxyOut(proxy, now));
   }
 
-  /** Batched, because the requests of a batch of orders are answered at the same time. */
+  /** Batched, because the requests of a batch of orders return at the same time. */
   private readonly lookUpByOrder = batchedLookup(async (orderIds: readonly number[]) => {
     const rows = await preparedRows<Proxy>(
       this.dataSource,
@@ -72,7 +72,7 @@ export class ProxiesService {
     return proxy ?? null;
   }
 
-  /** When the provider was found to have withdrawn proxies, by their ids. The others are left out. */
+  /** The times at which proxies were found withdrawn, by their ids. Other proxies are omitted. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
     const withdrawn = await preparedRows<{ id: number; withdrawnAt: Date }>(
       this.dataSource,
@@ -83,7 +83,7 @@ export class ProxiesService {
     return new Map(withdrawn.map(({ id, withdrawnAt }) => [id, withdrawnAt]));
   }
 
-  /** Milliseconds to a TCP connection; null when the proxy cannot be reached. @throws ProxyNotFound */
+  /** Milliseconds to a TCP connection; null if the proxy cannot be reached. @throws ProxyNotFound */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);
     return tcpPing(host, Number(port), this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS);

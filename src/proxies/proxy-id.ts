@@ -9,7 +9,7 @@ const DESCRIPTION = ApiParam({
   schema: { type: 'string', title: 'Proxy Id', example: '1' },
 });
 
-/** The id of a proxy in the path, as text: what is no id is the id of no proxy. */
+/** The id of a proxy in the path, as text: an invalid id returns 404, like an unknown one. */
 export const ProxyIdParam = (): ParameterDecorator => (route, handler, index) => {
   Param('proxy_id')(route, handler, index);
   decorateRoute(DESCRIPTION, route, handler);

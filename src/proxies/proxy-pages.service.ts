@@ -9,14 +9,14 @@ import { isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-f
 export const MAX_PAGE = 1000;
 
 /**
- * How many proxies a page looks at for those that a filter selects. A page of a user with more proxies may so
- * have less than its limit, and there is a next one.
+ * How many proxies are read for a filtered page. If the user has more, a page may contain fewer than its
+ * limit although there is a next one.
  */
 export const LOOKED_AT = 10_000;
 
 export interface ProxyPageRequest {
   readonly filter: ProxyFilter;
-  /** The id of the last proxy that was seen; null for the first page. */
+  /** The last id of the previous page; null for the first page. */
   readonly cursor: number | null;
   /** Up to {@link MAX_PAGE}. */
   readonly limit: number;
@@ -29,7 +29,7 @@ export interface ProxyPage {
   readonly next: number | null;
 }
 
-/** Reads the proxies of a user page by page, ordered by id. A page takes no longer when there are more. */
+/** Reads a user's proxies in pages, ordered by id. The time of a page does not grow with their number. */
 @Injectable()
 export class ProxyPagesService {
   constructor(
@@ -40,7 +40,7 @@ export class ProxyPagesService {
   async read(userId: number, { filter, cursor, limit }: ProxyPageRequest): Promise<ProxyPage> {
     const parameters: unknown[] = [this.clock.now(), userId, cursor ?? 0, limit];
     const condition = proxyFilterSql(filter, (value) => `$${parameters.push(value)}`, '$1');
-    // What is selected anyway needs no bound, nor what the index of orders finds.
+    // Unfiltered pages need no bound, nor do the proxies of an order, which an index finds.
     const isBounded = filter.orderId === null && !isUnfiltered(filter);
     const [page] = await queryRows<{ text: string | null; last: number; found: number; end: number | null }>(
       this.dataSource,

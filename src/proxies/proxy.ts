@@ -1,6 +1,6 @@
 import { selectList } from '../database';
 
-/** What of a proxy is needed to show it to a customer. */
+/** The fields of a proxy for its customer. */
 export interface ProxyFields {
   readonly id: number;
   readonly host: string;
@@ -12,9 +12,9 @@ export interface ProxyFields {
   readonly version: string;
   readonly dateStart: Date | null;
   readonly dateEnd: Date | null;
-  /** When the provider was found to have taken it away, whatever its end. Null again once it is listed. */
+  /** When the proxy was found withdrawn, regardless of its end. Null again when it is listed again. */
   readonly withdrawnAt: Date | null;
-  /** The customer's own label. It is never sent to the provider, whose `descr` is a tag of ours. */
+  /** The customer's own label. It is never sent to the provider, where `descr` contains our tag. */
   readonly descr: string | null;
 }
 

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { TimeLimit } from '../common';
 
-/** A proxy that takes longer to accept a connection is of no use. */
+/** A proxy that takes longer to accept a connection is unusable. */
 export const PING_TIMEOUT_MS = 3000;
 
 /**
- * Opens a TCP connection and closes it: gives the milliseconds it took, rounded up, or null on failure.
+ * Opens a TCP connection and closes it. Returns the milliseconds it took, rounded up, or null on failure.
  *
- * @param end ends the attempt before its time
+ * @param end ends the attempt early
  */
 export async function tcpPing(
   host: string,

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, LimitField, NEXT_CURSOR, StrictRequest, StringField } from '../../http';
 
-/** What happens to a row of `proxies` after its purchase, told apart by `note_proxy_changes()`. */
+/** The kinds of changes of a row of `proxies` after its purchase, set by `note_proxy_changes()`. */
 export const PROXY_CHANGES = [
   'moved',
   'credentials_changed',

@@ -5,13 +5,13 @@ import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
-  /** Where it stands in the history: microseconds since 1970, and the id of the note, or 0 without one. */
+  /** Its place in the history: microseconds since 1970, and the id of the note, or 0 without one. */
   readonly place: string;
 }
 
 /**
- * Tells what happened to a proxy. Its orders tell when it was bought and prolonged; everything else, and the
- * ends of prolongations, was noted by a trigger since there has been one.
+ * The history of a proxy. Its orders have its purchase and prolongations; a trigger notes everything else,
+ * and the ends of prolongations, since the trigger exists.
  */
 @Injectable()
 export class ProxyHistoryService {
@@ -27,7 +27,7 @@ export class ProxyHistoryService {
     return { items: items.map(({ place: _place, ...event }) => event), next_cursor: next };
   }
 
-  /** A prolongation and the note of the end that it moved have the same time: that of their transaction. */
+  /** A prolongation and the note of its new end have the same time: that of their transaction. */
   private find(
     userId: number,
     proxyId: number,

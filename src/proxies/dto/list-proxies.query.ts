@@ -2,7 +2,7 @@ import { IdField, IntegerField } from '../../http';
 import { ProxyFilterQuery } from '../filter/proxy-filter.query';
 import { MAX_PAGE } from '../proxy-pages.service';
 
-/** Lenient, as the list was before it had parameters: unknown ones are ignored. */
+/** Lenient, because the list ignored all parameters before it had any: unknown ones are still ignored. */
 export class ListProxiesQuery extends ProxyFilterQuery {
   @IntegerField({
     description:

@@ -79,8 +79,8 @@ export class ProxyOut {
 }
 
 /**
- * Writes times one after the other: UTC, to the second, as the provider's times are whole seconds. The
- * proxies of a purchase have the same times, so that the last text often serves again.
+ * Formats times: UTC, to the second, because the provider's times are whole seconds. The proxies of a
+ * purchase have the same times, so that the last text can often be reused.
  */
 function secondsWriter(): (date: Date | null) => string | null {
   let last = { ms: NaN, text: '' };
@@ -95,7 +95,7 @@ function secondsWriter(): (date: Date | null) => string | null {
 const writeStart = secondsWriter();
 const writeEnd = secondsWriter();
 
-/** What a customer sees of their proxy at a given time. */
+/** A proxy as its customer sees it at a given time. */
 export function toProxyOut(proxy: ProxyFields, now: Date): ProxyOut {
   return {
     id: String(proxy.id),

@@ -11,10 +11,9 @@ export type ExpiringReport = Readonly<Record<string, number>>;
 const BATCH_SIZE = 1000;
 
 /**
- * Announces the ends of proxies, a stage at a time. Whether a stage was announced stands in the row of the
- * proxy, and the statement that writes it writes the event: whoever dies, and whoever runs twice, announces
- * each stage of each end once. The shortest stage comes first, so that stages that were missed altogether are
- * passed over.
+ * Announces the ends of proxies, a stage at a time. One statement marks the stage in the row of the proxy and
+ * writes the event, so that crashes and concurrent runs announce each stage of each end only once. The
+ * shortest stage comes first, so that missed longer ones are skipped.
  */
 @Injectable()
 export class ExpiringService {
@@ -25,7 +24,6 @@ export class ExpiringService {
     private readonly config: AppConfig,
   ) {}
 
-  /** Announces all that is due. */
   async announce(run: LeasedRun): Promise<ExpiringReport> {
     const report: Record<string, number> = {};
     for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
@@ -39,7 +37,7 @@ export class ExpiringService {
     return report;
   }
 
-  /** Rows that another transaction is changing are left to the next run: the end may be about to move. */
+  /** Skips rows that another transaction is changing until the next run: their end may be about to move. */
   private async announceBatch(hours: number): Promise<number> {
     const [announced] = await queryRows<{ count: number }>(
       this.dataSource,

@@ -8,12 +8,12 @@ import { type ExportOptions, type ProxyExportService, variantOf } from './proxy-
 interface ConditionalAnswer {
   readonly tag: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Called only when the caller does not have the answer already. */
+  /** Called only if the caller does not have the response already. */
   readonly write: (closed: AbortSignal) => Promise<Buffer | AsyncGenerator<Buffer>>;
 }
 
 /**
- * Answers with 304 when the caller has the answer already. Only the caller may store it, and asks again
+ * Returns 304 if the caller has the response already. Only the caller may cache it, and has to revalidate it
  * before each use.
  */
 export async function sendConditionally(
@@ -28,12 +28,12 @@ export async function sendConditionally(
   }
   const body = await write(disconnection(response));
   const stream = Buffer.isBuffer(body) ? undefined : await toStream(body);
-  // Not Express's method, which would add a charset to any type.
+  // Not Express's method, which would add a charset to every type.
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (!stream) response.send(body);
   else if (request.method !== 'HEAD') await pipeline(stream, response);
   else {
-    // Node drops the body as fast as it is written, so that all of it would be.
+    // Node discards the body of a HEAD response, so that all pieces would be generated for nothing.
     stream.destroy();
     response.flushHeaders();
     response.end();
@@ -41,9 +41,9 @@ export async function sendConditionally(
 }
 
 /**
- * Sends an export as a file, or 304 to a caller who has it already.
+ * Sends an export as a file, or 304 if the caller has it already.
  *
- * @param place where the export is asked for. Each has tags of its own, which tell nothing about others
+ * @param place the route or link of the export. Each has its own entity tags, which reveal nothing of others
  */
 export function sendExport(
   request: Request,

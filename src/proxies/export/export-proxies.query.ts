@@ -4,9 +4,9 @@ import type { ProxyFilter } from '../filter/proxy-filter';
 import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
 import { ExportTemplateField } from './template-field';
 
-/** Which proxies an export has, whatever its format. */
+/** The filter of an export in any format. */
 class ExportFilterQuery extends ProxyFilterFields {
-  /** Null, as `all`, means proxies of either type. */
+  /** Null, like `all`, selects both types. */
   @StringField({
     description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default',
     pattern: `^(${PROXY_TYPES.join('|')}|all)$`,
@@ -19,7 +19,7 @@ class ExportFilterQuery extends ProxyFilterFields {
   readonly active_only!: boolean;
 }
 
-/** Specified: it takes these two formats, and ignores parameters that it does not know. */
+/** Specified: two formats, and unknown parameters are ignored. */
 export class ExportProxiesQuery extends ExportFilterQuery {
   @StringField({
     description: '`json`, or `txt` for a line `host:port:login:password` per proxy',

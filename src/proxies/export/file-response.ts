@@ -11,7 +11,7 @@ export const ETAG_HEADER = {
   },
 };
 
-/** Describes a response that is not sent again to a client that has it already. */
+/** Describes a route that returns 304 if the client has the response already. */
 export const Conditional = () =>
   applyDecorators(
     ApiHeader({

@@ -12,7 +12,7 @@ export interface ExportFormat {
   readonly start: string;
   readonly separator: string;
   readonly end: string;
-  /** The whole text of an export without proxies, where it is not `start` and `end`. */
+  /** The text of an export without proxies, if it is not `start` and `end`. */
   readonly empty?: string;
   /** Writes one proxy. `json` and `lines`: PostgreSQL writes them, which is several times as fast. */
   readonly write: 'json' | 'lines' | ((proxy: ProxyOut) => string);
@@ -87,7 +87,7 @@ export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[];
 
 export interface ExportLayout {
   readonly format: FormatName;
-  /** One that was checked. It takes the place of the format. */
+  /** A valid template, which replaces the format. */
   readonly template: string | null;
 }
 

@@ -19,38 +19,38 @@ interface Wanted {
   readonly format: ExportFormat;
 }
 
-/** Names everything that the text of an export depends on, except for the list revision. */
+/** Identifies everything that the text of an export depends on, except for the list revision. */
 export const variantOf = ({ format, template, filter }: ExportOptions): string =>
   `${format} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
-/** Few enough to be kept, and to have prepared statements: the others narrow down by what customers name. */
+/** Few enough for the cache and for prepared statements: other filters have values that customers choose. */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
-/** Whether PostgreSQL writes it. Others are written in the thread that serves all requests. */
+/** Whether PostgreSQL writes it. The thread that serves all requests writes the others. */
 const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
 
-/** Whether the specification has it. That is never refused. */
+/** Whether the export is specified. Those are never refused. */
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Enough for the lists of 100,000 proxies. */
 const KEPT_BYTES = 26 * 1024 * 1024;
-/** What an export of no proxies takes. */
+/** The memory of an export without proxies. */
 const ENTRY_BYTES = 512;
-/** About 2 MB as JSON. An export of more proxies would drive out many others. */
+/** About 2 MB as JSON. A larger export would evict many others. */
 const MAX_KEPT_PROXIES = 8000;
-/** A template may write some kilobytes for each. */
+/** A template may write some kilobytes for each proxy. */
 const MAX_KEPT_BY_TEMPLATE = 1000;
 
 /** Fewer would cost more statements, more would delay the first byte. */
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
-/** How many are written in the thread before other requests have their turn: some milliseconds' worth. */
+/** How many proxies are written before yielding to other requests: some milliseconds' worth. */
 const WRITTEN_AT_ONCE = 250;
 /** How many reads run at the same time. */
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
-/** How many proxies are read at a time, for all readers together: those who stop reading keep memory. */
+/** How many proxies are read at a time for all readers: those who stop reading occupy memory. */
 const PROXIES_TOGETHER = 5000;
 
 /** UTC, to the second: the provider's times are whole seconds. */
@@ -73,18 +73,18 @@ const readLines = (selected: string): string => `
     FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${selected}) AS parts`;
 
 interface Batch {
-  /** Null: there are no more proxies. */
+  /** Null if there are no more proxies. */
   readonly text: string | null;
   readonly last: number;
   readonly hasMore: boolean;
 }
 
 interface Piece extends Pick<Batch, 'last' | 'hasMore'> {
-  /** Null: there are no more proxies. */
+  /** Null if there are no more proxies. */
   readonly bytes: Buffer | null;
 }
 
-/** Writes a user's proxies, ordered by id, as the text that lists and exports send. */
+/** Writes a user's proxies, ordered by id, as the text of lists and exports. */
 @Injectable()
 export class ProxyExportService {
   /** Concurrent requests for an export that is being written share it. */
@@ -104,10 +104,10 @@ export class ProxyExportService {
   ) {}
 
   /**
-   * The text in UTF-8. With the usual filters it is written once for a revision and kept while it is asked
-   * for. That of very many proxies comes in pieces, so that a reader who stops keeps little memory.
+   * The text in UTF-8. With the usual filters it is written once for a revision and cached. The text of very
+   * many proxies is generated in pieces, so that a reader who stops occupies little memory.
    *
-   * @param closed aborts once the text is sent, or nobody waits for it
+   * @param closed aborts when the text was sent, or the reader left
    * @throws TooManyUnderWay, also by the first piece; the reason of `closed`
    */
   async get(
@@ -124,7 +124,7 @@ export class ProxyExportService {
     return this.kept.forceFetch(key, { context: wanted });
   }
 
-  /** Others may wait for the same text, and it is theirs as well: it is written to its end. */
+  /** Writes the text to its end, because other requests may wait for it. */
   private async writeForAll(wanted: Wanted): Promise<Buffer> {
     const leave = this.enter(wanted);
     return this.writeWhole(wanted).finally(leave);
@@ -138,7 +138,7 @@ export class ProxyExportService {
     });
   }
 
-  /** No connection is held between the pieces, so that a slow reader does not occupy one. */
+  /** Between pieces, no connection is occupied, so that slow readers do not exhaust the pool. */
   private async *writePieces(wanted: Wanted, closed: AbortSignal): AsyncGenerator<Buffer> {
     const leave = this.enter(wanted);
     this.open += 1;
@@ -159,7 +159,7 @@ export class ProxyExportService {
   private async writeWhole(wanted: Wanted, closed?: AbortSignal): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for await (const bytes of this.writeBytes(wanted, () => Infinity, closed)) pieces.push(bytes);
-    // A small buffer of Node's own would keep the memory that it shares with others.
+    // A small pooled buffer of Node would retain the memory that it shares with others.
     const whole = Buffer.alloc(pieces.reduce((sum, { length }) => sum + length, 0));
     pieces.reduce((at, piece) => at + piece.copy(whole, at), 0);
     return whole;
@@ -168,7 +168,7 @@ export class ProxyExportService {
   /**
    * Reads one batch ahead of the reader.
    *
-   * @param size how many proxies a batch may have
+   * @param size the most proxies of a batch
    */
   private async *writeBytes(
     wanted: Wanted,
@@ -179,14 +179,14 @@ export class ProxyExportService {
     const readAfter = (last: number): Promise<Piece> => {
       const limit = isByDatabase(wanted.format) ? size() : Math.min(size(), MAX_BATCH);
       const before = last === 0 ? start : separator;
-      // What waits for a slow reader is bytes: they are no part of the heap, which gives nothing back soon.
+      // Text that waits for a slow reader is kept as bytes, outside the heap, which is slow to shrink.
       const batch = this.turns
         .run(wanted.revision.userId, () => this.read(wanted, last, limit), closed)
         .then(({ text, ...rest }): Piece => ({
           ...rest,
           bytes: text === null ? null : Buffer.from(before + text),
         }));
-      // The reader may leave before this is awaited: a failure is then nobody's.
+      // The reader may leave before this is awaited; then a failure is ignored.
       batch.catch(() => undefined);
       return batch;
     };
@@ -208,7 +208,7 @@ export class ProxyExportService {
     const most = limit === Infinity ? null : limit;
     const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, most];
     const condition = proxyFilterSql(filter, (value) => `$${values.push(value)}`, '$1');
-    // Each statement names the time, whether it needs it or not: PostgreSQL has to know the type of `$1`.
+    // Each statement uses the time, even if it does not need it: PostgreSQL has to know the type of `$1`.
     const selected = `
       FROM proxies
      WHERE user_id = $2 AND id > $3 AND $1::timestamptz IS NOT NULL AND ${condition}

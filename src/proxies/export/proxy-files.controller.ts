@@ -77,5 +77,5 @@ function fileController(format: FormatName): Type {
   return ProxyFileController;
 }
 
-/** `GET /proxies/lists/{format}`: a path for each format, because a path is described with one media type. */
+/** `GET /proxies/lists/{format}`: a path for each format, because each is described with one media type. */
 export const PROXY_FILE_CONTROLLERS = [...FORMAT_NAMES.map(fileController), TemplateFileController];

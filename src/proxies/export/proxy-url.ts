@@ -1,11 +1,11 @@
 import { isIPv6 } from 'node:net';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 
-/** `socks` is SOCKS5. With `socks5h` the proxy looks host names up, with `socks5` the client does. */
+/** `socks` is SOCKS5. With `socks5h` the proxy resolves host names, with `socks5` the client does. */
 export const schemeOf = ({ proxy_type: type }: ProxyOut): 'http' | 'socks5h' =>
   type === 'socks' ? 'socks5h' : 'http';
 
-/** Leaves only what RFC 3986 reserves for nothing, so that shells and configuration files keep it as well. */
+/** Escapes all but RFC 3986's unreserved characters, which are safe in shells and configuration files, too. */
 const encode = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,

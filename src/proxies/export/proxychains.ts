@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 
-/** What sets proxychains to one proxy for each connection, the next one when that fails. */
+/** Makes proxychains use one proxy for each connection, and the next one if that fails. */
 export const PROXYCHAINS_START = `\
 # proxychains4 -f proxychains.conf curl https://example.com/
 # Each connection goes through one of these proxies. proxychains reads the first 512 of them.
@@ -13,20 +13,20 @@ tcp_read_time_out 15000
 [ProxyList]
 `;
 
-/** proxychains copies each of them into 256 bytes, with the byte that ends it. */
+/** proxychains copies each word into 256 bytes, including the final NUL. */
 const MAX_BYTES = 255;
-/** Whatever `isspace` takes for the end of a word, and NUL. */
+/** Characters for which `isspace` ends a word, and NUL. */
 const SPACE = /[\0\t-\r ]/;
 
 const isWord = (text: string): boolean =>
   text !== '' && !SPACE.test(text) && Buffer.byteLength(text) <= MAX_BYTES;
 
-/** proxychains ends at a line that it cannot read, so such a proxy becomes a comment. */
+/** proxychains exits at a line that it cannot read, so such a proxy becomes a comment. */
 function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOut): string | undefined {
   if (isIP(host) === 0) return 'its host is not numeric';
   if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';
   if (!isWord(login) || !isWord(password)) return 'its login or password is empty, too long or has a space';
-  // proxychains gets the Base64 of other characters wrong.
+  // proxychains encodes other characters incorrectly in Base64.
   if (type === 'http' && /[^\x21-\x7e]/.test(login + password)) {
     return 'proxychains logs in at HTTP proxies with ASCII only';
   }

@@ -1,7 +1,6 @@
 import { type FieldOptions, Refusal, StringField } from '../../http';
 import { findTemplateMistake, MAX_TEMPLATE_LENGTH, PLACEHOLDERS } from './template';
 
-/** A template instead of a format. */
 export const ExportTemplateField = (options: FieldOptions = {}): PropertyDecorator =>
   StringField({
     description:

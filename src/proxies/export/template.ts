@@ -3,7 +3,7 @@ import { schemeOf, urlOf } from './proxy-url';
 
 /** In code points. */
 export const MAX_TEMPLATE_LENGTH = 500;
-/** Bounds the length of a line together with the length of the template. */
+/** Bounds the length of a line, together with MAX_TEMPLATE_LENGTH. */
 const MAX_PLACEHOLDERS = 20;
 
 const VALUES = {
@@ -27,7 +27,7 @@ export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES
 
 /** Literal characters, an escape, a doubled brace, a placeholder, or else one character. */
 const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
-/** A map: the customer's text would find what every object inherits, such as `constructor`. */
+/** A map, because an object has inherited names such as `constructor`, which a customer could write. */
 const LITERALS: ReadonlyMap<string, string> = new Map([
   ['\\n', '\n'],
   ['\\t', '\t'],
@@ -40,7 +40,7 @@ const CONTROL = /\p{Cc}/u;
 
 type Part = string | ((proxy: ProxyOut) => string);
 
-/** Why a text is no template. */
+/** Why a text is not a template. */
 export class TemplateMistake extends Error {}
 
 const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
@@ -67,7 +67,7 @@ function readTemplate(template: string): readonly Part[] {
   return parts;
 }
 
-/** Why a text is no template, or undefined when it is one. */
+/** Why a text is not a template; undefined if it is one. */
 export function findTemplateMistake(template: string): string | undefined {
   try {
     readTemplate(template);
@@ -78,11 +78,11 @@ export function findTemplateMistake(template: string): string | undefined {
   }
 }
 
-/** A value keeps to its line, so that there is one line for each proxy. */
+/** Replaces line breaks in values, so that each proxy has one line. */
 const onOneLine = (text: string): string => text.replaceAll(/\r\n|[\r\n]/g, ' ');
 
 /**
- * Gives what writes a proxy as a line by a template.
+ * Compiles a template into a function that writes a proxy as a line.
  *
  * @throws TemplateMistake
  */

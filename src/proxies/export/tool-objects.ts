@@ -6,7 +6,7 @@ const nameOf = ({ country, id }: ProxyOut): string => `${country}-${id}`;
 
 export const playwrightObject = (proxy: ProxyOut): string =>
   JSON.stringify({
-    // Playwright calls it socks5, and Chromium has the proxy look host names up.
+    // Playwright's socks5: Chromium lets the proxy resolve host names.
     server: `${proxy.proxy_type === 'socks' ? 'socks5' : 'http'}://${authorityOf(proxy)}`,
     username: proxy.login,
     password: proxy.password,
@@ -23,13 +23,13 @@ export const singBoxObject = (proxy: ProxyOut): string =>
     password: proxy.password,
   });
 
-/** Characters that JSON may have as they are and YAML may not, or takes for line breaks. */
+/** Characters that JSON allows unescaped, but YAML forbids or treats as line breaks. */
 const NOT_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 const escape = (character: string): string =>
   String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** JSON is YAML, so that nothing but JSON's own quoting is needed. */
+/** JSON is valid YAML, so JSON's quoting suffices. */
 export const clashObject = (proxy: ProxyOut): string =>
   JSON.stringify({
     name: nameOf(proxy),

@@ -11,7 +11,7 @@ import {
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './labels';
 import type { ProxyFilter } from './proxy-filter';
 
-/** What rules of renewals filter by as well. */
+/** Renewal rules use this field, too. */
 export const CountryFilterField = (): PropertyDecorator =>
   StringField({
     description: 'Proxies of this country only, e.g. `ru`, in any case',
@@ -38,7 +38,7 @@ export const TagFilterField = (): PropertyDecorator =>
     pattern: PRINTABLE,
   });
 
-/** The filter of a request, except for the type, which `GET /proxies/export` has always had. */
+/** The filter of a request, except for the type, for which `GET /proxies/export` has its own field. */
 export class ProxyFilterFields {
   @CountryFilterField()
   readonly country!: string | null;
@@ -84,7 +84,7 @@ export class ProxyFilterQuery extends ProxyFilterFields {
   readonly proxy_type!: ProxyType | null;
 }
 
-/** The same filter as JSON, the `filter` of a body. */
+/** The same filter as the JSON object `filter` of a body. */
 @StrictRequest()
 export class ProxyFilterBody extends ProxyFilterQuery {}
 

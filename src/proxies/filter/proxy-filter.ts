@@ -1,18 +1,18 @@
 import type { IpVersion, ProxyType } from '../../common';
 
-/** Which proxies of a user are meant. What is null narrows nothing down. */
+/** Selects proxies of a user. Fields that are null do not restrict the selection. */
 export interface ProxyFilter {
-  /** In lower case, as it is stored. */
+  /** In lower case, as stored. */
   readonly country: string | null;
   readonly version: IpVersion | null;
   readonly proxyType: ProxyType | null;
   /** Whether the rental lasts and the provider has not withdrawn the proxy. */
   readonly active: boolean | null;
-  /** The customer's own label, whole: `descr` in JSON. */
+  /** The customer's own label, matched as a whole: `descr` in JSON. */
   readonly label: string | null;
-  /** One of the customer's own tags, as `normalTag()` writes it. */
+  /** One of the customer's own tags, from `normalTag()`. */
   readonly tag: string | null;
-  /** The rental ends before this moment. What has no end does not. */
+  /** The rental ends before this time. Rentals without an end do not match. */
   readonly endsBefore: Date | null;
   /** The purchase that delivered it. */
   readonly orderId: number | null;
@@ -35,8 +35,8 @@ export const isUnfiltered = (filter: Partial<ProxyFilter>): boolean =>
 /**
  * The condition of a filter on the table `proxies`, in parentheses, for a WHERE that names the user as well.
  *
- * @param given takes a value as a parameter of the statement and tells its place, e.g. `$3`
- * @param now an expression of the present moment, e.g. `$1` or `now()`
+ * @param given adds a parameter to the statement and returns its place, e.g. `$3`
+ * @param now an expression of the present time, e.g. `$1` or `now()`
  */
 export function proxyFilterSql(filter: ProxyFilter, given: (value: unknown) => string, now: string): string {
   const { country, version, proxyType, active, label, tag, endsBefore, orderId } = filter;

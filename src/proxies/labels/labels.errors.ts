@@ -1,13 +1,13 @@
 import { domainError } from '../../common';
 import { MAX_TAGS } from '../filter/labels';
 
-/** Thrown for the whole request: no proxy of it was changed. */
+/** Thrown for the whole request: none of its proxies was changed. */
 export class TooManyTags extends domainError(
   'bad-request',
   `A proxy has at most ${MAX_TAGS} tags; nothing was changed`,
 ) {}
 
-/** Rules go by labels and tags, and nothing that a rule renews counts against the limit of a token. */
+/** Rules select by labels and tags, and renewals by rules do not count against the limit of a token. */
 export class LimitedTokenCannotMoveRules extends domainError(
   'forbidden',
   'A token with a daily limit cannot change by which rule a proxy is renewed; nothing was changed',

@@ -7,18 +7,18 @@ import { type Selection, SelectionsService } from '../selection/selections.servi
 import type { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from './labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from './labels.errors';
 
-/** What changes. Undefined leaves it as it is, and null clears it. */
+/** A change. Undefined keeps the present value, and null clears it. */
 type LabelChange = LabelProxyRequest & Partial<Pick<LabelProxiesRequest, 'add_tags' | 'remove_tags'>>;
 
 interface Labelled {
   readonly id: number;
   readonly isChanged: boolean;
   readonly hasTooMany: boolean;
-  /** Whether another renewal rule would hold for it, or none, and the token may not decide that. */
+  /** Whether another renewal rule would apply to it, or none, and the token may not decide that. */
   readonly isMoved: boolean;
 }
 
-/** Writes what customers note on their proxies. None of it is ever sent to the provider. */
+/** Writes the labels and tags of customers, which are never sent to the provider. */
 @Injectable()
 export class LabelsService {
   constructor(
@@ -27,7 +27,7 @@ export class LabelsService {
   ) {}
 
   /**
-   * All proxies of the selection are changed, or none.
+   * Changes all proxies of the selection, or none.
    *
    * @throws TooManyTags, LimitedTokenCannotMoveRules, TooManySelected
    */
@@ -48,8 +48,8 @@ export class LabelsService {
   }
 
   /**
-   * The rows are locked first, in the order of their ids: tags that are added at the same time are all kept,
-   * and two requests never wait for each other in a circle.
+   * Locks the rows first, in the order of their ids, so that concurrently added tags are all kept, and
+   * requests do not deadlock.
    *
    * @throws TooManyTags, LimitedTokenCannotMoveRules
    */

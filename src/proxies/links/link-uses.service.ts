@@ -9,8 +9,8 @@ interface Uses {
 }
 
 /**
- * Counts how often links are fetched. The counts are written together now and then, so that no request waits
- * for a statement. What a replica has not written when it crashes is lost.
+ * Counts how often links are fetched. The counts are written together at intervals, so that no request waits
+ * for a statement. If a replica crashes, its unwritten counts are lost.
  */
 @Injectable()
 export class LinkUses implements OnModuleDestroy {
@@ -25,13 +25,13 @@ export class LinkUses implements OnModuleDestroy {
     this.add(linkId, { count: 1, lastAt: this.clock.now() });
   }
 
-  /** Writes what was counted since the last time. After a failure, the next time writes it. */
+  /** Writes the counts since the last time. After a failure, the next call writes them. */
   async write(): Promise<void> {
     if (this.counted.size === 0) return;
     const taken = [...this.counted];
     this.counted = new Map();
     try {
-      // Locked in order, so that replicas do not wait for each other in a circle.
+      // Locked in order, so that replicas do not deadlock.
       await queryRows(
         this.dataSource,
         `WITH locked AS (SELECT id FROM export_links WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
@@ -48,7 +48,7 @@ export class LinkUses implements OnModuleDestroy {
     }
   }
 
-  /** The connections to the database end after this hook. */
+  /** Runs before the connections to the database end. */
   async onModuleDestroy(): Promise<void> {
     await this.write();
   }

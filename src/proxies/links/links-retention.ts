@@ -5,13 +5,13 @@ import { queryRows } from '../../database';
 import { Retention, type RetentionStep, STEP_ROWS } from '../../work';
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Long enough to see in a list which program still asked for a link that ended. */
+/** Long enough to see in a list which ended link a program still fetched. */
 const ENDED_LINK_DAYS = 30;
 
-/** When a link has ended: by itself, or with its token. Null: it has not. */
+/** The end of a link: its own, or the revocation of its token; null without either. */
 export const ENDED_AT = 'least(link.expires_at, token.revoked_at)';
 
-/** For some time customers still see a link that has ended, and when it was last used. */
+/** Removes ended links after a time in which customers still see them and their last use. */
 @Injectable()
 export class LinksRetention {
   constructor(
@@ -22,7 +22,7 @@ export class LinksRetention {
     retention.add<number>('links', (place) => this.step(place ?? 0));
   }
 
-  /** Walks through all links by id: each step reads as many rows, however many have ended. */
+  /** Walks through all links by id: each step reads the same number of rows, however many have ended. */
   private async step(after: number): Promise<RetentionStep<number>> {
     const [step] = await queryRows<{ removed: number; next: number | null }>(
       this.dataSource,

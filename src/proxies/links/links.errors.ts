@@ -4,14 +4,14 @@ import { Refusal, RequestInvalid } from '../../http';
 export class LinkNotFound extends domainError('not-found', 'Link not found') {}
 
 /**
- * No link with this secret may be fetched from here: it is unknown, expired, revoked or not for this address.
- * The answer does not say which.
+ * No link with this secret may be fetched from this address: it is unknown, expired, revoked, or restricted
+ * to others. The response does not say which.
  */
 export class NothingToFetch extends DomainError {
   readonly kind = 'not-found';
 
   constructor() {
-    // Caches keep a 404 of which nothing else is said.
+    // By default, caches store a 404.
     super('Link not found', { headers: { 'Cache-Control': 'no-store' } });
   }
 }
@@ -26,7 +26,7 @@ export class TooManyLinks extends DomainError {
   }
 }
 
-/** Clients send the default of `format` beside a template: that is no other layout. */
+/** Clients may send the default of `format` with a template: that does not contradict it. */
 export class FormatBesideTemplate extends RequestInvalid {
   constructor(template: string) {
     const error = 'format and template exclude each other';
@@ -36,11 +36,11 @@ export class FormatBesideTemplate extends RequestInvalid {
 
 export class LinkAlreadyOver extends domainError('bad-request', 'expires_at must lie in the future') {}
 
-/** A link hands on the restrictions of the token by which it is made. */
+/** A link inherits the restrictions of the token that creates it. */
 export class LinkWiderThanToken extends DomainError {
   readonly kind = 'forbidden';
 
-  /** @param fields those of the request that are wider */
+  /** @param fields of the request that are wider */
   constructor(fields: readonly string[]) {
     super(`A link cannot be wider than the token that makes it: ${fields.join(', ')}`);
   }

@@ -29,7 +29,7 @@ import {
   TooManyLinks,
 } from './links.errors';
 
-/** What a link gives: one of format and template is null. */
+/** The layout of a link: either format or template is null. */
 interface LinkLayout {
   readonly format: FormatName | null;
   readonly template: string | null;
@@ -43,11 +43,11 @@ export interface NewLink extends LinkLayout {
   readonly networks: readonly string[] | null;
 }
 
-/** A link that works now. */
+/** A link that is valid now. */
 export interface OpenLink {
   readonly id: number;
   readonly userId: number;
-  /** Grows with every change of what the user sees of their proxies. */
+  /** The list revision: grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;
   readonly options: ExportOptions;
 }
@@ -58,10 +58,10 @@ interface FoundLink extends Omit<OpenLink, 'options'>, LinkLayout {
   readonly hash: string;
 }
 
-/** A filter as the request had it, in JSON and without what was null. */
+/** The filter of the request, in JSON and without its nulls. */
 type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
 
-/** Links and addresses that opened them; about 200 bytes each. */
+/** Pairs of links and addresses that opened them; about 200 bytes each. */
 const MAX_KNOWN = 20_000;
 
 /** The columns of a LinkOut. `$1` is the time. */
@@ -71,7 +71,7 @@ const SHOWN = `
        WHEN link.expires_at <= $1 THEN 'expired' ELSE 'active' END AS state,
   link.created_at, link.expires_at, link.last_used_at, link.uses`;
 
-/** Makes, shows and deletes the links of a user, and tells what a secret opens. */
+/** Creates, shows and deletes links of a user, and opens links by their secrets. */
 @Injectable()
 export class LinksService {
   private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
@@ -83,8 +83,8 @@ export class LinksService {
   ) {}
 
   /**
-   * Makes a link. Its secret is in the result and nowhere else. The link is never wider than the token that
-   * makes it: what is left out of its end and its networks is as the token's.
+   * Creates a link. Only the result has its secret. The link is never wider than the token that creates it:
+   * an omitted end and omitted networks are the token's.
    *
    * @throws LinksSwitchedOff, LinkAlreadyOver, LinkWiderThanToken, TooManyLinks, InvalidToken
    */
@@ -94,7 +94,7 @@ export class LinksService {
     const now = this.clock.now();
     if (link.expiresAt && link.expiresAt <= now) throw new LinkAlreadyOver();
     const secret = generateSecret('link');
-    // None comes in beyond the limit.
+    // The lock of the user keeps concurrent requests within the limit.
     const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
       const bounds = await this.withinToken(caller.tokenId, link, manager);
       await this.makeRoom(caller.userId, maxPerUser, manager);
@@ -129,9 +129,9 @@ export class LinksService {
   }
 
   /**
-   * What bounds a link: what was asked for, and the token's own bounds where nothing was.
+   * The bounds of a link: those requested, or else the token's.
    *
-   * @throws LinkWiderThanToken, or InvalidToken when the token was revoked since the request began
+   * @throws LinkWiderThanToken, or InvalidToken if the token was revoked after the request began
    */
   private async withinToken(
     tokenId: number,
@@ -154,7 +154,7 @@ export class LinksService {
     return { expiresAt: expiresAt ?? end, networks: networks ?? allowed };
   }
 
-  /** Removes links that have ended when a new one needs their room. @throws TooManyLinks */
+  /** Removes ended links if the user has the most. @throws TooManyLinks */
   private async makeRoom(userId: number, maxPerUser: number, manager: EntityManager): Promise<void> {
     const [{ count } = { count: 0 }] = await queryRows<{ count: number }>(
       manager,
@@ -174,7 +174,7 @@ export class LinksService {
     if (removed.length < tooMany) throw new TooManyLinks(maxPerUser);
   }
 
-  /** A page of a user's links, oldest first. The cursor is the id of the last link of the previous page. */
+  /** A page of a user's links, oldest first. The cursor is the last id of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<LinkOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<LinkOut>(
@@ -198,7 +198,7 @@ export class LinksService {
     return link;
   }
 
-  /** Deletes a link: nobody can fetch it from now on, on any replica. @throws LinkNotFound */
+  /** Deletes a link, which takes effect at once on every replica. @throws LinkNotFound */
   async delete(userId: number, id: number): Promise<void> {
     const deleted = await queryRows(
       this.dataSource,
@@ -209,8 +209,8 @@ export class LinksService {
   }
 
   /**
-   * Finds what a secret opens for a request from an address. Each call asks the database, so that whatever
-   * ends a link counts from the next request on.
+   * Finds the link that a secret opens from an address. Each call reads the database, so that the end of a
+   * link applies to the next request.
    *
    * @throws NothingToFetch
    */
@@ -228,8 +228,8 @@ export class LinksService {
   }
 
   /**
-   * Whether a secret opened a link when this address last asked. That opens nothing: it tells which secrets
-   * are worth a look-up when their address has presented too many others.
+   * Whether a secret opened a link at its last use from this address. That grants nothing: it shows which
+   * secrets are worth a lookup when their address has presented too many others.
    */
   opened(secret: string, address: string | null): boolean {
     return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);

@@ -12,7 +12,7 @@ import { LinkUses } from './link-uses.service';
 import { NothingToFetch } from './links.errors';
 import { LinksService, type OpenLink } from './links.service';
 
-/** Answers whoever has the secret of a link, and a token is none. */
+/** Serves requests with the secret of a link. Tokens do not count as secrets. */
 @ApiTags('Links')
 @Controller('l')
 export class SecretLinksController {
@@ -31,7 +31,7 @@ export class SecretLinksController {
     description:
       'The export of a link, by its secret alone: a token is neither needed nor read, and a query is ' +
       'ignored. A secret that opens nothing returns 404 for any reason. No log has it.',
-    // A format is not part of the address, so that the description cannot know the media type.
+    // The format is not part of the path, so the description cannot know the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
       404: ['There is no such link, it has ended, or it does not work from this address', NothingToFetch],
@@ -65,8 +65,8 @@ export class SecretLinksController {
   }
 
   /**
-   * Finds the link, unless the address has asked for too many that are not there. Those that it has fetched
-   * are looked up even then.
+   * Finds the link, unless the address requested too many unknown ones. Links that it has fetched are looked
+   * up even then.
    *
    * @throws NothingToFetch, TooManyRequests
    */

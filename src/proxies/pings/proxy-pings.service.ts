@@ -9,10 +9,10 @@ import type { PingedProxy } from './ping-proxies.dto';
 
 /** Of a replica, for all requests together. */
 const PINGS_AT_ONCE = 1000;
-/** A thousand proxies that do not answer take three rounds. */
+/** A thousand proxies that do not respond take three rounds. */
 const PINGS_OF_A_USER = 400;
 
-/** An answer is promised within ten seconds; the rest is for reading the proxies and for sending it. */
+/** A response is promised within ten seconds; the rest is for reading the proxies and sending it. */
 const PINGS_END_AFTER_MS = 9500;
 
 const NOT_TRIED = 'Not tried in time';
@@ -29,7 +29,7 @@ export class ProxyPings {
   ) {}
 
   /**
-   * Ends after ten seconds, whatever has been reached until then.
+   * Ends after ten seconds, with the results until then.
    *
    * @param hangUp ends it at once
    * @throws TooManySelected, TooManyUnderWay
@@ -62,7 +62,7 @@ export class ProxyPings {
     const timeoutMs = this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS;
     const ping = () => tcpPing(host, Number(port), timeoutMs, end);
     const latencyMs = await this.turns.run(userId, ping, end).catch(() => null);
-    // An attempt that the limit cut off says nothing about the proxy.
+    // An attempt that the time limit ended says nothing about the proxy.
     const detail = latencyMs === null && end.aborted ? NOT_TRIED : null;
     return { proxy_id: String(id), latency_ms: latencyMs, detail };
   }

@@ -1,12 +1,12 @@
 import { ObjectField, StrictRequest, StringListField } from '../../http';
 import { ProxyFilterBody } from '../filter/proxy-filter.query';
 
-/** How many proxies one request may be about. */
+/** How many proxies one request may select. */
 export const MAX_SELECTED = 1000;
 
 const anyText = { isValid: () => true, type: 'string_type', msg: 'Input should be a valid string' };
 
-/** The proxies that a request is about: some by their ids, or all that a filter matches. */
+/** The proxies that a request selects: by their ids, or all that match a filter. */
 @StrictRequest()
 export class ProxySelection {
   @StringListField({

@@ -8,7 +8,7 @@ import { PROXY_ID } from '../proxies.service';
 import { MAX_SELECTED, type ProxySelection } from './proxy-selection.dto';
 import { NothingSelected, SelectedTwice, TooManySelected } from './selection.errors';
 
-/** What a request selects, read: ids as they were given, each once, or a filter. */
+/** The selection of a request: ids as given, without duplicates, or a filter. */
 export type Selection = { readonly ids: readonly string[] } | { readonly filter: ProxyFilter };
 
 export interface SelectedProxy {
@@ -20,7 +20,7 @@ export interface SelectedProxy {
   readonly version: IpVersion;
 }
 
-/** An id that a request is about, with the proxy; null when the user has none with this id. */
+/** A selected id and its proxy, which is null if the user has none with this id. */
 export interface Selected {
   readonly proxyId: string;
   readonly proxy: SelectedProxy | null;
@@ -35,13 +35,12 @@ export function readSelection({ proxy_ids: ids, filter }: ProxySelection): Selec
   return filter === null ? { ids: [...new Set(ids)] } : { filter: toProxyFilter(filter) };
 }
 
-/** Finds the proxies of a user that a request is about. */
 @Injectable()
 export class SelectionsService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Ids keep the order in which they were given; what a filter matches comes in the order of ids.
+   * Returns selected ids in their given order, and proxies of a filter in the order of their ids.
    *
    * @throws TooManySelected
    */

@@ -1,13 +1,13 @@
 import type { Request } from 'express';
 
-/** Headers by which a proxy tells on whose behalf it asks, beside X-Forwarded-For. */
+/** Headers other than X-Forwarded-For with which a proxy reveals its client. */
 const TELLING = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
 
 /**
- * Whether somebody before our own load balancers told on whose behalf the request comes.
+ * Whether a proxy before our own load balancers revealed its client.
  *
- * @param request.ips the addresses of X-Forwarded-For up to the first that is no load balancer of ours; empty
- *   when the request came from none of them
+ * @param request.ips the addresses of X-Forwarded-For up to the first that is not our load balancer; empty if
+ *   the request did not come from one
  */
 export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>): boolean {
   const told = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));

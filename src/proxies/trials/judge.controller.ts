@@ -10,8 +10,8 @@ import { NothingToJudge } from './trials.errors';
 const NONCE = /^[0-9a-f]{1,64}$/;
 
 /**
- * Tells whoever asks which address the request came from, and nothing else. It reads no database. It is for
- * requests that come through a customer's proxy, so that the description of the API leaves it out.
+ * Returns the address from which the request came, and nothing else. It does not use the database. It is for
+ * requests through a customer's proxy, so that the description of the API omits it.
  */
 @ApiExcludeController()
 @Controller('judge')

@@ -3,16 +3,16 @@ import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { AppConfig } from '../../config';
 
-/** How long the judge may take to answer a direct request: it does nothing but answer. */
+/** How long the judge may take to respond to a direct request, which needs no other work. */
 const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_ANSWER_BYTES = 4096;
 
-/** What the judge saw of a request. */
+/** The judge's view of a request. */
 export interface Verdict {
   /** The address that the request came from. */
   readonly address: string;
-  /** Whether a header told on whose behalf it came. */
+  /** Whether a header revealed the client of the proxy. */
   readonly forwardedFor: boolean;
 }
 
@@ -22,7 +22,7 @@ const verdict = z.object({
   forwarded_for: z.boolean(),
 });
 
-/** The judge as a trial sees it: a route of this service at its public address. */
+/** The judge from a trial's view: a route of this service at its public address. */
 @Injectable()
 export class Judge {
   private readonly logger = new Logger(Judge.name);
@@ -30,25 +30,25 @@ export class Judge {
 
   constructor(private readonly config: AppConfig) {}
 
-  /** Undefined: trials are switched off. */
+  /** Undefined if trials are switched off. */
   get url(): string | undefined {
     return this.config.trials.judgeUrl;
   }
 
-  /** An address to be asked once. Its nonce comes back in the answer, which no cache can know. */
+  /** A URL for one request. The response contains its nonce, which no cache can know. */
   question(url: string): { readonly url: URL; readonly nonce: string } {
     const nonce = randomBytes(16).toString('hex');
     return { url: new URL(`?nonce=${nonce}`, url), nonce };
   }
 
-  /** Null when it is not the judge's answer to this question. */
+  /** Null if it is not the judge's response to the request with this nonce. */
   read(text: string, nonce: string): Verdict | null {
     const { data } = verdict.safeParse(parseJson(text));
     if (data?.nonce !== nonce) return null;
     return { address: data.address, forwardedFor: data.forwarded_for };
   }
 
-  /** Whether the judge answers a request that goes through no proxy. Never rejects. */
+  /** Whether the judge responds to a request without a proxy. Never rejects. */
   async answers(url: string): Promise<boolean> {
     const question = this.question(url);
     const isAnswered = await this.ask(question.url).then(
@@ -65,7 +65,7 @@ export class Judge {
 
   private async ask(url: URL): Promise<string> {
     const { request } = await import('undici');
-    // A connection that is kept would not tell whether new ones are accepted.
+    // A kept-alive connection would not show whether new ones are accepted.
     const { statusCode, body } = await request(url, {
       reset: true,
       signal: AbortSignal.timeout(DIRECT_TIMEOUT_MS),

@@ -5,7 +5,6 @@ import type * as Undici from 'undici';
 import type { buildConnector, Client, Dispatcher } from 'undici';
 import type { ProxyType } from '../../common';
 
-/** How a request through a proxy can fail. */
 export type ThroughFailure =
   'refused' | 'wrong-login' | 'timeout' | 'closed' | 'judge-unreachable' | 'wrong-answer';
 
@@ -17,11 +16,11 @@ export interface ProxyToTry {
   readonly password: string;
 }
 
-/** A request through a proxy, as far as it came. Times are milliseconds since its begin. */
+/** The progress of a request through a proxy. Times are milliseconds since its start. */
 export interface Passage {
   /** When the TCP connection to the proxy was open. */
   readonly connectMs: number | null;
-  /** When the first byte of an answer had come, whoever sent it. */
+  /** When the first byte of a response arrived, from the target or the proxy. */
   readonly firstByteMs: number | null;
   readonly result: { readonly text: string } | { readonly failure: ThroughFailure };
 }
@@ -35,7 +34,7 @@ interface Watch {
 
 const MAX_ANSWER_BYTES = 4096;
 
-/** Statuses by which a proxy says that it did not reach the target. */
+/** Statuses with which a proxy reports that it did not reach the target. */
 const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
 
 /** The proxy was reached and understood, and refused or failed. */
@@ -46,12 +45,12 @@ class ProxyFailure extends Error {
 }
 
 /**
- * Makes a GET request through a proxy, without following redirects, and closes the connection. An HTTP proxy
- * is sent a plain request for an http URL, as browsers do, and CONNECT for https. A SOCKS proxy resolves the
+ * Makes a GET request through a proxy, without following redirects, and closes the connection. Like browsers,
+ * it sends an HTTP proxy a plain request for an http URL, and CONNECT for https. A SOCKS proxy resolves the
  * name of the target itself. Never rejects.
  */
 export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: number): Promise<Passage> {
-  // It takes 20 MB, which a process gives only once it needs it.
+  // Loaded on first use, because it takes 20 MB.
   const undici = await import('undici');
   const startedAt = performance.now();
   const sinceStart = () => Math.ceil(performance.now() - startedAt);
@@ -74,7 +73,7 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
   } catch (error) {
     return { connectMs, firstByteMs, result: { failure: failureOf(error, signal, connectMs !== null) } };
   } finally {
-    // Nobody needs to wait for a connection that is still being opened.
+    // Not awaited: a connection may still be opening.
     void dispatcher.destroy().catch(() => undefined);
   }
 }
@@ -137,7 +136,7 @@ async function openSocks(
   { timeoutMs, signal, onConnected }: Watch,
 ): Promise<net.Socket> {
   const socket = net.connect({ host, port }).once('connect', onConnected);
-  // Whoever waits for the socket hears of its errors as well.
+  // The code that waits for the socket handles its errors.
   socket.on('error', () => undefined);
   signal.addEventListener('abort', () => socket.destroy(new Error('timeout')), { once: true });
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
@@ -152,7 +151,7 @@ async function openSocks(
   return socket;
 }
 
-/** undici and socks tell the answers of a proxy only in the texts of their errors; tests hold these. */
+/** undici and socks report the responses of a proxy only in the texts of their errors; tests check these. */
 const TOLD: readonly (readonly [RegExp, ThroughFailure])[] = [
   [/\b407\b|Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
   [/Proxy response \(\d+\)|Socks5 proxy rejected connection/i, 'judge-unreachable'],

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Retention } from '../../work';
 
-/** Whether a proxy works is of interest while it is rented, and many are checked each few minutes. */
+/** Results matter only while a proxy is rented, and many proxies are checked every few minutes. */
 const HISTORY_DAYS = 30;
 
-/** How long the results of trials are kept. */
 @Injectable()
 export class TrialsRetention {
   constructor(retention: Retention) {

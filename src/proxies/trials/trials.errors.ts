@@ -1,7 +1,7 @@
 import { domainError } from '../../common';
 
-/** The operator has named no judge. */
+/** The operator has configured no judge. */
 export class TrialsSwitchedOff extends domainError('not-found', 'Checks of proxies are switched off') {}
 
-/** Whoever asks the judge without a trial learns nothing, as if it were not there. */
+/** Without a trial, the judge's route looks as if it did not exist. */
 export class NothingToJudge extends domainError('not-found', 'Not Found') {}

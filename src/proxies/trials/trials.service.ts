@@ -12,7 +12,7 @@ import { TrialsSwitchedOff } from './trials.errors';
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;
 
-/** The customer waits for it, and clients give up after ten seconds: the judge is heard before and after. */
+/** Clients give up after ten seconds, and the judge is checked directly before and after. */
 const TRIAL_TIMEOUT_MS = 7000;
 
 interface Finding {
@@ -24,8 +24,8 @@ interface Finding {
 }
 
 /**
- * Trials of proxies: a request that goes through a customer's proxy to the judge shows whether the proxy
- * works. A proxy is called dead only when the judge answered by itself before and after.
+ * Trials of proxies: a request through a customer's proxy to the judge shows whether the proxy works. A proxy
+ * is reported dead only if the judge responded to direct requests before and after.
  */
 @Injectable()
 export class TrialsService {
@@ -45,7 +45,7 @@ export class TrialsService {
     return this.underWay.run('check', userId, async () => this.store(proxy, await this.tryProxy(proxy, url)));
   }
 
-  /** The latest first. @throws ProxyNotFound */
+  /** Newest first. @throws ProxyNotFound */
   async list(userId: number, proxyId: string, page: PageRequest): Promise<Page<TrialOut>> {
     const { id } = await this.proxies.get(userId, proxyId);
     const { items, next_cursor } = await readPage(page, ({ cursor, limit }) =>
@@ -81,7 +81,7 @@ export class TrialsService {
       : { ...times, works: null, reason: 'judge-down', exitAddress: null };
   }
 
-  /** Stores what was found. What works is compared with the trial before that reached the judge. */
+  /** Stores the result. A working proxy is compared with its previous trial that reached the judge. */
   private async store(proxy: Proxy, finding: Finding): Promise<TrialOut> {
     const [stored] = await queryRows<TrialOut>(
       this.dataSource,
