@@ -1,6 +1,6 @@
 import { hidesPayments } from '../common';
 
-/** The scopes of customers, and what each grants. */
+/** The scopes of customers, and the rights of each. */
 export const SCOPES = {
   'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
   'countries:read': 'Countries and stock counts',
@@ -16,8 +16,8 @@ export const SCOPES = {
 } as const;
 
 /**
- * The scopes of deposits, which exist for a service that takes payments. They are named each time: a token
- * with all scopes does not grow by them.
+ * The scopes of deposits, which exist if the service accepts payments. They are always granted by name, so
+ * that tokens with all scopes do not gain them.
  */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',

@@ -13,7 +13,7 @@ const logger = new Logger('Http');
  * Gives the request an id, for its response and its log lines, and a span. When the request ends, the span
  * ends, and the request is logged and counted.
  *
- * @param hidesPayments whether words of payments are unknown to the request
+ * @param hidesPayments whether the request refuses words of payments as unknown
  * @param goOn is run within the request
  */
 export function beginRequest(

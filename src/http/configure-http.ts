@@ -44,7 +44,7 @@ const PART_OF_ADDRESS = 0.5;
  *
  * @param isUnavailable recognises failures of a dependency such as the database, which return 503
  * @param metrics counts the requests
- * @param hidesPayments whether words of payments are unknown to all requests
+ * @param hidesPayments whether all requests refuse words of payments as unknown
  */
 export function configureHttp(
   app: NestExpressApplication,
@@ -78,8 +78,8 @@ const prepareRequest =
   (measured: { readonly metrics: Metrics; readonly hidesPayments: boolean }) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, measured, () => {
-      // `fresh`, which Express and `send` use, sends everything again to a client that says `no-cache`. That
-      // asks a cache to validate (RFC 9111, 5.2.1.4), and fetch says it with each condition of a caller.
+      // `fresh`, which Express and `send` use, ignores conditions if the client sends `no-cache`. That only
+      // requests validation (RFC 9111, 5.2.1.4), and fetch adds it to each conditional request.
       delete request.headers['cache-control'];
       request.url = toNormalUrl(request.url);
       securityHeaders(request, response, next);

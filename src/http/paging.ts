@@ -18,7 +18,7 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
 };
 
-/** Which page of a list: the one after the cursor, which is null for the first page. */
+/** Selects a page of a list: the one after the cursor, which is null for the first page. */
 export interface PageRequest<Cursor = number> {
   readonly cursor: Cursor | null;
   readonly limit: number;

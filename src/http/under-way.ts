@@ -21,7 +21,7 @@ const BOUNDS = {
   export: { ofUser: 16 },
   /** Each waits for the provider of payments. */
   deposit: { ofUser: 4, ofAll: 100 },
-  /** Each reads and decides all rentals of its user. */
+  /** Each reads all rentals of its user and decides about each. */
   forecast: { ofUser: 2 },
 } satisfies Record<string, Bound>;
 

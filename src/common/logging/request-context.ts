@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto';
 /** The request that the running code serves. */
 export interface RequestContext {
   readonly requestId: string;
-  /** Whether the service that serves it takes no payments. */
+  /** Whether the service accepts no payments. */
   readonly hidesPayments?: boolean;
-  /** Of its trace, when that is recorded. */
+  /** The id of its trace, if that is recorded. */
   traceId?: string;
   userId?: string;
   tokenId?: number;
@@ -25,8 +25,8 @@ export function runInRequest<Result>(context: RequestContext, run: () => Result)
 }
 
 /**
- * Whether nothing of payments exists for the current request, because they are switched off: its words are as
- * unknown as any other. Outside of a request nothing is hidden.
+ * Whether payments are switched off for the current request, so that their words are refused like any unknown
+ * word. False outside a request.
  */
 export const hidesPayments = (): boolean => contexts.getStore()?.hidesPayments === true;
 

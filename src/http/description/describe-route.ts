@@ -51,7 +51,7 @@ export interface RouteDescription {
   readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
   /** The headers that errors may have, by status. */
   readonly errorHeaders?: Readonly<Record<number, Headers>>;
-  /** An example of what is refused with 422, where the specification describes it and nothing is. */
+  /** An example of a 422 that the specification describes although nothing is refused. */
   readonly invalid?: ValidationItem;
 }
 

@@ -10,8 +10,8 @@ import type { RouteInput } from '../validation/route-input';
 const NONSENSE = ['?', 6];
 
 /**
- * An example of what a route refuses with 422: the first mistake of an empty request, or else of one that is
- * full of nonsense. Undefined for a route that refuses nothing.
+ * An example of a mistake that a route refuses with 422: the first one of an empty request, or else of one
+ * with nonsense in every field. Undefined if the route accepts both.
  */
 export function refusedExample(input: RouteInput): ValidationItem | undefined {
   const nothing = firstMistake(input, '1', {}, {});
@@ -24,7 +24,7 @@ export function refusedExample(input: RouteInput): ValidationItem | undefined {
           nonsense,
         ]),
       );
-    // Unknown in every query, for the routes that take none.
+    // An unknown parameter, for routes that refuse any query.
     const query = { ...fill(input.query), page: '2' };
     const mistake = firstMistake(input, '?', query, fill(input.body));
     if (mistake) return mistake;
@@ -40,7 +40,7 @@ function firstMistake(
 ): ValidationItem | undefined {
   const params = Object.fromEntries(input.path.map(({ name }) => [name, id]));
   try {
-    // Nothing else of a request is read.
+    // Only these parts of a request are read.
     readInput(input, { params, query, body, get: () => undefined } as unknown as Request);
     return undefined;
   } catch (error) {

@@ -28,9 +28,9 @@ export interface ApiInterface {
   /** The description of each tag, in the order of the page. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
-  /** Whether it takes payments; otherwise nothing of them is described. */
+  /** Whether it accepts payments; otherwise the description omits them. */
   readonly takesPayments: boolean;
-  /** What the service sends, by name. */
+  /** Requests that the service sends, by name. */
   readonly webhooks?: NonNullable<OpenAPIObject['webhooks']>;
 }
 

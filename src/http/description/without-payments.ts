@@ -9,8 +9,8 @@ const FIELDS: readonly string[] = ['deposit_id', 'deposits'];
 type Json = unknown;
 
 /**
- * A description without the words of payments, for a service that takes none: what is switched off is not
- * described either. Routes of payments are not there to be described.
+ * The description without the words of payments, for a service that accepts none. Routes of payments do not
+ * exist there, so only words in other routes are removed.
  */
 export function withoutPayments<Described extends object>(description: Described): Described {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion

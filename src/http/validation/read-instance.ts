@@ -9,7 +9,7 @@ const validator = new Validator();
 
 const DECLARED = 'request-fields';
 
-/** A declared field, as the command line and the check for unknown fields know it. */
+/** A declared field, for the command line and the check for unknown fields. */
 export interface FieldDescription {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly description: string | undefined;
@@ -18,12 +18,12 @@ export interface FieldDescription {
 
 type Fields = ReadonlyMap<string, FieldDescription>;
 
-/** Keeps the description of a declared field. */
+/** Stores the description of a declared field. */
 export function declareField(target: object, name: string, description: FieldDescription): void {
   Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, description]]), target);
 }
 
-/** The fields of a DTO by their names, by its prototype. */
+/** The fields of a DTO by name, from its prototype. */
 export const declaredFields = (target: object): Fields =>
   (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 

@@ -19,7 +19,7 @@ export interface RouteInput {
 
 const READERS = 'text-readers';
 const NO_QUERY = 'refuses-query';
-/** Nest's own metadata on what a handler takes. */
+/** Nest's metadata of the parameters of a handler. */
 const ROUTE_ARGUMENTS = '__routeArguments__';
 
 /** Refuses a query on a route without query parameters, e.g. `?preview=true` on a change. */
@@ -61,9 +61,9 @@ export function inputOf(controller: Type, handler: string): RouteInput {
   };
 }
 
-/** An argument of a handler: what of the request it is, and its place among the arguments. */
+/** An argument of a handler: the part of the request, and its index among the arguments. */
 interface HandlerArgument {
-  /** NaN for one that a decorator of our own injects. */
+  /** NaN if one of our own decorators injects it. */
   readonly kind: RouteParamtypes;
   readonly index: number;
   /** The name of the parameter or header. */

@@ -5,7 +5,7 @@ import type { ProxyOut } from '../dto/proxy-out.dto';
 export const schemeOf = ({ proxy_type: type }: ProxyOut): 'http' | 'socks5h' =>
   type === 'socks' ? 'socks5h' : 'http';
 
-/** Escapes all but RFC 3986's unreserved characters, which are safe in shells and configuration files, too. */
+/** Escapes all but RFC 3986's unreserved characters, which are safe in shells and configurations, too. */
 const encode = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,

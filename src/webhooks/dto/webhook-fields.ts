@@ -3,7 +3,7 @@ import { type FieldOptions, Refusal, StringField, StringListField } from '../../
 
 const MAX_URL_LENGTH = 2000;
 
-/** Reads the URL of a webhook. Which addresses it may lead to is checked later: `addresses.ts`. */
+/** Reads the URL of a webhook. `addresses.ts` checks its addresses later. */
 export const WebhookUrlField = (options: FieldOptions = {}): PropertyDecorator =>
   StringField({ ...options, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
 
