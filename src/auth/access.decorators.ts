@@ -14,7 +14,6 @@ export const ACCESS = 'access';
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
-/** Who may call a route. */
 export type Access =
   { readonly public: true; readonly takesBody: boolean } | { readonly public: false; readonly scope: Scope };
 

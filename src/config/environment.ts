@@ -69,7 +69,7 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
   }
 }
 
-/** What is wrong with the variables of payments taken together. */
+/** Mistakes in the combination of the variables of payments. */
 function* paymentsProblems(given: Lookup): Generator<string> {
   if (given('PAYMENTS') !== 'yookassa') return;
   for (const variable of ['YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY']) {

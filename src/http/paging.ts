@@ -42,7 +42,7 @@ export interface Page<Item, Cursor = number> {
 /** The base class of a DTO for a page of items. */
 export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> {
   class ItemsPage implements Page<Item> {
-    // The name `type` tells Nest that the function names a class.
+    // The name `type` shows Nest that the function returns a class.
     @ApiProperty({ type: () => item, isArray: true })
     items!: readonly Item[];
 

@@ -45,7 +45,7 @@ export const ApiBoolean = (description: string, example: boolean): PropertyDecor
 
 /** @param item returns the DTO of the objects in the list */
 export const ApiListOf = (item: () => Type<object>, description: string): PropertyDecorator =>
-  // The name `type` tells Nest that the function names a class.
+  // The name `type` shows Nest that the function returns a class.
   ApiProperty({ type: () => item(), isArray: true, description });
 
 /** Describes an amount of a response: roubles as text, `1234.50`. */

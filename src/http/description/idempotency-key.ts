@@ -9,7 +9,7 @@ const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 export interface IdempotencyKeyOptions {
   readonly required: boolean;
-  /** What a retry does on this route, and after which responses to retry. */
+  /** The effect of a retry on this route, and the responses after which to retry. */
   readonly description: string;
   /** If present, Swagger UI fills in a fresh key. */
   readonly example?: string;

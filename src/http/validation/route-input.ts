@@ -47,7 +47,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   return found;
 }
 
-/** What a route takes, as its decorators have said until now. */
+/** The input of a route, from the decorators that were applied until now. */
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
