@@ -18,7 +18,7 @@ import { RefundRecords } from './records/refund-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
 
-/** Deposits: only in an application that takes payments. Without it nothing of them exists. */
+/** Deposits, imported only by an application that accepts payments. */
 @Module({
   imports: [AuthModule],
   controllers: [DepositsController, NotificationsController],

@@ -10,7 +10,7 @@ import { RENEWAL_STATES } from '../renewals';
 import { Work } from '../work';
 import { Facts } from './facts';
 
-/** A scraper usually waits 10 s, and must still get the other metrics if the database hangs. */
+/** A scraper usually waits 10 s, and has to learn that the database hangs. */
 const DATABASE_TIMEOUT_MS = 2000;
 
 /** How often facts that cost more with a longer history are read at most. */

@@ -28,7 +28,7 @@ export class DepositWaits implements OnModuleDestroy {
     this.hints.close();
   }
 
-  /** A deposit has ended: whoever waits for it, here and elsewhere, goes on. */
+  /** Wakes the requests that wait for an ended deposit, on all replicas. */
   announce(depositId: number): void {
     this.endAll([depositId]);
     this.hints.send([depositId]);
@@ -40,7 +40,7 @@ export class DepositWaits implements OnModuleDestroy {
     await untilEnded(timeoutMs, hungUp, (end) => {
       this.waits.begin(depositId, end);
       over = () => this.waits.end(depositId, end);
-      // It may have ended between the request's first look and the beginning of the wait.
+      // It may have ended between the request's first read and the beginning of the wait.
       void this.waits.lookAtAll();
     });
     over();

@@ -13,7 +13,7 @@ export class DepositOutOfBounds extends DomainError {
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** The customer finds out with the same key, and pays once whatever has become of the creation. */
+/** A retry with the same key shows the outcome, and the customer pays once in any case. */
 export class DepositBeingPrepared extends DomainError {
   readonly kind = 'unavailable';
 

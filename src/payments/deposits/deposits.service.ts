@@ -18,7 +18,6 @@ import {
 } from './deposits.errors';
 import { PaymentFollowing } from './payment-following';
 
-/** Seconds to wait, and for whom. */
 export interface Wait {
   readonly seconds: number;
   /** Its token is checked again after the wait. */
@@ -26,7 +25,6 @@ export interface Wait {
   readonly hungUp: AbortSignal;
 }
 
-/** What customers do with deposits. */
 @Injectable()
 export class DepositsService {
   private readonly min: Money;
@@ -46,7 +44,7 @@ export class DepositsService {
   }
 
   /**
-   * Makes a deposit, with the page on which it is paid; once for each key.
+   * Creates a deposit with its payment page, once for each key.
    *
    * @throws DepositOutOfBounds, TooManyDeposits, TooManyUnderWay, IdempotencyKeyMissing,
    *   IdempotencyKeyInvalid, IdempotencyKeyReused, DepositBeingPrepared, PaymentsRefused
@@ -70,7 +68,7 @@ export class DepositsService {
     });
   }
 
-  /** A page of the user's deposits, newest first. The cursor is the id of the last one before it. */
+  /** A page of the user's deposits, newest first. The cursor is the last id of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<Deposit>> {
     return readPage(page, (wider) => this.records.list(userId, wider));
   }
@@ -78,8 +76,7 @@ export class DepositsService {
   /**
    * A deposit of the user. While it is pending, the response waits for its end.
    *
-   * @throws DepositNotFound, TooManyUnderWay; after a wait what the guard throws when the caller may no
-   *   longer read
+   * @throws DepositNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
   async read(userId: number, depositId: string, wait: Wait): Promise<Deposit> {
     if (!/^[1-9]\d{0,14}$/.test(depositId)) throw new DepositNotFound();

@@ -7,7 +7,7 @@ import { DepositRecords, type WantedPayment } from '../records/deposit-records';
 import { PaymentRecords, type Settled } from '../records/payment-records';
 import { DepositWaits } from './deposit-waits';
 
-/** Requests payments of the provider, reads them, and takes over what it shows. */
+/** Creates payments at the provider, reads them, and applies their states. */
 @Injectable()
 export class PaymentFollowing {
   private readonly logger = new Logger('Payments');
@@ -22,7 +22,7 @@ export class PaymentFollowing {
   ) {}
 
   /**
-   * Has the payment of a deposit created; again under the same key, when a response was lost.
+   * Creates the payment of a deposit, or retries it under the same key if a response was lost.
    *
    * @throws PaymentError
    */
@@ -46,7 +46,7 @@ export class PaymentFollowing {
     if (payment) await this.takeOver(payment);
   }
 
-  /** Takes over what the provider shows of a payment. */
+  /** Applies the provider's state of a payment. */
   async takeOver(payment: ProviderPayment): Promise<Settled> {
     const { name, isForTests } = this.provider;
     const settled = await this.payments.settle(name, payment, isForTests);

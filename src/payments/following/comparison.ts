@@ -15,8 +15,8 @@ export interface ComparisonReport {
 }
 
 /**
- * Compares all that the provider lists since the last complete pass with what is stored, as the sweep does
- * for proxies: a payment is credited even if its notification and the response to its creation were lost.
+ * Compares the provider's payments since the last complete pass with the database, as the sweep does for
+ * proxies: a payment is credited even if its notification and the response to its creation were lost.
  */
 @Injectable()
 export class Comparison {
@@ -35,7 +35,7 @@ export class Comparison {
     });
   }
 
-  /** What it reads is taken over at once. Only a complete pass moves the beginning of the next one. */
+  /** Applies each payment at once. Only a complete pass advances the start of the next one. */
   private async compare(run: LeasedRun): Promise<ComparisonReport> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0 };
     await run.renew(report);

@@ -6,15 +6,14 @@ import { PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords, type DueDeposit } from '../records/deposit-records';
 
 const LOOK_EVERY_MS = 1000;
-/** Enough for a storm of notifications; the provider's answers take some tenths of a second. */
+/** Enough for a storm of notifications; the provider's responses take some tenths of a second. */
 const AT_ONCE = 10;
-/** For how long a creation that was not confirmed is tried again: far less than its key is remembered. */
+/** How long an unconfirmed creation is retried: far less than the provider remembers its key. */
 const CREATED_FOR_SECONDS = 3600;
 
 /**
- * Reads the payments of pending deposits until they end: soon after a notification, and without any with
- * growing pauses. The claim of a check sets the moment of the next one, so that a replica that dies costs
- * nothing but a pause.
+ * Reads the payments of pending deposits until they end: soon after a notification, otherwise with growing
+ * pauses. The claim of a check sets the time of the next one, so that a crash costs only a pause.
  */
 @Injectable()
 export class DepositChecks {
@@ -50,7 +49,7 @@ export class DepositChecks {
       else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.following.create(deposit);
       else await this.records.expireUnseen(deposit.depositId);
     } catch (error) {
-      // It is counted where it was called, and the next check has its moment already.
+      // The call has counted it, and the time of the next check is set already.
       if (!(error instanceof PaymentError)) throw error;
     }
   }

@@ -6,10 +6,10 @@ import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { Notifications } from './notifications';
 
-/** The longest that the provider sends, with room. */
+/** More than the provider's longest notification. */
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** Where the provider of payments notifies. It is no part of the description: customers never call it. */
+/** Receives the provider's notifications. The description omits it: customers never call it. */
 @Controller('payments')
 export class NotificationsController {
   constructor(

@@ -5,17 +5,17 @@ import { DepositRecords } from '../records/deposit-records';
 import { DepositChecks } from './deposit-checks';
 
 const PAYMENT_ID = /^[\w-]{1,64}$/;
-/** How many ids wait for the next look, at most. Those above are found by the checks that are due. */
+/** How many ids may wait for the next lookup. Due checks find the rest. */
 const MOST_WAITING = 1000;
-/** What arrives together is looked up together: however many come, there are ten look-ups a second. */
+/** Notifications share lookups, of which there are at most ten a second. */
 const LOOK_AFTER_MS = 100;
-/** The first one after a quiet time does not wait. */
+/** The first one after a pause does not wait. */
 const LOOK_AT_ONCE_MS = 5;
 
 /**
- * Hears of payments from anybody: notifications are not signed, and prove nothing. Of each, only the id of a
- * payment is taken. Ids that are not those of pending deposits end with one look at an index, for all that
- * came at the same time. What they prove is read from the provider.
+ * Receives notifications from any sender: they are not signed, and prove nothing. Only the payment's id is
+ * used, and its state is read from the provider. Ids without a pending deposit cost one lookup in an index,
+ * shared by all simultaneous notifications.
  */
 @Injectable()
 export class Notifications {
@@ -30,7 +30,7 @@ export class Notifications {
     private readonly metrics: Metrics,
   ) {}
 
-  /** @param body whatever was sent */
+  /** @param body not validated */
   hear(body: unknown): void {
     const id = paymentIdOf(body);
     if (id === null || this.waiting.size >= MOST_WAITING) return this.count('ignored');
@@ -53,7 +53,7 @@ export class Notifications {
       this.count('unknown', ids.length - known);
       if (known > 0) this.checks.wake();
     } catch {
-      // Without its database the service forgets them: every pending deposit is checked now and then.
+      // Without its database the service drops them: every pending deposit is checked regularly.
       this.count('ignored', ids.length);
     }
   }
@@ -63,7 +63,7 @@ export class Notifications {
   }
 }
 
-/** The id of the payment that a notification is about, also when it is about a refund. */
+/** The id of the payment in a notification, which may be about its refund. */
 function paymentIdOf(body: unknown): string | null {
   const object = isObject(body) ? body['object'] : undefined;
   if (!isObject(object)) return null;

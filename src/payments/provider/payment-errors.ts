@@ -1,11 +1,11 @@
-/** A call to the provider of payments that gave no result. No message has a URL, a key or an answer in it. */
+/** A call to the provider of payments failed. No message contains a URL, a key or a response. */
 export abstract class PaymentError extends Error {}
 
-/** The provider has certainly done nothing, and will do nothing if it is asked the same again. */
+/** The provider has certainly done nothing, and a retry would be refused again. */
 export class PaymentRefused extends PaymentError {}
 
-/** The provider has certainly done nothing. It may do it later. */
+/** The provider has certainly done nothing. A retry may succeed. */
 export class PaymentsUnavailable extends PaymentError {}
 
-/** The provider may have done it. Only what it shows tells. */
+/** The provider may have executed the call. Only its listing shows the outcome. */
 export class PaymentOutcomeUnknown extends PaymentError {}

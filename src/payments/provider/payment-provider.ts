@@ -1,18 +1,18 @@
-/** An amount as the provider writes it. */
+/** An amount in the provider's form. */
 export interface PaidAmount {
   readonly value: string;
   readonly currency: string;
 }
 
-/** What a payment carries of ours, so that it is recognised whatever was lost. */
+/** Our data on a payment, by which it is recognised if everything else was lost. */
 export interface PaymentMark {
   readonly depositId: number;
   /** The key of its creation. */
   readonly paymentKey: string;
   readonly userId: number;
-  /** Of the installation. */
+  /** The name of the installation. */
   readonly environment: string;
-  /** The customer's own, by which a restored database knows a repeated request. */
+  /** The customer's key, by which a restored database recognises a retry. */
   readonly idempotencyKey: string | null;
 }
 
@@ -25,11 +25,11 @@ export interface NewPayment extends PaymentMark {
 export interface ProviderPayment {
   readonly id: string;
   readonly state: 'pending' | 'succeeded' | 'canceled' | 'expired';
-  /** What was received, once it has succeeded. */
+  /** The received amount, if the payment succeeded. */
   readonly amount: PaidAmount;
-  /** Null: it carries nothing of ours. */
+  /** Null if it has no data of ours. */
   readonly mark: PaymentMark | null;
-  /** Null once nobody can pay it any more. */
+  /** Null if it can no longer be paid. */
   readonly paymentUrl: string | null;
   readonly isTest: boolean;
   readonly createdAt: Date;
@@ -49,38 +49,38 @@ export interface ProviderRefund {
   readonly paymentId: string;
   readonly state: 'pending' | 'succeeded' | 'canceled';
   readonly amount: PaidAmount;
-  /** Null: it was not made by this service. */
+  /** Null if this service did not create it. */
   readonly refundKey: string | null;
 }
 
 /**
- * The port to a provider of payments. Nothing is called inside a transaction. A creation and a refund have a
- * key, and are done once for it while the provider remembers it: {@link KEY_REMEMBERED_SECONDS}.
+ * The port to a provider of payments. It is never called inside a transaction. Creations and refunds have a
+ * key, and are executed once for it while the provider remembers it: {@link KEY_REMEMBERED_SECONDS}.
  */
 export abstract class PaymentProvider {
-  /** Stored with all that comes from it. */
+  /** Stored with all data of the provider. */
   abstract readonly name: string;
-  /** Whether payments of tests are as good as others. */
+  /** Whether test payments count like others. */
   abstract readonly isForTests: boolean;
 
   /** @throws PaymentError */
   abstract create(payment: NewPayment): Promise<ProviderPayment>;
 
-  /** @returns null when the provider knows no such payment. @throws PaymentError */
+  /** @returns null if the provider has no such payment. @throws PaymentError */
   abstract read(paymentId: string): Promise<ProviderPayment | null>;
 
-  /** The payments that were created since then, in pages, newest first. @throws PaymentError */
+  /** The payments created since then, in pages, newest first. @throws PaymentError */
   abstract paymentsSince(moment: Date): AsyncGenerator<readonly ProviderPayment[]>;
 
   /** @throws PaymentError */
   abstract refund(refund: NewRefund): Promise<ProviderRefund>;
 
-  /** The refunds that were created since then, in pages, newest first. @throws PaymentError */
+  /** The refunds created since then, in pages, newest first. @throws PaymentError */
   abstract refundsSince(moment: Date): AsyncGenerator<readonly ProviderRefund[]>;
 
   /** The refunds of a payment. @throws PaymentError */
   abstract refundsOf(paymentId: string): AsyncGenerator<readonly ProviderRefund[]>;
 }
 
-/** For how long the provider gives the same result for the same key. */
+/** How long the provider returns the same result for the same key. */
 export const KEY_REMEMBERED_SECONDS = 24 * 3600;

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
- * The answers of YooKassa's API v3, as far as they are used. Unknown fields are ignored: the provider adds
- * some without a new version. Any other difference makes an answer unusable.
+ * The used fields of YooKassa's API v3. Unknown fields are ignored: the provider adds some without a new
+ * version. Any other difference makes a response unusable.
  */
 
 const amount = z.object({
@@ -20,7 +20,7 @@ const moment = z.string().transform((text, { issues }) => {
   return z.NEVER;
 });
 
-/** What was stored with a payment or a refund. A shop may have others than ours. */
+/** Data on a payment or a refund. The shop may have some that are not ours. */
 const metadata = z.record(z.string(), z.unknown()).optional();
 
 const payment = z.object({
@@ -56,7 +56,7 @@ const mark = z.object({
   idempotency_key: z.string().max(255).optional(),
 });
 
-/** The metadata of a payment: text each, at most 512 characters. */
+/** The metadata of a payment: texts of at most 512 characters. */
 export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> => ({
   deposit_id: String(of.depositId),
   deposit_key: of.paymentKey,
@@ -77,7 +77,7 @@ function readMark(data: unknown): PaymentMark | null {
   };
 }
 
-/** Nobody confirmed it in time: the customer is told of a deposit that expired. */
+/** The payment was not confirmed in time: the deposit is reported as expired. */
 const EXPIRED = new Set(['expired_on_confirmation', 'expired_on_capture']);
 
 const stateOf = ({ status, cancellation_details: details }: z.output<typeof payment>) => {

@@ -13,13 +13,13 @@ import {
 } from './payment-provider';
 import { listOf, paymentAnswer, refundAnswer, toMetadata } from './yookassa-answers';
 
-/** As long as a customer waits for the address of a payment. */
+/** How long a customer waits for the URL of a payment. */
 const TIMEOUT_MS = 15_000;
 /** After 429 nothing is sent for this time. */
 const PAUSE_MS = 2000;
-/** The most that the provider lists in an answer. */
+/** The provider's largest page. */
 const LISTED_AT_ONCE = 100;
-/** In a receipt: a payment in advance, for a service. */
+/** In a receipt: an advance payment. */
 const RECEIPT_ITEM = { quantity: '1.00', payment_mode: 'advance', payment_subject: 'payment' };
 
 type Method = 'create' | 'read' | 'list' | 'refund' | 'refunds';
@@ -28,11 +28,11 @@ interface Call<Answer extends z.ZodType> {
   readonly method: Method;
   readonly path: string;
   readonly answer: Answer;
-  /** Of a call that changes something. */
+  /** Present if the call changes something. */
   readonly post?: { readonly key: string; readonly body: object };
 }
 
-/** YooKassa's API v3; docs/payments.md has what is known of it, with its sources. */
+/** YooKassa's API v3, described with sources in docs/payments.md. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
   readonly name: string;
@@ -124,7 +124,7 @@ export class YooKassaProvider extends PaymentProvider {
     } while (cursor !== undefined);
   }
 
-  /** The span and the metrics name the method alone. */
+  /** The span and the metrics have only the method. */
   private call<Answer extends z.ZodType>(call: Call<Answer>): Promise<z.output<Answer>> {
     const { method } = call;
     return inSpan(`payments.${method}`, { 'payments.method': method }, async () => {
@@ -193,7 +193,7 @@ export class YooKassaProvider extends PaymentProvider {
       const text = await response.text();
       return { status: response.status, json: parseJson(text) };
     } catch (error) {
-      // The cause may name the address: only its code is passed on.
+      // The cause may contain the address, so only its code is passed on.
       const { code } = ((error as Error).cause ?? {}) as { readonly code?: unknown };
       const reason = typeof code === 'string' ? code : (error as Error).name;
       throw new PaymentOutcomeUnknown(`${method} was sent, then: ${reason}`);

@@ -2,17 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../../database';
 
-/** What the provider shows late, and how far its clock may be from ours. */
+/** Covers late entries in the provider's listings, and differences between its clock and ours. */
 const OVERLAP = `interval '1 hour'`;
-/** The first comparison goes back so far: what was paid before is not of this service. */
+/** How far the first comparison goes back: earlier payments do not belong to this service. */
 const FIRST = `interval '1 day'`;
 
-/** Up to which moment the lists of the provider were compared. */
+/** The time up to which the provider's lists were compared. */
 @Injectable()
 export class ComparisonRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** From when the next comparison lists, and the database's time before it does. */
+  /** The start of the next comparison's period, and the database's time before it. */
   async span(provider: string): Promise<{ readonly since: Date; readonly now: Date }> {
     const [span] = await queryRows<{ since: Date; now: Date }>(
       this.dataSource,

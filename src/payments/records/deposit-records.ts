@@ -5,14 +5,14 @@ import type { PageRequest } from '../../http';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
 
-/** What customers are told: a deposit is refunded once all of it went back. */
+/** The public states: a deposit is `refunded` if all of it was returned. */
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
 
-/** The state of a row of `deposits`, as customers are told it. */
+/** The public state of a row of `deposits`. */
 export const SHOWN_STATE = `CASE WHEN refunded = amount THEN 'refunded' ELSE state END`;
 
-/** A deposit as its customer sees it. */
+/** A deposit in responses to its customer. */
 export interface Deposit {
   readonly id: number;
   readonly state: DepositState;
@@ -29,7 +29,7 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS cu
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 
-/** A deposit whose payment is not known to have been created. */
+/** A deposit without a confirmed payment. */
 export interface WantedPayment extends PaymentMark {
   readonly amount: string;
 }
@@ -37,25 +37,25 @@ export interface WantedPayment extends PaymentMark {
 const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id AS "userId", amount,
   (SELECT environment FROM installation) AS environment, idempotency_key AS "idempotencyKey"`;
 
-/** What a deposit is checked for. */
+/** A deposit whose check is due. */
 export interface DueDeposit extends WantedPayment {
-  /** Null: the creation has not been confirmed. */
+  /** Null if the creation has not been confirmed. */
   readonly paymentId: string | null;
   readonly ageSeconds: number;
 }
 
-/** How many deposits a customer may have that are neither paid nor over. */
+/** How many pending deposits a customer may have. */
 export const MOST_PENDING = 20;
-/** As long as a page of a payment by card can be used. What the provider shows decides. */
+/** How long the page of a card payment can be used. The provider's state decides. */
 const PAYABLE_MINUTES = 60;
 /** A new deposit is checked soon: a notification may have come before its payment was known. */
 const FIRST_CHECK_SECONDS = 3;
 /** Pauses between checks grow with the age of a deposit: a quarter of it, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** However many notifications come, the provider is called once in this time for a payment. */
+/** The least time between two calls for a payment, for any number of notifications. */
 const NOTIFIED_AGAIN_SECONDS = 1;
-/** The comparison must have seen all that the last attempt to create can have left. */
+/** Enough for a comparison to list any payment that the last attempt may have created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
 /** The statements of deposits that do not move money. */
@@ -64,9 +64,9 @@ export class DepositRecords {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Stores a deposit; once for each key.
+   * Stores a deposit, once for each key.
    *
-   * @returns null when the customer has too many that are pending
+   * @returns null if the customer has too many pending ones
    */
   async place(
     userId: number,
@@ -117,7 +117,7 @@ export class DepositRecords {
     );
   }
 
-  /** A deposit whose payment is still to be created; null: it was, or it is over. */
+  /** A deposit whose payment has to be created; null if it was, or if the deposit ended. */
   async findWanted(id: number): Promise<WantedPayment | null> {
     const [wanted] = await queryRows<WantedPayment>(
       this.dataSource,
@@ -138,7 +138,7 @@ export class DepositRecords {
     return rows.map(({ id }) => id);
   }
 
-  /** Takes deposits whose check is due, and sets the moment of the next one. */
+  /** Claims deposits whose check is due, and sets the time of the next one. */
   claimDue(provider: string, room: number): Promise<DueDeposit[]> {
     return queryRows<DueDeposit>(
       this.dataSource,
@@ -154,7 +154,7 @@ export class DepositRecords {
     );
   }
 
-  /** Has the payments of these ids read soon, as far as they are ours and not over. @returns how many */
+  /** Makes checks of these payments due if they are ours and pending. @returns how many */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<number> {
     const found = await queryRows(
       this.dataSource,
@@ -168,7 +168,7 @@ export class DepositRecords {
     return found.length;
   }
 
-  /** The provider refuses to create the payment: there is none, and there will be none. */
+  /** Cancels a deposit whose payment the provider refused to create, so that there will be none. */
   async cancelRefused(id: number): Promise<void> {
     await queryRows(this.dataSource, endStatement(`id = $2 AND provider_payment_id IS NULL`), [
       'canceled',
@@ -177,8 +177,8 @@ export class DepositRecords {
   }
 
   /**
-   * Ends a deposit whose creation was never confirmed, once a comparison has listed all that its attempts can
-   * have left, and it was not there.
+   * Ends a deposit whose creation was never confirmed, after a comparison that would have listed its payment
+   * did not.
    */
   async expireUnseen(id: number): Promise<void> {
     await queryRows(
@@ -192,7 +192,7 @@ export class DepositRecords {
   }
 }
 
-/** Ends pending deposits with the state `$1`, and writes the event. @param which a condition */
+/** Ends pending deposits with the state `$1`, and writes the event. @param which their SQL condition */
 export const endStatement = (which: string): string => `
   WITH ended AS (
     UPDATE deposits SET state = $1, closed_at = now(), next_check_at = NULL

@@ -4,7 +4,7 @@ import { queryRows, violatedConstraint } from '../../database';
 import type { ProviderPayment } from '../provider/payment-provider';
 import { endStatement } from './deposit-records';
 
-/** Why a payment is not credited by itself, and staff decide. */
+/** Why a payment is not credited automatically, but left to staff. */
 export const UNMATCHED_REASONS = [
   'test-payment',
   'other-currency',
@@ -17,10 +17,10 @@ export const UNMATCHED_REASONS = [
 ] as const;
 export type UnmatchedReason = (typeof UNMATCHED_REASONS)[number];
 
-/** What became of a payment that the provider has shown. */
+/** The outcome of a payment. */
 export interface Settled {
   readonly outcome: 'credited' | 'ended' | 'unmatched' | 'none';
-  /** The deposit whose state has changed. */
+  /** The deposit whose state changed. */
   readonly depositId?: number;
   readonly reason?: UnmatchedReason;
 }
@@ -29,9 +29,8 @@ const NONE: Settled = { outcome: 'none' };
 
 /**
  * Posts the credit of a payment that a statement has stored: a CTE `credited (id, user_id, amount)`. The
- * foreign key of the entry makes sure that it is of this payment, its user and its amount, and the index of
- * `payment_id` that there is one. `ledger_entries` is written here because a payment and its entry are one
- * statement.
+ * foreign key of the entry ensures that it has the payment's user and amount, and the index of `payment_id`
+ * that there is only one. `ledger_entries` is written here because a payment and its entry are one statement.
  *
  * @param origin expressions for the reason, the reference and the action of staff
  */
@@ -40,14 +39,14 @@ export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
                               action_id)
   SELECT user_id, 'topup', amount, 0, id, ${origin} FROM credited`;
 
-/** Takes over what the provider shows of payments, by statements guarded by the state before. */
+/** Applies the provider's states of payments, with statements guarded by the earlier state. */
 @Injectable()
 export class PaymentRecords {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Takes over what the provider has shown of a payment, whoever read it and however often. A state that goes
-   * back changes nothing: a deposit that has ended stays as it is, unless money has come in after all.
+   * Applies the provider's state of a payment; idempotent. An earlier state changes nothing: an ended deposit
+   * is not changed, unless money arrives after all.
    */
   async settle(provider: string, payment: ProviderPayment, areTestsGood: boolean): Promise<Settled> {
     if (payment.state !== 'succeeded') {
@@ -65,8 +64,8 @@ export class PaymentRecords {
   }
 
   /**
-   * Notes the payment of a deposit whose creation was not confirmed; makes the deposit anew when a restore
-   * has forgotten it. Its mark was written by us alone: nobody else has the shop's key.
+   * Records the payment of a deposit whose creation was not confirmed, and recreates a deposit that a
+   * restored database lacks. The mark can be trusted: only we have the shop's key.
    *
    * @returns whether the payment has a deposit
    */
@@ -123,7 +122,7 @@ export class PaymentRecords {
     return ended ? { outcome: 'ended', depositId: ended.id } : NONE;
   }
 
-  /** The payment, the state of its deposit, the entry and the event are one statement. */
+  /** Writes the payment, the state of its deposit, the entry and the event in one statement. */
   private async credit(provider: string, payment: ProviderPayment): Promise<number | null> {
     try {
       const [credited] = await queryRows<{ id: number }>(
@@ -146,13 +145,13 @@ export class PaymentRecords {
       );
       return credited?.id ?? null;
     } catch (error) {
-      // Staff have decided the payment in the meantime.
+      // Staff decided the payment in the meantime.
       if (violatedConstraint(error) === 'payments_provider_payment_id_key') return null;
       throw error;
     }
   }
 
-  /** Why a payment was not credited; null: it was, earlier, or staff know of it. */
+  /** Why a payment was not credited; null if it was credited earlier, or is left to staff already. */
   private async reasonAgainst(provider: string, payment: ProviderPayment): Promise<UnmatchedReason | null> {
     const [known] = await queryRows<{ isRecorded: boolean; hasOther: boolean; hasDeposit: boolean }>(
       this.dataSource,
@@ -167,7 +166,7 @@ export class PaymentRecords {
     return known?.hasOther ? 'second-payment' : 'no-deposit';
   }
 
-  /** Stores a payment for staff, once. Its deposit, if there is one, waits for them. */
+  /** Stores a payment for staff, once. Its deposit, if any, waits for them. */
   private async leaveToStaff(
     provider: string,
     { id, amount, paidAt }: ProviderPayment,

@@ -8,7 +8,7 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Long enough to see in a list which ended link a program still fetched. */
 const ENDED_LINK_DAYS = 30;
 
-/** The end of a link: its own, or the revocation of its token; null without either. */
+/** The end of a link: its own or its token's revocation, whichever is earlier; null without either. */
 export const ENDED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** Removes ended links after a time in which customers still see them and their last use. */
