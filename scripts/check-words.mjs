@@ -1,4 +1,4 @@
-// Searches Markdown, descriptions and error texts for the words of scripts/banned-words.txt.
+// Searches Markdown, comments, descriptions and error texts for the words of scripts/banned-words.txt.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +16,9 @@ const banned = readFileSync('scripts/banned-words.txt', 'utf8')
     return { pattern: new RegExp(pattern, flags), instead };
   });
 
+// Landed migrations are not edited.
+const WITHOUT_COMMENTS = /^src\/database\/migrations\//;
+
 const list = (...patterns) =>
   execFileSync('git', ['ls-files', ...patterns], { encoding: 'utf8' })
     .split('\n')
@@ -28,7 +31,7 @@ const texts = [
     .flatMap(proseOfMarkdown),
   ...list('src/*.ts')
     .filter((path) => !path.endsWith('.spec.ts'))
-    .flatMap(proseOfCode),
+    .flatMap((path) => [...proseOfCode(path), ...commentsOf(path)]),
 ];
 const found = texts.flatMap(({ path, line, text }) =>
   banned.flatMap(({ pattern, instead }) =>
@@ -63,6 +66,20 @@ function proseOfCode(path) {
   };
   visit(source);
   return prose;
+}
+
+/** Comments, each as one line without its marks, quotations in backticks and names of parameters. */
+function commentsOf(path) {
+  if (WITHOUT_COMMENTS.test(path)) return [];
+  const code = readFileSync(path, 'utf8');
+  return [...code.matchAll(/\/\*\*?\s[^]*?\*\/|(?:^ *\/\/ .*\n)+/gm)].map(({ 0: comment, index }) => ({
+    path,
+    line: code.slice(0, index).split('\n').length,
+    text: comment
+      .replaceAll(/`[^`]*`|@param \S+/g, '')
+      .replaceAll(/[\s/*]+/g, ' ')
+      .trim(),
+  }));
 }
 
 function textOf(node) {

@@ -137,7 +137,7 @@ export interface CallOptions {
    * applies.
    */
   readonly deadline?: Deadline;
-  /** Receives a record of each call, whatever its outcome. */
+  /** Receives a record of each call, successful or not. */
   readonly onCall?: (call: ProviderCallRecord) => void;
 }
 

@@ -21,7 +21,7 @@ const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** A call that was passed over this often goes next, whatever its priority, as in `take_rate_permit`. */
+/** A call that was passed over this often goes next, regardless of its priority, as in `take_rate_permit`. */
 export const MOST_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };

@@ -321,7 +321,7 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * PostgreSQL does not start while the process in postmaster.pid lives, whatever its program, unless this
+ * PostgreSQL does not start while the process in postmaster.pid lives, even another program's, unless this
  * variable contains its id (as with pg_ctl). PostgreSQL itself takes the file over, so that only one of two
  * starts succeeds.
  */
