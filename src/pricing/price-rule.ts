@@ -2,7 +2,7 @@ import type { IpVersion } from '../common';
 
 /**
  * A markup for some offers, for a time (`docs/decisions/0016-price-rules.md`). It is never edited: only its
- * end is written later. What is null in its scope stands for all.
+ * end is written later. A field of its scope that is `null` matches all.
  */
 export interface PriceRule {
   readonly id: number;
@@ -17,7 +17,7 @@ export interface PriceRule {
   readonly markupPercent: string;
   readonly validFrom: Date;
   /**
-   * The rule does not hold from this moment on, or never did if it equals `validFrom`. Null: not ended yet.
+   * The rule does not apply from this moment on, or never did if it equals `validFrom`. `null` until it ends.
    */
   readonly validTo: Date | null;
   readonly createdAt: Date;

@@ -23,11 +23,11 @@ interface Count {
   readonly oldest: Date | null;
 }
 
-/** What keeps the data of the database when its disk is lost. */
+/** The copies that keep the data when the disk of the database is lost. */
 interface DatabaseCopies {
   readonly standbys: number;
   readonly isArchived: boolean;
-  /** Null: no attempt has failed. */
+  /** `null` if no attempt has failed. */
   readonly isFailing: boolean | null;
   readonly archivedAt: Date | null;
 }

@@ -26,7 +26,7 @@ const STATUS_BY_CODE = new Map([
  * in the middle of an exchange here; those get a response only if none has begun.
  */
 export function answerMalformedRequests(server: Server, metrics: Metrics): void {
-  /** The last exchange of each connection. They end in order, so the one before it shows if all others did. */
+  /** The last exchange of each connection. They end in order: the one before shows whether all others did. */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -21,7 +21,7 @@ export interface DepositRefund {
 
 export const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, created_at, closed_at`;
 
-/** What is requested of the provider, or looked for there. */
+/** A refund to request from the provider, or to look up there. */
 export interface DueRefund extends NewRefund {
   /** Whether the one call was made. */
   readonly isRequested: boolean;
@@ -29,7 +29,7 @@ export interface DueRefund extends NewRefund {
   readonly ageSeconds: number;
 }
 
-/** What customers are told of a deposit that a statement has just changed. */
+/** The event of a deposit that a statement has just changed. */
 const STATE_NOW = `
   CASE WHEN deposits.refunded = deposits.amount THEN 'refunded' ELSE deposits.state END AS state`;
 

@@ -45,7 +45,7 @@ export interface StaffDeposit {
   readonly closed_at: Date | null;
 }
 
-/** What is null counts as any. */
+/** A field that is `null` does not filter. */
 export interface DepositFilter {
   readonly userId: number | null;
   readonly state: DepositState | null;

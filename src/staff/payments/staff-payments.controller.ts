@@ -36,7 +36,7 @@ import {
 } from './staff-payments.dto';
 import { StaffPaymentsService } from './staff-payments.service';
 
-/** What keeps a payment from being decided. */
+/** The errors of a decision about a payment. */
 const UNDECIDABLE = {
   404: notFound(PaymentNotFound),
   409: ['Nothing was changed', new PaymentDecided('credited')],

@@ -24,7 +24,7 @@ import type {
   StaffPaymentsPage,
 } from './staff-payments.dto';
 
-/** What staff do with deposits and payments. */
+/** Staff's use cases for deposits and payments. */
 @Injectable()
 export class StaffPaymentsService {
   constructor(
