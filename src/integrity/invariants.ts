@@ -96,8 +96,8 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE a.held <> coalesce(o.held, 0) + coalesce(r.held, 0)`,
   },
   {
-    // A deposit that has succeeded has one payment, which is credited to its user with its amount, and no
-    // other deposit has one. That a payment is posted once, and with its amount, the schema makes sure of.
+    // A succeeded deposit has one payment, which is credited to its user with its amount, and other deposits
+    // have none. The schema ensures that a payment is posted only once, with its amount.
     name: 'deposits-have-their-payments',
     violations: `
       SELECT d.id AS deposit_id, d.user_id, d.state, d.amount, p.id AS payment_id, p.amount AS paid,
@@ -119,8 +119,8 @@ export const INVARIANTS: readonly Invariant[] = [
           OR p.state <> 'credited' AND e.id IS NOT NULL`,
   },
   {
-    // Entries took the amount of a refund once it has succeeded, and nothing before or otherwise; and what of
-    // a deposit went back is the sum of its refunds.
+    // Entries debit exactly the amounts of succeeded refunds, and the refunded amount of a deposit is the sum
+    // of its refunds.
     name: 'refunds-of-deposits-agree-with-entries',
     violations: `
       SELECT r.id AS refund_id, r.deposit_id, r.state, r.amount, e.taken, e.held

@@ -10,9 +10,9 @@ export interface PriceRule {
   /** In lower case. */
   readonly country: string | null;
   readonly version: IpVersion | null;
-  /** Days, included. */
+  /** Days, inclusive. */
   readonly minPeriod: number | null;
-  /** Days, included. */
+  /** Days, inclusive. */
   readonly maxPeriod: number | null;
   readonly markupPercent: string;
   readonly validFrom: Date;
@@ -23,7 +23,7 @@ export interface PriceRule {
   readonly createdAt: Date;
   readonly createdBy: string;
   readonly reason: string;
-  /** When its end was written; null also when the rule was added with an end. */
+  /** When its end was written; null also if the rule was added with an end. */
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
   readonly endReason: string | null;

@@ -179,7 +179,7 @@ export class Facts {
       .size;
   }
 
-  /** Every role may read all of it but the states in `pg_stat_replication`. */
+  /** Every role may read all of these except for the states in `pg_stat_replication`. */
   copiesOfTheDatabase(): Promise<DatabaseCopies> {
     return this.row(
       `SELECT (CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE')

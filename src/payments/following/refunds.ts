@@ -6,11 +6,11 @@ import { type DueRefund, RefundRecords } from '../records/refund-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
-/** After this time without a trace in a complete list, a refund whose response was lost was not made. */
+/** After this time without evidence in a complete list, a refund whose response was lost was not made. */
 const QUIET_SECONDS = 3600;
 
 /**
- * Requests refunds of the provider, each once, and settles them by what it shows. A response that was lost is
+ * Requests each refund once from the provider, and applies its state. If the response is lost, the refund is
  * looked for in the list of the payment's refunds, and never requested again.
  */
 @Injectable()
@@ -41,10 +41,10 @@ export class Refunds {
     this.due.wake();
   }
 
-  /** Takes over what the provider lists. @returns whether it is a refund that was not known */
+  /** Applies a refund that the provider lists. @returns whether it is new */
   async takeOver(refund: ProviderRefund): Promise<boolean> {
     if (refund.refundKey !== null) await this.settle(refund);
-    // One of ours that was given up, and made after all, is as unknown as one that was made elsewhere.
+    // One of ours that was made after it had counted as failed is treated like one made elsewhere.
     if (refund.state !== 'succeeded' || refund.amount.currency !== 'RUB') return false;
     const isNew = await this.records.find(this.provider.name, refund);
     if (isNew) this.logger.warn('a refund was made at the provider: staff decide');

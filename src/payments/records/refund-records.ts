@@ -7,7 +7,7 @@ import { SHOWN_STATE } from './deposit-records';
 export const REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
 export type RefundState = (typeof REFUND_STATES)[number];
 
-/** A refund of a deposit, as staff see it. */
+/** A refund of a deposit, for staff. */
 export interface DepositRefund {
   readonly id: number;
   readonly deposit_id: number;
@@ -23,9 +23,9 @@ export const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, c
 
 /** A refund to request from the provider, or to look up there. */
 export interface DueRefund extends NewRefund {
-  /** Whether the one call was made. */
+  /** Whether its only call was made. */
   readonly isRequested: boolean;
-  /** How long ago. */
+  /** Since its request; 0 before. */
   readonly ageSeconds: number;
 }
 
@@ -33,7 +33,7 @@ export interface DueRefund extends NewRefund {
 const STATE_NOW = `
   CASE WHEN deposits.refunded = deposits.amount THEN 'refunded' ELSE deposits.state END AS state`;
 
-/** The first look for evidence, and how pauses grow: as those of deposits. */
+/** Pauses between checks grow as those of deposits. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 
@@ -45,7 +45,7 @@ export class RefundRecords {
   /**
    * Stores a refund and holds its money, in the transaction of staff's action.
    *
-   * @throws the check of the account when less than that can be spent
+   * @throws the violated check of the account if the balance is lower
    */
   async hold(
     deposit: { readonly id: number; readonly user_id: number; readonly provider: string },
@@ -71,7 +71,7 @@ export class RefundRecords {
     return refund;
   }
 
-  /** Takes refunds that are due: to be requested, or looked for. The claim of a request is the request's. */
+  /** Claims due refunds, to request them or to look for them. The claim records the request. */
   claimDue(provider: string, room: number): Promise<DueRefund[]> {
     return queryRows<DueRefund>(
       this.dataSource,
@@ -93,7 +93,7 @@ export class RefundRecords {
     );
   }
 
-  /** The provider has certainly not been called: it is called later. */
+  /** Returns a refund for which the provider was certainly not called, to be requested later. */
   async giveBack(refundKey: string): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -102,7 +102,7 @@ export class RefundRecords {
     );
   }
 
-  /** The provider shows that the money went back: what was held is taken. */
+  /** Captures the held money: the provider lists the refund as succeeded. */
   async succeed(provider: string, { id, refundKey }: ProviderRefund): Promise<number | null> {
     const [done] = await queryRows<{ id: number }>(
       this.dataSource,
@@ -132,7 +132,7 @@ export class RefundRecords {
     return done?.id ?? null;
   }
 
-  /** The money certainly did not go back: what was held is released. */
+  /** Releases the held money: the refund certainly failed. */
   async fail(refundKey: string): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -148,10 +148,10 @@ export class RefundRecords {
   }
 
   /**
-   * Stores a refund that was made at the provider and not here, once. Staff decide: a balance is not reduced
-   * without them.
+   * Stores a refund that was made at the provider without this service, once. Only staff may reduce a
+   * balance, so they decide.
    *
-   * @returns whether it was not known
+   * @returns whether it is new
    */
   async find(provider: string, { id, paymentId, amount }: ProviderRefund): Promise<boolean> {
     const found = await queryRows(
@@ -166,9 +166,9 @@ export class RefundRecords {
   }
 
   /**
-   * Decides a refund that was found: the balance is debited, or it stays the shop's cost.
+   * Decides a found refund: debits the balance, or leaves the cost to the shop.
    *
-   * @throws the check of the account when less than that can be spent
+   * @throws the violated check of the account if the balance is lower
    */
   async decideFound(
     refund: DepositRefund,
@@ -208,7 +208,7 @@ export class RefundRecords {
   }
 }
 
-/** A deposit as staff refund it. */
+/** The columns of a deposit for a refund. */
 export const REFUNDABLE_COLUMNS = `id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded,
   amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
     WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0) AS left`;

@@ -29,7 +29,7 @@ export class DepositRefundTooLarge extends DomainError {
   }
 }
 
-/** A deposit, as staff see it. */
+/** A deposit, for staff. */
 export interface StaffDeposit {
   readonly id: number;
   readonly user_id: number;
@@ -104,7 +104,7 @@ export class DepositRefunds {
     );
   }
 
-  /** Keeps everybody else from refunding it. @throws DepositNotFound, DepositNotPaid */
+  /** Locks a deposit against concurrent refunds. @throws DepositNotFound, DepositNotPaid */
   async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
     const [deposit] = await queryRows<Refundable>(
       manager,
@@ -119,7 +119,7 @@ export class DepositRefunds {
   /**
    * Holds the money of a refund. It is requested after the transaction.
    *
-   * @param amount null: all that is left
+   * @param amount null for the rest of the deposit
    * @throws DepositRefundTooLarge, InsufficientBalance
    */
   async hold(
@@ -132,7 +132,7 @@ export class DepositRefunds {
     return this.refusingOverdraft(() => this.records.hold(deposit, returned.toString(), origin, manager));
   }
 
-  /** How much goes back. @throws DepositRefundTooLarge */
+  /** The amount of the refund. @throws DepositRefundTooLarge */
   amountOf(deposit: Refundable, amount: Money | null): Money {
     const left = Money.parse(deposit.left);
     const returned = amount ?? left;
@@ -140,12 +140,12 @@ export class DepositRefunds {
     return returned;
   }
 
-  /** Has refunds requested now. */
+  /** Wakes the job that requests refunds. */
   requestSoon(): void {
     this.refunds.wake();
   }
 
-  /** The refund of an action of staff, for a request that is repeated. */
+  /** The refund of a staff action, for a retry. */
   async ofAction(actionId: number): Promise<DepositRefund | null> {
     const [refund] = await queryRows<DepositRefund>(
       this.dataSource,

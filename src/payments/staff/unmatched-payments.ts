@@ -8,7 +8,7 @@ import { creditSql, type UnmatchedReason } from '../records/payment-records';
 export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
-/** A payment, as staff see it. */
+/** A payment, for staff. */
 export interface StaffPayment {
   readonly id: number;
   readonly provider: string;
@@ -54,7 +54,7 @@ export class AmountKnown extends domainError(
   'The payment is in roubles: what was paid is credited, no other amount',
 ) {}
 
-/** Payments that are not credited by themselves: staff match them to a user, or reject them. */
+/** Payments that are not credited automatically: staff match them to a user, or reject them. */
 @Injectable()
 export class UnmatchedPayments {
   constructor(private readonly dataSource: DataSource) {}
@@ -81,7 +81,7 @@ export class UnmatchedPayments {
     return payment;
   }
 
-  /** Keeps everybody else from deciding it. @throws PaymentNotFound, PaymentDecided */
+  /** Locks a payment against concurrent decisions. @throws PaymentNotFound, PaymentDecided */
   async lockUnmatched(id: number, manager: EntityManager): Promise<StaffPayment> {
     const payment = await this.get(id, manager, 'FOR UPDATE');
     if (payment.state !== 'unmatched') throw new PaymentDecided(payment.state);
@@ -89,9 +89,9 @@ export class UnmatchedPayments {
   }
 
   /**
-   * How many roubles a payment is worth.
+   * The value of a payment in roubles.
    *
-   * @param named by staff, for a payment in another currency
+   * @param named the value that staff set for a payment in another currency
    * @throws AmountNeeded, AmountKnown
    */
   roublesOf({ currency, paid_amount: paid }: StaffPayment, named: Money | null): Money {
@@ -104,7 +104,7 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Credits a payment to a user. If it has a deposit, that succeeds with the amount that was paid.
+   * Credits a payment to a user. If it has a deposit, that succeeds with the paid amount.
    *
    * @throws PaymentOfAnother
    */

@@ -5,7 +5,7 @@ import { StaffModule } from '../staff.module';
 import { StaffPaymentsController } from './staff-payments.controller';
 import { StaffPaymentsService } from './staff-payments.service';
 
-/** Staff's side of payments: only in an application that takes them. */
+/** The staff API of payments, imported only by an application that accepts them. */
 @Module({
   imports: [StaffModule, PaymentsModule, UsersModule],
   controllers: [StaffPaymentsController],

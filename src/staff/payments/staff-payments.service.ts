@@ -50,8 +50,8 @@ export class StaffPaymentsService {
   }
 
   /**
-   * Has a part of a deposit, or all that is left of it, go back; once for each idempotency key. The money is
-   * held with the record in the audit log, and the provider is called afterwards.
+   * Refunds a part or the rest of a deposit, once for each idempotency key. The money is held with the record
+   * in the audit log, and the provider is called afterwards.
    *
    * @throws DepositNotFound, DepositNotPaid, DepositRefundTooLarge, InsufficientBalance, OwnAccount,
    *   IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
@@ -104,7 +104,7 @@ export class StaffPaymentsService {
   }
 
   /**
-   * Credits a payment that was not credited by itself.
+   * Credits a payment that was not credited automatically.
    *
    * @throws PaymentNotFound, PaymentDecided, AmountNeeded, AmountKnown, PaymentOfAnother, UserNotFound,
    *   OwnAccount
