@@ -3,3 +3,4 @@ export { environmentWarnings } from './dropped-variables';
 export { type Environment, EnvironmentError, readEnvironment } from './environment';
 export { readApiKeyFile } from './secret-files';
 export { type Tuning, TUNING_VARIABLE } from './tuning';
+export { type PaymentSource, readPaymentSources } from './payment-sources';

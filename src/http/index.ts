@@ -34,7 +34,7 @@ export {
 } from './paging';
 export { withoutDuration } from './request-metrics';
 export { BodyTooLarge } from './request-body';
-export { MaxBodyBytes, RequestInputGuard } from './request-input.guard';
+export { MaxBodyBytes, receivedBytes, RequestInputGuard } from './request-input.guard';
 export { toStream } from './to-stream';
 export { disconnection, RequestsUnderWay, TooManyUnderWay } from './under-way';
 export {

@@ -6,6 +6,12 @@ import { type RouteInput, routeInput } from './validation/route-input';
 
 const MOST = 'max-body-bytes';
 
+/** The bodies of requests that are being served. */
+const received = new WeakMap<Request, Buffer>();
+
+/** The body as it was sent: a signature is about these bytes. */
+export const receivedBytes = (request: Request): Buffer => received.get(request) ?? Buffer.alloc(0);
+
 export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
 /**
@@ -29,8 +35,10 @@ export class RequestInputGuard implements CanActivate {
 }
 
 async function readBody(request: Request, maxBytes: number, input: RouteInput | null): Promise<boolean> {
+  const bytes = await receiveBody(request, maxBytes);
+  received.set(request, bytes);
   // As in FastAPI, a body that is not JSON is the only mistake listed.
-  request.body = parseBody(await receiveBody(request, maxBytes), request.headers['content-type']);
+  request.body = parseBody(bytes, request.headers['content-type']);
   if (input) readInput(input, request);
   return true;
 }

@@ -9,6 +9,8 @@ import { DepositChecks } from './following/deposit-checks';
 import { Notifications } from './following/notifications';
 import { NotificationsController } from './following/notifications.controller';
 import { Refunds } from './following/refunds';
+import { IntakeController } from './intake/intake.controller';
+import { IntakeService } from './intake/intake.service';
 import { PaymentProvider } from './provider/payment-provider';
 import { YooKassaProvider } from './provider/yookassa.provider';
 import { ComparisonRecords } from './records/comparison-records';
@@ -21,7 +23,7 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
 /** Deposits, imported only by an application that accepts payments. */
 @Module({
   imports: [AuthModule],
-  controllers: [DepositsController, NotificationsController],
+  controllers: [DepositsController, NotificationsController, IntakeController],
   providers: [
     { provide: PaymentProvider, useClass: YooKassaProvider },
     ComparisonRecords,
@@ -35,6 +37,7 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
     DepositChecks,
     Notifications,
     Refunds,
+    IntakeService,
     DepositRefunds,
     UnmatchedPayments,
   ],

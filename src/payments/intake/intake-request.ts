@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { Money } from '../../common';
+import { RequestInvalid } from '../../http';
+
+/** Roubles as text, to the kopeck. */
+const amount = z
+  .string()
+  .regex(/^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$/)
+  .transform((text) => Money.parse(text).toString());
+
+/** Integers of a body arrive as BigInt, because other routes take any. */
+const id = z.union([z.bigint().transform(Number), z.number()]).pipe(z.int().positive());
+const name = z.string().min(1).max(100);
+
+const schema = z.strictObject({
+  // Without spaces: a second payment under the same reference is stored behind one.
+  reference: z.string().regex(/^[!-~]{1,200}$/),
+  user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
+  amount,
+  paid_at: z.iso.datetime({ offset: true }),
+  comment: z.string().max(500).nullish(),
+});
+
+/** A payment that a source reports. */
+export type IntakeRequest = z.output<typeof schema>;
+
+/** @throws RequestInvalid with every mistake */
+export function readIntake(body: unknown): IntakeRequest {
+  const { data, error } = schema.safeParse(body);
+  if (data) return data;
+  throw new RequestInvalid(
+    error.issues.map(({ path, message }) => ({
+      type: 'value_error',
+      loc: ['body', ...path.map((part) => (typeof part === 'number' ? part : String(part)))],
+      msg: message,
+    })),
+  );
+}

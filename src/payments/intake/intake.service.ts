@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Clock, Money } from '../../common';
+import { AppConfig, type PaymentSource, readPaymentSources } from '../../config';
+import { inTransaction, queryRows } from '../../database';
+import { Metrics } from '../../metrics';
+import { creditSql, type UnmatchedReason } from '../records/payment-records';
+import { type IntakeRequest, readIntake } from './intake-request';
+import { isSigned, type SignedRequest } from './intake-signature';
+import { IntakeNotSigned, ReferenceReused, UnknownSource } from './intake.errors';
+
+/** The response to a source. */
+export interface IntakePayment {
+  readonly id: number;
+  readonly reference: string;
+  readonly state: 'credited' | 'unmatched' | 'rejected';
+  readonly amount: string;
+}
+
+type StoredPayment = IntakePayment & { readonly isSame: boolean };
+
+const COLUMNS = `id, payment_id AS reference, state, paid_amount::numeric(14,2) AS amount`;
+
+/**
+ * Takes payments that come in elsewhere: a bot, an import from the bank. Each is signed with the secret of
+ * its source, and its reference is credited once.
+ */
+@Injectable()
+export class IntakeService {
+  private readonly logger = new Logger('Payments');
+  private readonly sources: ReadonlyMap<string, PaymentSource>;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly clock: Clock,
+    private readonly metrics: Metrics,
+    { payments }: AppConfig,
+  ) {
+    this.sources = readPaymentSources(payments.sourcesFile);
+  }
+
+  /**
+   * Credits a payment of a source, or leaves it to staff; once for each reference.
+   *
+   * @throws UnknownSource, IntakeNotSigned, RequestInvalid, ReferenceReused
+   */
+  async take(name: string, signed: SignedRequest, body: unknown): Promise<IntakePayment> {
+    const source = this.sources.get(name);
+    if (!source) throw new UnknownSource();
+    if (!isSigned(signed, source.secret, this.clock.now())) throw new IntakeNotSigned();
+    const request = readIntake(body);
+    const provider = `intake:${name}`;
+    const hash = createHash('sha256').update(JSON.stringify(request)).digest();
+    const { payment, isNew } = await inTransaction(this.dataSource, async (manager) => {
+      // The payments of a source come one after the other: their limit of a day is theirs together.
+      await queryRows(manager, 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [provider]);
+      const earlier = await this.find(provider, request.reference, hash, manager);
+      if (earlier?.isSame) return { payment: earlier, isNew: false };
+      if (earlier) {
+        const other = `${request.reference} ${hash.toString('hex').slice(0, 16)}`;
+        await this.leaveToStaff(provider, other, request, hash, 'reused-reference', manager);
+        return { payment: null, isNew: true };
+      }
+      return { payment: await this.store(provider, source, request, hash, manager), isNew: true };
+    });
+    if (isNew) {
+      this.metrics.count('payments_total', {
+        outcome: payment?.state === 'credited' ? 'credited' : 'unmatched',
+      });
+    }
+    if (!payment) throw new ReferenceReused();
+    const { id, reference, state, amount } = payment;
+    return { id, reference, state, amount };
+  }
+
+  private async store(
+    provider: string,
+    source: PaymentSource,
+    request: IntakeRequest,
+    hash: Buffer,
+    manager: EntityManager,
+  ): Promise<StoredPayment> {
+    const userId = await this.findUser(request.user, manager);
+    const reason =
+      userId === null ? 'no-user' : await this.limitAgainst(provider, source, request.amount, manager);
+    if (userId === null || reason !== null) {
+      await this.leaveToStaff(provider, request.reference, request, hash, reason ?? 'no-user', manager);
+    } else {
+      await queryRows(
+        manager,
+        `WITH credited AS (
+           INSERT INTO payments (provider, payment_id, state, user_id, amount, paid_amount, currency, paid_at,
+                                 details, request_hash, closed_at)
+           VALUES ($1, $2, 'credited', $3, $4, $4, 'RUB', $5, $6, $7, now()) RETURNING id, user_id, amount
+         )
+         ${creditSql('NULL, $2, NULL::bigint')}`,
+        [provider, request.reference, userId, request.amount, request.paid_at, detailsOf(request), hash],
+      );
+    }
+    const stored = await this.find(provider, request.reference, hash, manager);
+    if (!stored) throw new Error('a payment was not stored');
+    return stored;
+  }
+
+  private async find(
+    provider: string,
+    reference: string,
+    hash: Buffer,
+    manager: EntityManager,
+  ): Promise<StoredPayment | null> {
+    const [payment] = await queryRows<StoredPayment>(
+      manager,
+      `SELECT ${COLUMNS}, request_hash = $3 AS "isSame" FROM payments
+        WHERE provider = $1 AND payment_id = $2`,
+      [provider, reference, hash],
+    );
+    return payment ?? null;
+  }
+
+  /** The one user that is meant; null if there is none, or if several have the name. */
+  private async findUser(user: IntakeRequest['user'], manager: EntityManager): Promise<number | null> {
+    const [condition, value] =
+      'id' in user
+        ? ['id = $1', user.id]
+        : 'tg_id' in user
+          ? ['tg_id = $1', user.tg_id]
+          : ['lower(username) = lower($1)', user.username];
+    const users = await queryRows<{ id: number }>(
+      manager,
+      `SELECT id FROM users WHERE ${condition} LIMIT 2`,
+      [value],
+    );
+    return users.length === 1 && users[0] ? users[0].id : null;
+  }
+
+  /** The reason for which staff confirm a payment of a known user; null within the limits of its source. */
+  private async limitAgainst(
+    provider: string,
+    { maxPayment, maxDay }: PaymentSource,
+    amount: string,
+    manager: EntityManager,
+  ): Promise<UnmatchedReason | null> {
+    const [today] = await queryRows<{ sum: string }>(
+      manager,
+      `SELECT coalesce(sum(amount), 0)::numeric(14,2) AS sum FROM payments
+        WHERE provider = $1 AND state = 'credited'
+          AND created_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'`,
+      [provider],
+    );
+    const paid = Money.parse(amount);
+    const sum = Money.parse(today?.sum ?? '0').plus(paid);
+    const isAbove =
+      paid.minus(Money.parse(maxPayment)).isPositive() || sum.minus(Money.parse(maxDay)).isPositive();
+    return isAbove ? 'above-limit' : null;
+  }
+
+  private async leaveToStaff(
+    provider: string,
+    paymentId: string,
+    request: IntakeRequest,
+    hash: Buffer,
+    reason: UnmatchedReason,
+    manager: EntityManager,
+  ): Promise<void> {
+    const stored = await queryRows(
+      manager,
+      `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, reason, details,
+                             request_hash)
+       VALUES ($1, $2, 'unmatched', $3, 'RUB', $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id`,
+      [provider, paymentId, request.amount, request.paid_at, reason, detailsOf(request), hash],
+    );
+    if (stored.length > 0) {
+      this.logger.warn(`a payment of ${provider} was not credited (${reason}): staff decide`);
+    }
+  }
+}
+
+/** The data by which staff find its user. */
+const detailsOf = ({ user, comment }: IntakeRequest) => ({ user, ...(comment && { comment }) });

@@ -1,0 +1,140 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PaymentsSandbox } from '../src/sandbox';
+import { UsersService } from '../src/users';
+import { beforeClosing, forAllTests } from './support/fixtures';
+import { createStaff } from './support/staff';
+import { startTestService } from './support/test-service';
+
+// The service takes payments here, with sources of its own.
+
+const SECRET = `whsec_${randomBytes(32).toString('base64')}`;
+
+const payments = forAllTests(() => PaymentsSandbox.start());
+const directory = forAllTests(
+  async () => ({ path: await mkdtemp(join(tmpdir(), 'sources-')) }),
+  ({ path }) => rm(path, { recursive: true }),
+);
+const service = forAllTests(async () => {
+  const file = join(directory.path, 'sources.json');
+  const limits = { max_payment: '500.00', max_day: '1200.00' };
+  await writeFile(
+    file,
+    JSON.stringify({ bot: { secret: SECRET, ...limits }, bank: { secret: SECRET, ...limits } }),
+  );
+  return startTestService({ payments, environment: { PAYMENT_SOURCES_FILE: file } });
+});
+const staff = forAllTests(() => createStaff(service));
+beforeClosing(() => service.audit());
+
+let references = 0;
+
+interface Sent {
+  readonly source?: string;
+  readonly secret?: string;
+  readonly at?: number;
+  readonly tamper?: boolean;
+}
+
+async function report(
+  payment: Record<string, unknown>,
+  { source = 'bot', secret = SECRET, at = Date.now() / 1000, tamper = false }: Sent = {},
+) {
+  const body = JSON.stringify({
+    reference: `ref-${(references += 1)}`,
+    amount: '100.00',
+    paid_at: '2026-11-21T12:00:00Z',
+    ...payment,
+  });
+  const [id, timestamp] = ['msg_1', String(Math.floor(at))];
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  const response = await fetch(`${service.baseUrl}/payments/intake/${source}`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,AAAA v1,${signature}`,
+    },
+    body: tamper ? body.replace('100.00', '999.00') : body,
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const createUser = () => service.createUser({ balance: '0.00' });
+const available = async (of: { readonly id: number }) => (await service.balanceOf(of)).available;
+
+describe('A payment of another source', () => {
+  it('is credited once for its reference, however often it is reported', async () => {
+    const user = await createUser();
+    const payment = { reference: 'once', user: { id: user.id } };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => report(payment)));
+    const credited = { id: expect.any(Number), reference: 'once', state: 'credited', amount: '100.00' };
+    for (const answer of answers) expect(answer).toEqual({ status: 200, body: credited });
+    expect(await available(user)).toBe('100.00');
+  });
+
+  it('is found by the id of Telegram and by the name, if one user has it', async () => {
+    const users = service.app.get(UsersService);
+    const telegram = await users.create({ username: 'of-telegram', tgId: 7_123_456_780 });
+    const named = await users.create({ username: 'named-once' });
+    await users.create({ username: 'named-twice' });
+    await users.create({ username: 'Named-Twice' });
+    expect((await report({ user: { tg_id: 7_123_456_780 } })).body).toMatchObject({ state: 'credited' });
+    expect((await report({ user: { username: 'Named-Once' } })).body).toMatchObject({ state: 'credited' });
+    expect((await report({ user: { username: 'named-twice' } })).body).toMatchObject({ state: 'unmatched' });
+    expect([await available(telegram), await available(named)]).toEqual(['100.00', '100.00']);
+  });
+
+  it('under a reference of another is refused, and staff decide', async () => {
+    const user = await createUser();
+    await report({ reference: 'reused', user: { id: user.id } }, { source: 'bank' });
+    const other = { reference: 'reused', user: { id: user.id }, amount: '200.00' };
+    expect((await report(other, { source: 'bank' })).status).toBe(409);
+    expect((await report(other, { source: 'bank' })).status).toBe(409);
+    expect(await available(user)).toBe('100.00');
+    const { body } = await staff.get<{ items: { reason: string; paid_amount: string }[] }>(
+      '/staff/unmatched-payments',
+    );
+    expect(body.items.filter(({ reason }) => reason === 'reused-reference')).toHaveLength(1);
+  });
+
+  it('of nobody, or above a limit, waits for staff', async () => {
+    const user = await createUser();
+    expect((await report({ user: { id: 999_999 } })).body).toMatchObject({ state: 'unmatched' });
+    const large = await report({ user: { id: user.id }, amount: '500.01' }, { source: 'bank' });
+    expect(large.body).toMatchObject({ state: 'unmatched' });
+    const matched = await staff.post(`/staff/unmatched-payments/${String(large.body['id'])}/match`, {
+      user_id: user.id,
+      reason: 'Seen in the bank',
+    });
+    expect(matched).toMatchObject({ status: 200, body: { state: 'credited', amount: '500.01' } });
+    const day = [];
+    for (let n = 0; n < 3; n += 1) {
+      day.push(await report({ user: { id: user.id }, amount: '400' }, { source: 'bank' }));
+    }
+    expect(day.map(({ body }) => body['state'])).toEqual(['credited', 'unmatched', 'unmatched']);
+    expect(await available(user)).toBe('900.01');
+  });
+
+  it('is refused without a signature of its source of the last five minutes', async () => {
+    const user = await createUser();
+    const payment = { user: { id: user.id } };
+    const now = Date.now() / 1000;
+    expect((await report(payment, { secret: `whsec_${randomBytes(32).toString('base64')}` })).status).toBe(
+      401,
+    );
+    expect((await report(payment, { at: now - 310 })).status).toBe(401);
+    expect((await report(payment, { at: now + 310 })).status).toBe(401);
+    expect((await report(payment, { tamper: true })).status).toBe(401);
+    expect((await report(payment, { source: 'unknown' })).status).toBe(404);
+    expect((await report({ ...payment, amount: '-1' })).status).toBe(422);
+    expect((await report({ ...payment, amount: '0.001' })).status).toBe(422);
+    expect((await report({ user: { id: user.id, tg_id: 1 } })).status).toBe(422);
+    expect((await report({ ...payment, reference: 'a b' })).status).toBe(422);
+    expect(await available(user)).toBe('0.00');
+  });
+});
