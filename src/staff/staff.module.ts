@@ -82,5 +82,6 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffRoutesCheck,
     AuditLogRetention,
   ],
+  exports: [AuditLogService],
 })
 export class StaffModule {}
