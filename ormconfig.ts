@@ -1,16 +1,10 @@
 import { DataSource } from 'typeorm';
 import { readEnvironment } from './src/config';
 import { dataSourceOptions } from './src/database';
-import { entities } from './src/globals.module';
 
 const { url, ownerUrl } = readEnvironment().database;
 
 /** For the TypeORM command line: `DATABASE_URL=… npx typeorm -d dist/ormconfig.js migration:show`. */
-export default new DataSource({
-  ...dataSourceOptions({
-    url: ownerUrl ?? url ?? '',
-    poolSize: 2,
-    applicationName: 'typeorm',
-  }),
-  entities,
-});
+export default new DataSource(
+  dataSourceOptions({ url: ownerUrl ?? url ?? '', poolSize: 2, applicationName: 'typeorm' }),
+);

@@ -4,7 +4,6 @@ import { AbstractLogger, DataSource, MigrationExecutor } from 'typeorm';
 import type { TokenOrigin } from '../src/auth';
 import { IP_VERSIONS, PROXY_TYPES } from '../src/common';
 import { dataSourceOptions, migrate, migrations } from '../src/database';
-import { entities } from '../src/globals.module';
 import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
 import { OPEN_STATES, ORDER_KINDS, ORDER_STATES, UNATTENDED_STATES } from '../src/orders/order-states';
 import { PROXY_CHANGES } from '../src/proxies/details/proxy-history.dto';
@@ -17,30 +16,8 @@ const MIGRATION_NAMES = migrations.map(({ name }) => name);
 
 /** Connects as the owner: what the service's role may not do is tested in `database-role`. */
 async function connect({ ownerUrl }: TestDatabase): Promise<DataSource> {
-  return new DataSource({
-    ...dataSourceOptions({ url: ownerUrl, poolSize: 12, applicationName: 'test' }),
-    entities,
-  }).initialize();
-}
-
-/** Columns of tables that have an entity, as the entities describe them and as the schema has them. */
-async function readColumns(dataSource: DataSource): Promise<{ described: string[]; present: string[] }> {
-  const described = dataSource.entityMetadatas.flatMap(({ tableName, columns }) =>
-    columns.map(({ databaseName, type, precision, scale, isArray, isNullable }) => {
-      const size = precision ? `(${precision},${scale ?? 0})` : '';
-      const full = `${String(type)}${size}${isArray ? '[]' : ''}`;
-      return `${tableName}.${databaseName} ${full}${isNullable ? '' : ' NOT NULL'}`;
-    }),
-  );
-  const rows = await dataSource.query<{ line: string }[]>(
-    `SELECT format('%s.%s %s', relname, attname,
-                   replace(format_type(atttypid, atttypmod), 'timestamp with time zone', 'timestamptz'))
-              || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END AS line
-       FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
-      WHERE relnamespace = 'public'::regnamespace AND relname = ANY ($1)`,
-    [dataSource.entityMetadatas.map(({ tableName }) => tableName)],
-  );
-  return { described: described.sort(), present: rows.map(({ line }) => line).sort() };
+  const options = dataSourceOptions({ url: ownerUrl, poolSize: 12, applicationName: 'test' });
+  return new DataSource(options).initialize();
 }
 
 /** All objects that the service created in the database, without those of extensions. */
@@ -72,12 +49,10 @@ describe('The migrations', () => {
     await database.drop();
   });
 
-  it('give an empty database the columns of the entities, and run once, whoever starts them', async () => {
+  it('run once on an empty database, whoever starts them', async () => {
     await open({ migrated: false });
     const done = await Promise.all(Array.from({ length: 8 }, () => migrate(database)));
     expect(done.flat()).toEqual(MIGRATION_NAMES);
-    const { described, present } = await readColumns(dataSource);
-    expect(described).toEqual(present);
     expect(await new MigrationExecutor(dataSource).getPendingMigrations()).toEqual([]);
     expect(await migrate(database)).toEqual([]);
   });

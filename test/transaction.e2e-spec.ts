@@ -7,8 +7,6 @@ import {
   queryRows,
   TransactionOutcomeUnknown,
 } from '../src/database';
-import { entities } from '../src/globals.module';
-import { User } from '../src/users';
 import { eventually } from './support/built-service';
 import { startDatabaseRelay } from './support/database-relay';
 import { forAllTests } from './support/fixtures';
@@ -18,7 +16,6 @@ describe('A transaction', () => {
   const connect = (url: string, poolSize: number) =>
     new DataSource({
       ...dataSourceOptions({ url, poolSize, applicationName: 'test' }),
-      entities,
     }).initialize();
 
   const database = forAllTests(createTestDatabase, (opened) => opened.drop());
@@ -52,7 +49,7 @@ describe('A transaction', () => {
     const pid = await session();
     const result = await inTransaction(dataSource, async (manager) => {
       await add(manager, 'kept');
-      await manager.save(manager.create(User, { username: 'kept' }));
+      await add(manager, 'kept');
       expect(await count('kept')).toBe(0);
       return 'done';
     });

@@ -1,17 +1,15 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { LimitsModule, RequestInputGuard } from '../http';
 import { AccessRecheck } from './access-recheck';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
-import { ApiToken } from './api-token.entity';
 import { BearerStrategy } from './bearer.strategy';
 import { ScopeCatalog } from './scope-catalog';
 import { TokensService } from './tokens.service';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([ApiToken]), DiscoveryModule, LimitsModule],
+  imports: [DiscoveryModule, LimitsModule],
   providers: [
     TokensService,
     BearerStrategy,

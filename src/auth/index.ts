@@ -8,7 +8,7 @@ export {
   Scopes,
   STAFF_SCHEME,
 } from './access.decorators';
-export { ApiToken, type TokenOrigin } from './api-token.entity';
+export type { ApiToken, TokenOrigin } from './api-token';
 export {
   InvalidToken,
   ScopeNotGrantable,

@@ -1,5 +1,5 @@
 import { Money } from '../common';
-import type { ApiToken } from './api-token.entity';
+import type { ApiToken } from './api-token';
 import { ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer } from './auth.errors';
 import { liesWithin } from './network';
 import { isStaffScope } from './scopes';

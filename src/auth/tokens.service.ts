@@ -1,11 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
 import { LRUCache } from 'lru-cache';
-import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { Clock, type Money } from '../common';
-import { batchedLookup, lockUser, preparedRows, queryRows, violatedConstraint } from '../database';
+import {
+  batchedLookup,
+  lockUser,
+  preparedRows,
+  type Queryable,
+  queryRows,
+  selectList,
+  violatedConstraint,
+} from '../database';
 import type { TooManyRequests } from '../http';
-import { ApiToken, type TokenOrigin } from './api-token.entity';
+import type { ApiToken, TokenOrigin } from './api-token';
 import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';
 import { ALL_STAFF_SCOPES, type Scope } from './scopes';
@@ -56,13 +63,16 @@ const MAX_KNOWN = 20_000;
 /** `last_used_at` is accurate to the minute, so that not every request writes. */
 const LAST_USED_STEP_MS = 60_000;
 
+const RESTRICTIONS = 'scopes expiresAt allowedIps dailyLimit issuedBy limitedBy';
+const FIELDS = `id userId name origin createdAt revokedAt lastUsedAt ${RESTRICTIONS}`;
+const COLUMNS = selectList(FIELDS.split(' '));
+
 @Injectable()
 export class TokensService {
   private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
 
   constructor(
     private readonly dataSource: DataSource,
-    @InjectRepository(ApiToken) private readonly tokens: Repository<ApiToken>,
     private readonly clock: Clock,
   ) {}
 
@@ -73,7 +83,7 @@ export class TokensService {
    */
   async issue(
     token: NewToken,
-    manager: EntityManager = this.tokens.manager,
+    manager: EntityManager = this.dataSource.manager,
   ): Promise<{ text: string; token: ApiToken }> {
     const text = generateToken();
     const asked = {
@@ -88,15 +98,25 @@ export class TokensService {
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer ? restrictedBy(issuer, asked) : { ...asked, issuedBy: null, limitedBy: [] };
     try {
-      const issued = await manager.save(
-        manager.create(ApiToken, {
-          userId: token.userId,
-          tokenHash: hashToken(text),
-          name: token.name ?? null,
-          origin: token.origin ?? 'staff',
-          ...allowed,
-        }),
+      const [issued] = await queryRows<ApiToken>(
+        manager,
+        `INSERT INTO api_tokens (user_id, token_hash, name, origin, scopes, expires_at, allowed_ips,
+                                 daily_limit, issued_by, limited_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING ${COLUMNS}`,
+        [
+          token.userId,
+          hashToken(text),
+          token.name ?? null,
+          token.origin ?? 'staff',
+          allowed.scopes,
+          allowed.expiresAt,
+          allowed.allowedIps,
+          allowed.dailyLimit,
+          allowed.issuedBy,
+          allowed.limitedBy,
+        ],
       );
+      if (!issued) throw new Error('an inserted token was not returned');
       return { text, token: issued };
     } catch (error) {
       if (violatedConstraint(error) === 'api_tokens_user_id_fkey') throw new TokenOwnerNotFound();
@@ -110,7 +130,7 @@ export class TokensService {
    * @throws InvalidToken if it was revoked or expired after the request began
    */
   private async lockIssuer(id: number, manager: EntityManager): Promise<ApiToken> {
-    const issuer = await manager.findOne(ApiToken, { where: { id }, lock: { mode: 'pessimistic_read' } });
+    const [issuer] = await selectTokens(manager, 'id = $1 FOR SHARE', [id]);
     const isOver = issuer?.expiresAt && issuer.expiresAt <= this.clock.now();
     if (!issuer || issuer.revokedAt || isOver) throw new InvalidToken();
     return issuer;
@@ -122,11 +142,12 @@ export class TokensService {
    * @param page.cursor the last id of the previous page
    */
   list(userId: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
-    return this.tokens.find({
-      where: { userId, id: MoreThan(page.cursor ?? 0) },
-      order: { id: 'ASC' },
-      take: page.limit,
-    });
+    const { cursor, limit } = page;
+    return selectTokens(this.dataSource, 'user_id = $1 AND id > $2 ORDER BY id LIMIT $3', [
+      userId,
+      cursor ?? 0,
+      limit,
+    ]);
   }
 
   /**
@@ -134,10 +155,14 @@ export class TokensService {
    *
    * @throws TokenNotFound
    */
-  async revoke(id: number, manager: EntityManager = this.tokens.manager): Promise<ApiToken> {
-    const token = await this.get(id, manager);
-    if (token.revokedAt === null) token.revokedAt = this.clock.now();
-    return manager.save(token);
+  async revoke(id: number, manager: EntityManager = this.dataSource.manager): Promise<ApiToken> {
+    const [revoked] = await queryRows<ApiToken>(
+      manager,
+      `UPDATE api_tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING ${COLUMNS}`,
+      [id, this.clock.now()],
+    );
+    if (!revoked) throw new TokenNotFound();
+    return revoked;
   }
 
   /**
@@ -147,14 +172,11 @@ export class TokensService {
    * @param page.cursor the last id of the previous page
    */
   listDescendants(id: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
-    const inPage = `token.id > :cursor AND token.id IN (${DESCENDANTS.replace('$1', ':id')})`;
-    return this.tokens
-      .createQueryBuilder('token')
-      .where(`${inPage} AND ${STILL_WORKS.replace('$2', ':now')}`)
-      .setParameters({ id, cursor: page.cursor ?? 0, now: this.clock.now() })
-      .orderBy('token.id')
-      .take(page.limit)
-      .getMany();
+    return selectTokens(
+      this.dataSource,
+      `id IN (${DESCENDANTS}) AND ${STILL_WORKS} AND id > $3 ORDER BY id LIMIT $4`,
+      [id, this.clock.now(), page.cursor ?? 0, page.limit],
+    );
   }
 
   /**
@@ -223,8 +245,8 @@ export class TokensService {
   }
 
   /** @throws TokenNotFound */
-  async get(id: number, manager: EntityManager = this.tokens.manager): Promise<ApiToken> {
-    const token = await manager.findOneBy(ApiToken, { id });
+  async get(id: number, manager: EntityManager = this.dataSource.manager): Promise<ApiToken> {
+    const [token] = await selectTokens(manager, 'id = $1', [id]);
     if (!token) throw new TokenNotFound();
     return token;
   }
@@ -285,6 +307,13 @@ export class TokensService {
     return new Map<number, never>();
   });
 }
+
+const selectTokens = (
+  queryable: Queryable,
+  rest: string,
+  parameters: readonly unknown[],
+): Promise<ApiToken[]> =>
+  queryRows(queryable, `SELECT ${COLUMNS} FROM api_tokens token WHERE ${rest}`, parameters);
 
 /** A query for the ids of all tokens that came from the token `$1`. */
 const DESCENDANTS = `

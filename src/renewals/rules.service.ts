@@ -30,7 +30,7 @@ interface RuleFilter {
   readonly tag: string | null;
 }
 
-/** A rule as it is stored; see the entity. */
+/** A rule as it is stored. */
 interface NewRule extends RuleFilter {
   readonly proxyId: number | null;
   readonly period: number | null;

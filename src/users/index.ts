@@ -1,4 +1,4 @@
-export { User } from './user.entity';
+export type { User } from './user';
 export { UserExists, UserNotFound } from './users.errors';
 export { UsersModule } from './users.module';
 export { UsersService, type NewUser, type Profile } from './users.service';

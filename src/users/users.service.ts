@@ -1,9 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, Repository } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { Clock } from '../common';
-import { batchedLookup, preparedRows, violatedConstraint } from '../database';
-import { User } from './user.entity';
+import {
+  batchedLookup,
+  preparedRows,
+  type Queryable,
+  queryRows,
+  selectList,
+  violatedConstraint,
+} from '../database';
+import type { User } from './user';
 import { UserExists, UserNotFound } from './users.errors';
 
 export interface NewUser {
@@ -22,11 +28,13 @@ export interface Profile {
   readonly balance: string;
 }
 
+const FIELDS = 'id username telegramUsername tgId webUsername hasApp createdAt blockedAt blockedReason';
+const COLUMNS = selectList(FIELDS.split(' '));
+
 @Injectable()
 export class UsersService {
   constructor(
     private readonly dataSource: DataSource,
-    @InjectRepository(User) private readonly users: Repository<User>,
     private readonly clock: Clock,
   ) {}
 
@@ -35,16 +43,19 @@ export class UsersService {
    *
    * @throws UserExists if another user has this tg_id or web_username
    */
-  async create(user: NewUser, manager: EntityManager = this.users.manager): Promise<User> {
+  async create(
+    { username, tgId = null, webUsername = null, hasApp = false }: NewUser,
+    queryable: Queryable = this.dataSource,
+  ): Promise<User> {
     try {
-      return await manager.save(
-        manager.create(User, {
-          username: user.username,
-          tgId: user.tgId ?? null,
-          webUsername: user.webUsername ?? null,
-          hasApp: user.hasApp ?? false,
-        }),
+      const [created] = await queryRows<User>(
+        queryable,
+        `INSERT INTO users (username, tg_id, web_username, has_app) VALUES ($1, $2, $3, $4)
+         RETURNING ${COLUMNS}`,
+        [username, tgId, webUsername, hasApp],
       );
+      if (!created) throw new Error('an inserted user was not returned');
+      return created;
     } catch (error) {
       const constraint = violatedConstraint(error);
       if (constraint === 'users_tg_id_key') throw new UserExists('tg_id');
@@ -64,12 +75,15 @@ export class UsersService {
     reason: string | null,
     manager: EntityManager,
   ): Promise<{ before: User; after: User }> {
-    const before = await manager.findOne(User, { where: { id }, lock: { mode: 'for_no_key_update' } });
+    const before = await this.findBy('id = $1 FOR NO KEY UPDATE', id, manager);
     if (!before) throw new UserNotFound();
     const blockedAt = reason === null ? null : (before.blockedAt ?? this.clock.now());
-    const after = manager.create(User, before);
-    Object.assign(after, { blockedAt, blockedReason: reason });
-    await manager.update(User, { id }, { blockedAt, blockedReason: reason });
+    await manager.query('UPDATE users SET blocked_at = $2, blocked_reason = $3 WHERE id = $1', [
+      id,
+      blockedAt,
+      reason,
+    ]);
+    const after = { ...before, blockedAt, blockedReason: reason };
     return { before, after };
   }
 
@@ -81,24 +95,35 @@ export class UsersService {
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
     manager: EntityManager,
   ): Promise<Pick<User, 'id' | 'blockedAt'> | null> {
-    const user = await manager.findOne(User, {
-      where: { tgId },
-      lock: { mode: 'for_no_key_update' },
-    });
+    const user = await this.findBy('tg_id = $1 FOR NO KEY UPDATE', tgId, manager);
     if (!user || user.blockedAt) return user;
     const telegramUsername = username ?? user.telegramUsername;
     if (!user.hasApp || user.telegramUsername !== telegramUsername) {
-      await manager.update(User, { id: user.id }, { hasApp: true, telegramUsername });
+      await manager.query('UPDATE users SET has_app = true, telegram_username = $2 WHERE id = $1', [
+        user.id,
+        telegramUsername,
+      ]);
     }
     return user;
   }
 
   find(id: number): Promise<User | null> {
-    return this.users.findOneBy({ id });
+    return this.findBy('id = $1', id);
   }
 
   findByWebUsername(webUsername: string): Promise<User | null> {
-    return this.users.findOneBy({ webUsername });
+    return this.findBy('web_username = $1', webUsername);
+  }
+
+  private async findBy(
+    condition: string,
+    value: unknown,
+    queryable: Queryable = this.dataSource,
+  ): Promise<User | null> {
+    const [user] = await queryRows<User>(queryable, `SELECT ${COLUMNS} FROM users WHERE ${condition}`, [
+      value,
+    ]);
+    return user ?? null;
   }
 
   /** Reads the profile in one statement, so that the balance is consistent with the rest. */

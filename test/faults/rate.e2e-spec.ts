@@ -31,7 +31,7 @@ describe('the rate limit of three replicas', () => {
     const config = resolveConfig(environment, database.url, sandbox);
     replicas = await Promise.all(
       Array.from({ length: 3 }, async () => {
-        const imports = [GlobalsModule.with(config), DatabaseModule.with([]), ProviderModule];
+        const imports = [GlobalsModule.with(config), DatabaseModule, ProviderModule];
         return (await Test.createTestingModule({ imports }).compile()).init();
       }),
     );

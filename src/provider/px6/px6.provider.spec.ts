@@ -116,7 +116,7 @@ describe('the PROXY6 adapter', () => {
       exports: [AppConfig, Clock, Metrics, Retention, Work],
     })
     class GlobalsModule {}
-    const imports = [GlobalsModule, DatabaseModule.with([]), ProviderModule];
+    const imports = [GlobalsModule, DatabaseModule, ProviderModule];
     const module = await Test.createTestingModule({ imports }).compile();
     modules.push(await module.init());
     return module.get(ProxyProvider);
