@@ -41,8 +41,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   const known = inputs.get(handler);
   if (known !== undefined) return known;
   const input = inputOf(controller, handler.name);
-  const { path, header, query, body, refusesQuery } = input;
-  const found = path.length > 0 || header.length > 0 || query || body || refusesQuery ? input : null;
+  const found = hasInput(input) ? input : null;
   inputs.set(handler, found);
   return found;
 }
@@ -81,6 +80,9 @@ export function handlerArguments(controller: Type, handler: string): HandlerArgu
     data,
   }));
 }
+
+export const hasInput = ({ path, header, query, body, refusesQuery }: RouteInput): boolean =>
+  path.length > 0 || header.length > 0 || query !== undefined || body !== undefined || refusesQuery;
 
 function dtoOf(controller: Type, handler: string, wanted: RouteParamtypes): Type<object> | undefined {
   const found = handlerArguments(controller, handler).find(({ kind }) => kind === wanted);
