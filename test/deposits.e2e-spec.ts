@@ -476,6 +476,14 @@ describe('Staff', () => {
     });
   });
 
+  it('refund no more than a deposit, by several requests at the same moment', async () => {
+    const customer = await createUser();
+    const { id } = await paid(customer, '100');
+    await paid(customer, '500');
+    const several = await Promise.all([1, 2, 3, 4].map(() => refund(id, { reason: 'x' })));
+    expect(several.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+  });
+
   it('refund no more than can be spent', async () => {
     const customer = await createUser();
     const { id } = await paid(customer, '100');

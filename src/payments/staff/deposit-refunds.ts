@@ -106,9 +106,11 @@ export class DepositRefunds {
 
   /** Locks a deposit against concurrent refunds. @throws DepositNotFound, DepositNotPaid */
   async lockPaid(depositId: number, manager: EntityManager): Promise<Refundable> {
+    // The lock first: a statement that waits for it does not see the refund that was stored meanwhile.
+    await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
-      `SELECT ${REFUNDABLE_COLUMNS} FROM deposits WHERE id = $1 FOR UPDATE`,
+      `SELECT ${REFUNDABLE_COLUMNS} FROM deposits WHERE id = $1`,
       [depositId],
     );
     if (!deposit) throw new DepositNotFound();
