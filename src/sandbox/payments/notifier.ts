@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 
 interface Notified {
@@ -23,6 +24,11 @@ export class Notifier {
   url: string | undefined;
   private faults: NotificationFaults = {};
   private readonly end = new AbortController();
+
+  constructor() {
+    // Each notification under way listens to the end.
+    setMaxListeners(0, this.end.signal);
+  }
 
   close(): void {
     this.end.abort();
