@@ -254,6 +254,18 @@ describe('The environment', () => {
   });
 });
 
+describe('Payments', () => {
+  it('need the shop at YooKassa, and a way back from its page', () => {
+    expect(() => readEnvironment({ PAYMENTS: 'yookassa' })).toThrow(
+      /YOOKASSA_SHOP_ID is missing[^]*YOOKASSA_SECRET_KEY is missing[^]*DEPOSIT_RETURN_URL is missing/,
+    );
+  });
+
+  it('of a sandbox never go to the real provider', () => {
+    expect(() => readEnvironment({ PAYMENTS: 'sandbox' })).toThrow('YOOKASSA_BASE_URL is missing');
+  });
+});
+
 describe('The provider', () => {
   const MISSING = 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)';
 

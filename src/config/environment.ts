@@ -71,6 +71,10 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
 
 /** Mistakes in the combination of the variables of payments. */
 function* paymentsProblems(given: Lookup): Generator<string> {
+  // Nothing of a sandbox is ever sent to the real provider.
+  if (given('PAYMENTS') === 'sandbox' && given('YOOKASSA_BASE_URL') === undefined) {
+    yield 'YOOKASSA_BASE_URL is missing: PAYMENTS=sandbox needs the address of a sandbox of payments';
+  }
   if (given('PAYMENTS') !== 'yookassa') return;
   for (const variable of ['YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY']) {
     if (given(variable) === undefined) yield `${variable} is missing (PAYMENTS=off runs without it)`;
