@@ -8,7 +8,7 @@ import { requirePrograms } from './support/debian';
 /**
  * `npm run drill:restore`: sells, backs up beside it, destroys the database, restores it to five minutes
  * before, and opens orders once the service has found what was sold since. Takes 10 minutes;
- * `-- --minutes 0.5` takes two.
+ * `-- --minutes 0.5` takes two. `--patroni`: three nodes under Patroni instead of one server.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -16,13 +16,16 @@ async function main(): Promise<void> {
       /** From the restored moment to the destruction. */
       minutes: { type: 'string', default: '5' },
       customers: { type: 'string', default: '8' },
+      patroni: { type: 'boolean', default: false },
     },
   });
   const [minutes, customers] = [Number(values.minutes), Number(values.customers)];
   if (!(minutes > 0)) throw new Error('--minutes must be a number above 0');
   if (!Number.isInteger(customers) || customers < 1) throw new Error('--customers must be a whole number');
   requirePrograms('postgres', 'pgbackrest');
+  if (values.patroni) requirePrograms('etcd', 'etcdctl', 'haproxy', 'patroni', 'patronictl');
   const report = await runRestore({
+    patroni: values.patroni,
     customers,
     pauseMs: 200,
     secondsBetween: Math.min(60, 20 * minutes),

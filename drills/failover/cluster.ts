@@ -1,6 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import { cp } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
@@ -13,20 +10,12 @@ import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { SandboxControl } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
-import { createDrillDirectory, databaseAccount, type DrillDirectory } from '../support/accounts';
+import { createDrillDirectory } from '../support/accounts';
 import type { Customer } from '../support/clients';
-import { type Daemon } from '../support/daemon';
-import { freePorts, LOOPBACK } from '../support/ports';
-import { PROJECT } from '../support/project';
+import { LOOPBACK } from '../support/ports';
 import { type BuiltReplica, startReplica, startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
-import { Etcd } from './etcd';
-import { startBalancer } from './haproxy';
-import { DatabaseNode, type Member } from './patroni';
-
-const NODES = 3;
-const REPLICAS = 3;
-const FILES = join(PROJECT, 'docker', 'cluster');
+import { DatabaseCluster, draw } from './database-cluster';
 
 /** Shortens times that only make a drill longer. No logic is left out. */
 const QUICK = {
@@ -70,20 +59,15 @@ export class ServiceReplica {
   }
 }
 
-/**
- * Three replicas of the built service and a sandbox behind HAProxy, with PostgreSQL under Patroni and etcd,
- * all on this machine. The configuration files are those of `docker/cluster/`.
- */
+/** Three replicas of the built service behind HAProxy, and a sandbox, with {@link DatabaseCluster}. */
 export class Cluster {
   private constructor(
     readonly serviceUrl: string,
     /** For the service's role, through HAProxy. Contains its password. */
     readonly databaseUrl: string,
-    readonly etcd: Etcd,
-    readonly nodes: readonly DatabaseNode[],
+    readonly database: DatabaseCluster,
     readonly replicas: readonly ServiceReplica[],
     readonly control: SandboxControl,
-    readonly balancer: Daemon,
     private readonly office: INestApplicationContext,
     readonly close: () => Promise<void>,
   ) {}
@@ -101,58 +85,14 @@ export class Cluster {
     try {
       const directory = await createDrillDirectory('failover');
       closers.push(() => directory.remove());
-      const ports = await freePorts(2 * NODES + 2 * NODES + REPLICAS + 3);
-      const etcdPorts = ports.splice(0, 2 * NODES);
-      const replicaPorts = ports.splice(0, REPLICAS);
-      const [servicePort = 0, databasePort = 0, statePort = 0] = ports.splice(0, 3);
-
-      const files = await copyFiles(directory);
-      onProgress('etcd');
-      const members = [1, 2, 3].map((number) => directory.create(`etcd-${number}`));
-      const etcd = await Etcd.start(await Promise.all(members), etcdPorts);
-      closers.push(() => etcd.stop());
-
-      onProgress('Patroni and PostgreSQL');
-      const passwords = { superuser: draw(), replication: draw(), rewind: draw(), owner: draw() };
-      const account = await databaseAccount();
-      const nodes: DatabaseNode[] = [];
-      for (let number = 1; number <= NODES; number += 1) {
-        const name = `database-${number}`;
-        const [database = 0, rest = 0] = ports.splice(0, 2);
-        const node = new DatabaseNode({
-          name,
-          directory: await directory.create(name, account),
-          databasePort: database,
-          restPort: rest,
-          etcdHosts: etcd.hosts,
-          passwords,
-          files,
-          account,
-        });
-        nodes.push(node);
-        closers.push(() => node.stop());
-        await node.start();
-        onProgress(name);
-        // The first one creates the cluster, and the others copy it.
-        if (number === 1) await until('the first primary', () => node.isPrimary(), { timeoutMs: 60_000 });
-      }
-      const balancer = await startBalancer({
-        servicePort,
-        databasePort,
-        statePort,
-        replicaPorts,
-        nodes,
-        files,
-      });
-      closers.push(() => balancer.stop());
-      onProgress('balancer');
-      await untilWhole(nodes);
+      const database = await DatabaseCluster.start(directory, closers, onProgress);
+      const { ports, passwords } = database;
 
       onProgress('the sandbox and the service');
       const sandbox = await startSandboxProcess(await directory.create('sandbox'));
       closers.push(() => sandbox.stop());
       const { apiKey, baseUrl } = sandbox.address;
-      const place = `${LOOPBACK}:${databasePort}/proxy_rental`;
+      const place = `${LOOPBACK}:${ports.database}/proxy_rental`;
       const url = `postgres://proxy_rental_service:${draw()}@${place}`;
       const ownerUrl = `postgres://proxy_rental:${passwords.owner}@${place}`;
       await until('a migrated database', async () => Boolean(await migrate({ url, ownerUrl })));
@@ -166,7 +106,7 @@ export class Cluster {
         ...QUICK,
         ...settings,
       };
-      const replicas = replicaPorts.map(
+      const replicas = ports.replicas.map(
         (port, at) => new ServiceReplica(`replica-${at + 1}`, { ...environment, PORT: String(port) }),
       );
       for (const replica of replicas) {
@@ -178,10 +118,10 @@ export class Cluster {
         { logger: false },
       );
       closers.push(() => office.close());
-      const serviceUrl = `http://${LOOPBACK}:${servicePort}`;
+      const serviceUrl = `http://${LOOPBACK}:${ports.service}`;
       await until('the service behind HAProxy', async () => (await fetch(`${serviceUrl}/health`)).ok);
       const control = new SandboxControl(sandbox.address);
-      return new Cluster(serviceUrl, url, etcd, nodes, replicas, control, balancer, office, close);
+      return new Cluster(serviceUrl, url, database, replicas, control, office, close);
     } catch (error) {
       await close();
       throw error;
@@ -191,29 +131,11 @@ export class Cluster {
   /** The last part of what everything here has written. */
   readOutputs(): string {
     const outputs = [
-      ['haproxy', this.balancer.output()],
-      ...this.nodes.map((node) => [node.name, node.output()]),
+      ['haproxy', this.database.balancer.output()],
+      ...this.database.nodes.map((node) => [node.name, node.output()]),
       ...this.replicas.map((replica) => [replica.name, replica.output()]),
     ];
     return outputs.map(([name, text = '']) => `=== ${name}\n${text}`).join('\n');
-  }
-
-  /** What the nodes that answer agree on. */
-  readMembers(): Promise<readonly Member[]> {
-    return readMembers(this.nodes);
-  }
-
-  async findPrimary(): Promise<DatabaseNode> {
-    return this.findByRole('leader');
-  }
-
-  findSynchronousStandby(): Promise<DatabaseNode> {
-    return this.findByRole('sync_standby');
-  }
-
-  /** Returns when there is a primary, a synchronous standby, and every node follows. */
-  untilWhole(): Promise<void> {
-    return untilWhole(this.nodes);
   }
 
   async createCustomer(balance: string): Promise<Customer> {
@@ -249,44 +171,4 @@ export class Cluster {
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
   }
-
-  private findByRole(role: string): Promise<DatabaseNode> {
-    return until(
-      `a ${role}`,
-      async () => {
-        const found = (await this.readMembers()).find((member) => member.role === role);
-        return this.nodes.find(({ name }) => name === found?.name);
-      },
-      { timeoutMs: 60_000, pollMs: 500 },
-    );
-  }
-}
-
-const draw = (): string => randomBytes(18).toString('base64url');
-
-/** The user of the database may not enter this project: a copy of the files is where it can read them. */
-async function copyFiles(directory: DrillDirectory): Promise<string> {
-  const files = join(directory.path, 'files');
-  await cp(FILES, files, { recursive: true });
-  return files;
-}
-
-async function readMembers(nodes: readonly DatabaseNode[]): Promise<readonly Member[]> {
-  for (const node of nodes) {
-    const members = await node.readCluster();
-    if (members?.some(({ role }) => role === 'leader')) return members;
-  }
-  return [];
-}
-
-function untilWhole(nodes: readonly DatabaseNode[]): Promise<void> {
-  return until(
-    'a cluster of which every node follows',
-    async () => {
-      const leader = (await readMembers(nodes)).find(({ role }) => role === 'leader');
-      const standbys = await nodes.find(({ name }) => name === leader?.name)?.readStandbys();
-      return standbys?.length === nodes.length - 1 && standbys.includes('sync');
-    },
-    { timeoutMs: 120_000, pollMs: 500 },
-  ).then(() => undefined);
 }

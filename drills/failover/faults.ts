@@ -17,7 +17,7 @@ const untilReplaced = (cluster: Cluster, former: DatabaseNode): Promise<unknown>
   until(
     'another primary',
     async () => {
-      const others = cluster.nodes.filter((node) => node !== former);
+      const others = cluster.database.nodes.filter((node) => node !== former);
       return (await Promise.all(others.map((node) => node.isPrimary()))).some(Boolean);
     },
     { timeoutMs: 90_000, pollMs: 500 },
@@ -36,7 +36,7 @@ function nextReplica({ replicas }: Cluster): ServiceReplica {
 export const FAULTS = {
   'kill -9 of the primary, with its machine': {
     async cause(cluster) {
-      const primary = await cluster.findPrimary();
+      const primary = await cluster.database.findPrimary();
       await primary.kill();
       await untilReplaced(cluster, primary);
       return () => primary.start();
@@ -44,7 +44,7 @@ export const FAULTS = {
   },
   'freeze of the primary': {
     async cause(cluster) {
-      const primary = await cluster.findPrimary();
+      const primary = await cluster.database.findPrimary();
       primary.freeze();
       await untilReplaced(cluster, primary);
       return async () => primary.thaw();
@@ -52,7 +52,10 @@ export const FAULTS = {
   },
   'planned switchover': {
     async cause(cluster) {
-      const [primary, candidate] = [await cluster.findPrimary(), await cluster.findSynchronousStandby()];
+      const [primary, candidate] = [
+        await cluster.database.findPrimary(),
+        await cluster.database.findSynchronousStandby(),
+      ];
       const response = await fetch(`${primary.restUrl}/switchover`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
@@ -65,7 +68,7 @@ export const FAULTS = {
   },
   'etcd loses its leader': {
     async cause(cluster) {
-      return cluster.etcd.killLeader();
+      return cluster.database.etcd.killLeader();
     },
   },
   'freeze of a replica of the service': {
@@ -78,14 +81,14 @@ export const FAULTS = {
   },
   'kill -9 of the primary alone, beside Patroni': {
     async cause(cluster) {
-      const primary = await cluster.findPrimary();
+      const primary = await cluster.database.findPrimary();
       primary.killPostgres();
       return async () => undefined;
     },
   },
   'freeze of the synchronous standby': {
     async cause(cluster) {
-      const standby = await cluster.findSynchronousStandby();
+      const standby = await cluster.database.findSynchronousStandby();
       standby.freeze();
       return async () => standby.thaw();
     },

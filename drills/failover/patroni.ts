@@ -59,6 +59,10 @@ export class DatabaseNode {
     return this.options.databasePort;
   }
 
+  get dataDirectory(): string {
+    return join(this.options.directory, 'data');
+  }
+
   /** The last part of what Patroni and PostgreSQL wrote. */
   output(): string {
     return this.patroni?.output() ?? '';
@@ -147,10 +151,6 @@ export class DatabaseNode {
     } catch {
       return false;
     }
-  }
-
-  private get dataDirectory(): string {
-    return join(this.options.directory, 'data');
   }
 
   private readState(): Promise<unknown> {

@@ -73,7 +73,7 @@ export async function runFailover(
     const setRight = await FAULTS[fault].cause(cluster);
     await untilServed();
     await setRight();
-    await cluster.untilWhole();
+    await cluster.database.untilWhole();
     await untilServed();
     const endedAtMs = Date.now();
     const round = {
@@ -101,7 +101,7 @@ export async function runFailover(
     orders: answered.length,
     answers: clients.counts,
     longestAnswerSeconds: clients.longestResponseMs / 1000,
-    timelines: Math.max(...(await cluster.readMembers()).map(({ timeline }) => timeline ?? 0)),
+    timelines: Math.max(...(await cluster.database.readMembers()).map(({ timeline }) => timeline ?? 0)),
     sales: book.sales.length,
     orphans,
     violations: [

@@ -4,7 +4,9 @@ import { createDrillDirectory } from '../support/accounts';
 import { type Answered, Clients, type Customer } from '../support/clients';
 import { startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
-import { ArchivedPostgres, type MadeBackup } from './archived-postgres';
+import { ArchivedCluster } from './archived-cluster';
+import { ArchivedPostgres, type RestorableDatabase } from './archived-postgres';
+import type { MadeBackup } from './pgbackrest';
 import { Shop } from './shop';
 import { decide, type Decided } from './staff';
 
@@ -14,6 +16,8 @@ const REASON = 'drill: the disk is lost';
 const ALLOWED = /^(200|200, replayed|404|connection lost|(503|409) with Retry-After: .*)$/;
 
 export interface RestoreOptions {
+  /** A cluster of Patroni instead of one server. */
+  readonly patroni?: boolean;
   readonly customers: number;
   /** Each client waits so long between two orders, about. */
   readonly pauseMs: number;
@@ -53,7 +57,8 @@ export async function runRestore(options: RestoreOptions): Promise<RestoreReport
   const closers: (() => Promise<unknown>)[] = [];
   try {
     onProgress('starts PostgreSQL, with pgBackRest behind it');
-    const postgres = await ArchivedPostgres.start(options.archiveTimeoutSeconds);
+    const kind = options.patroni ? ArchivedCluster : ArchivedPostgres;
+    const postgres = await kind.start(options.archiveTimeoutSeconds);
     closers.push(() => postgres.close());
     const directory = await createDrillDirectory('restore-sandbox');
     closers.push(() => directory.remove());
@@ -69,7 +74,7 @@ export async function runRestore(options: RestoreOptions): Promise<RestoreReport
 
 async function carryOut(
   shop: Shop,
-  postgres: ArchivedPostgres,
+  postgres: RestorableDatabase,
   options: RestoreOptions,
 ): Promise<RestoreReport> {
   const customers = await shop.createCustomers(options.customers);
@@ -84,7 +89,7 @@ async function carryOut(
 
 async function sellAndRestore(
   shop: Shop,
-  postgres: ArchivedPostgres,
+  postgres: RestorableDatabase,
   clients: Clients,
   customers: readonly Customer[],
   { onProgress = () => undefined, ...options }: RestoreOptions,

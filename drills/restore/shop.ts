@@ -14,7 +14,8 @@ import { freePorts, LOOPBACK } from '../support/ports';
 import { BUILT_CLI } from '../support/project';
 import { type BuiltReplica, type SandboxAddress, startReplica } from '../support/service';
 import { until } from '../support/until';
-import type { ArchivedPostgres } from './archived-postgres';
+import type { RestorableDatabase } from './archived-postgres';
+import { queryAt } from './query-at';
 
 const DATABASE = 'proxy_rental';
 const SERVICE_ROLE = 'proxy_rental_service';
@@ -60,7 +61,6 @@ export class Shop {
   private staffToken = '';
 
   private constructor(
-    private readonly postgres: ArchivedPostgres,
     private readonly environment: Readonly<Record<string, string>>,
     private readonly urls: { readonly url: string; readonly ownerUrl: string },
     private readonly ports: readonly number[],
@@ -70,8 +70,7 @@ export class Shop {
     this.control = new SandboxControl(sandbox);
   }
 
-  static async open(postgres: ArchivedPostgres, sandbox: SandboxAddress): Promise<Shop> {
-    await postgres.query(`CREATE DATABASE ${DATABASE}`);
+  static async open(postgres: RestorableDatabase, sandbox: SandboxAddress): Promise<Shop> {
     const password = randomBytes(24).toString('base64url');
     const urls = {
       url: postgres.url(DATABASE, { user: SERVICE_ROLE, password }),
@@ -83,7 +82,7 @@ export class Shop {
       PX6_API_KEY: sandbox.apiKey,
       PX6_BASE_URL: sandbox.baseUrl,
     };
-    const shop = new Shop(postgres, environment, urls, await freePorts(REPLICAS), sandbox);
+    const shop = new Shop(environment, urls, await freePorts(REPLICAS), sandbox);
     await shop.migrate();
     await shop.control.setRateLimit(null);
     await shop.control.setBalance('100000000.00');
@@ -160,7 +159,7 @@ export class Shop {
   }
 
   query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
-    return this.postgres.query<Row>(statement, parameters, DATABASE);
+    return queryAt(this.urls.ownerUrl, statement, parameters);
   }
 
   async now(): Promise<Date> {

@@ -20,7 +20,7 @@ const isInstalled = missingPackages('etcd', 'etcdctl', 'haproxy', 'patroni', 'po
   afterAll(() => cluster.close());
 
   it('lets nobody read from a standby', async () => {
-    const standby = await cluster.findSynchronousStandby();
+    const standby = await cluster.database.findSynchronousStandby();
     const url = Object.assign(new URL(cluster.databaseUrl), { port: String(standby.databasePort) }).href;
     const dataSource = new DataSource(dataSourceOptions({ url, poolSize: 1, applicationName: 'test' }));
     const failure: unknown = await dataSource.initialize().catch((error: unknown) => error);
