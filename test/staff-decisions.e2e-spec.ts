@@ -567,6 +567,15 @@ describe('What a restore of the database has forgotten', () => {
     expect(await sold()).toBe(before + 1);
   });
 
+  it('is not found by a request for fewer proxies, which would leave its own retry to buy again', async () => {
+    const order = (await deliver(await forgottenPurchase(3), 3)).body.order_id;
+    const before = await sold();
+    const other = await user.buy({ count: 1 }, 'never-sent');
+    expect(other.data?.order_id).not.toBe(order);
+    expect((await user.buy({ count: 3 }, 'forgotten')).data).toMatchObject({ order_id: order });
+    expect(await sold()).toBe(before + 1);
+  });
+
   it('is neither bought nor charged by a retry when staff wrote it off, until staff deliver it', async () => {
     const orphan = await forgottenPurchase(1);
     await mark(orphan, 'written-off');

@@ -11,8 +11,8 @@
 -- names: a caller sets no others, and what is not named begins with the default of the table.
 -- `of_users` and `limited`: the users and the tokens that are named there.
 -- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
--- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. Count
--- and type may be others: staff put such an order back with what the provider lists of it. The key of a
+-- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. The order
+-- may have fewer proxies and another type: staff put it back with what the provider lists of it. The key of a
 -- renewal says which end it moves, so it is never that of an order that has moved another one. Where there is
 -- no such order, a key may be in use by a request that was written off: `take_written_off`.
 --
@@ -63,6 +63,7 @@ BEGIN
        WHERE key_forgotten AND user_id = wanted.user_id
          AND (kind, country, version, period)
              = (wanted.kind, wanted.country, wanted.version, wanted.period)
+         AND count <= wanted.count
          AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id) THEN
       refusal := 'key-in-use';
     ELSIF take_written_off(wanted.user_id, wanted.idempotency_key, wanted.request_hash, wanted.proxy_id,

@@ -137,9 +137,9 @@ export class ForgottenOrderRecords {
               max_price = CASE WHEN held <= $11::numeric THEN $11::numeric END
         WHERE id = (SELECT id FROM orders
                      WHERE key_forgotten AND user_id = $1
-                       AND (kind, country, version, period) = ($2, $3, $4, $5)
+                       AND (kind, country, version, period) = ($2, $3, $4, $5) AND count <= $6
                        AND proxy_id IS NOT DISTINCT FROM $8
-                     ORDER BY abs(count - $6), proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+                     ORDER BY count DESC, proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING id`,
       [
         request.userId,
