@@ -47,7 +47,7 @@ async function textOf(command: string, provider?: Record<string, string>): Promi
   return outcome.stdout;
 }
 
-async function answerTo<Answer = Row>(command: string, provider?: Record<string, string>): Promise<Answer> {
+async function responseTo<Answer = Row>(command: string, provider?: Record<string, string>): Promise<Answer> {
   return JSON.parse(await textOf(command, provider));
 }
 
@@ -115,7 +115,7 @@ async function foundProlongation(): Promise<number> {
   return id;
 }
 
-const addRule = (): Promise<Row> => answerTo(`prices add --user ${customer.id} --markup 20 ${BY}`);
+const addRule = (): Promise<Row> => responseTo(`prices add --user ${customer.id} --markup 20 ${BY}`);
 
 const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
 
@@ -131,14 +131,14 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'tokens descendants': [
     'tokens.descendants',
     async () => {
-      const { id } = await answerTo(`tokens create --user ${customer.id} --scopes profile:read`);
+      const { id } = await responseTo(`tokens create --user ${customer.id} --scopes profile:read`);
       return `--id ${id}`;
     },
   ],
   'tokens revoke': [
     'tokens.revoke',
     async () => {
-      const { id } = await answerTo(`tokens create --user ${customer.id} --scopes profile:read`);
+      const { id } = await responseTo(`tokens create --user ${customer.id} --scopes profile:read`);
       return `--id ${id} ${REASON}`;
     },
   ],
@@ -301,7 +301,7 @@ describe('A command', () => {
     await new WireClient(baseUrl, apiKey).ask(call);
     // The environment names no provider.
     expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');
-    expect(await answerTo(decide, { PX6_API_KEY: apiKey, PX6_BASE_URL: baseUrl })).toMatchObject({
+    expect(await responseTo(decide, { PX6_API_KEY: apiKey, PX6_BASE_URL: baseUrl })).toMatchObject({
       id,
       state: 'completed',
     });
@@ -311,12 +311,12 @@ describe('A command', () => {
   });
 
   it('moves money once for each key', async () => {
-    const { id } = await answerTo('users create --username paid');
+    const { id } = await responseTo('users create --username paid');
     const credit = `balance credit --user ${id} --amount 5 --key c-1 ${REASON}`;
-    const [one, other] = [await answerTo(credit), await answerTo(credit)];
+    const [one, other] = [await responseTo(credit), await responseTo(credit)];
     expect(one).toMatchObject({ replayed: false });
     expect(other).toEqual({ ...one, replayed: true });
-    expect(await answerTo(`users show --id ${id}`)).toMatchObject({ id, balance: '5.00', held: '0.00' });
+    expect(await responseTo(`users show --id ${id}`)).toMatchObject({ id, balance: '5.00', held: '0.00' });
     expect(await refusalOf(`balance debit --user ${id} --amount 5 --key c-1 ${REASON}`)).toBe(
       'Idempotency-Key was used with another request',
     );
@@ -327,9 +327,9 @@ describe('A command', () => {
 
   it('refunds an order in parts, once for each key, and never more than was paid', async () => {
     const refund = `orders refund --id ${await buy()} --reference 815 ${REASON}`;
-    const part = await answerTo(`${refund} --amount 10.00 --key r-1`);
+    const part = await responseTo(`${refund} --amount 10.00 --key r-1`);
     expect(part).toMatchObject({ kind: 'refund', amount: '10.00', reference: '815' });
-    expect(await answerTo(`${refund} --amount 10.00 --key r-1`)).toEqual({ ...part, replayed: true });
+    expect(await responseTo(`${refund} --amount 10.00 --key r-1`)).toEqual({ ...part, replayed: true });
     expect(await refusalOf(`${refund} --amount 100 --key r-2`)).toMatch(/^Only .* is left to refund$/);
     expect(await refusalOf(`${refund} --amount -1 --key r-2`)).toBe(
       `error: option '--amount <roubles>' argument '-1' is invalid. Input should be greater than 0.`,
@@ -340,7 +340,7 @@ describe('A command', () => {
   it('finds orphans by their state and tag', async () => {
     const { id } = await insertOrphan();
     await query(`UPDATE orphans SET tag = 'prs.test.u2.o2' WHERE id = $1`, [id]);
-    const list = (more: string) => answerTo<Row[]>(`orphans list --tag prs.test.u2.o2 ${more}`.trim());
+    const list = (more: string) => responseTo<Row[]>(`orphans list --tag prs.test.u2.o2 ${more}`.trim());
     expect(await list('--state open')).toMatchObject([{ id, state: 'open', found_at: MOMENT }]);
     expect(await list(`--before ${id}`)).toEqual([]);
     expect(await list('--state assigned')).toEqual([]);
@@ -359,7 +359,7 @@ describe('A command', () => {
   it('reads a ledger page by page', async () => {
     await buy();
     const read = (more: string) =>
-      answerTo<{ seq: number }[]>(`balance ledger --user ${customer.id} --limit 1 ${more}`.trim());
+      responseTo<{ seq: number }[]>(`balance ledger --user ${customer.id} --limit 1 ${more}`.trim());
     const [last] = await read('');
     const [before] = await read(`--before ${last?.seq}`);
     expect(before?.seq).toBe((last?.seq ?? 0) - 1);
@@ -367,8 +367,8 @@ describe('A command', () => {
 
   it('searches the audit log', async () => {
     const { id } = await service.createUser();
-    await answerTo(`users block --user ${id} ${REASON}`);
-    const search = (more: string) => answerTo<Row[]>(`actions list --target user:${id} ${more}`);
+    await responseTo(`users block --user ${id} ${REASON}`);
+    const search = (more: string) => responseTo<Row[]>(`actions list --target user:${id} ${more}`);
     const [line] = await search('--action users.block');
     expect(line).toMatchObject({ at: MOMENT, via: 'cli', target: { type: 'user', id: String(id) } });
     expect(await search(`--before ${line?.id}`)).toEqual([]);

@@ -27,7 +27,7 @@ type Run = (command: string, changes?: Record<string, string>) => Promise<Outcom
 /** Runs a command whose words are separated by one space, in this process. */
 const run: Run = (command, changes) => runCliHere(command.split(' '), { ...environment, ...changes });
 
-async function answerTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
+async function responseTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
   const { code, stdout, stderr } = await run(command, changes);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout);
@@ -68,10 +68,10 @@ describe('the command line', () => {
   describe('users', () => {
     it('are created with what is known of them, and listed', async () => {
       const [full, plain] = await Promise.all([
-        answerTo<object>(
+        responseTo<object>(
           'users create --username anna --tg-id 9007199254740991 --web-username anna@example.org --has-app',
         ),
-        answerTo<object>('users create --username boris'),
+        responseTo<object>('users create --username boris'),
       ]);
       expect(full).toEqual({
         id: expect.any(Number),
@@ -87,7 +87,7 @@ describe('the command line', () => {
       });
       expect(plain).toMatchObject({ username: 'boris', tg_id: null, web_username: null, has_app: false });
       const listed = [full, plain].map((user) => ({ ...user, same_name_as: [] }));
-      expect(await answerTo('users list')).toEqual(expect.arrayContaining(listed));
+      expect(await responseTo('users list')).toEqual(expect.arrayContaining(listed));
     });
   });
 
@@ -107,7 +107,7 @@ describe('the command line', () => {
       (await fetch(replica.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
 
     it('are accepted by a running service, for their scopes only', async () => {
-      const issued = await answerTo<IssuedToken>(
+      const issued = await responseTo<IssuedToken>(
         `tokens create --user ${userId} --scopes profile:read,proxies:read --name laptop`,
         there,
       );
@@ -132,7 +132,7 @@ describe('the command line', () => {
     });
 
     it('can have all scopes of customers but the one to be named, and end when they expire', async () => {
-      const issued = await answerTo<IssuedToken & { created_at: string; expires_at: string }>(
+      const issued = await responseTo<IssuedToken & { created_at: string; expires_at: string }>(
         `tokens create --user ${userId} --scopes all --expires-in 30d`,
         there,
       );
@@ -147,7 +147,7 @@ describe('the command line', () => {
 
     it('can be limited to networks and an amount a day, and can be for staff', async () => {
       const limits = '--allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500';
-      const issued = await answerTo<IssuedToken>(
+      const issued = await responseTo<IssuedToken>(
         `tokens create --user ${userId} --scopes staff ${limits}`,
         there,
       );
@@ -157,7 +157,7 @@ describe('the command line', () => {
         daily_limit: '500.00',
       });
       expect(await statusFor(issued.token)).toBe(403);
-      const { token } = await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes staff`, there);
+      const { token } = await responseTo<IssuedToken>(`tokens create --user ${userId} --scopes staff`, there);
       expect(await statusFor(token)).toBe(403);
       expect(await statusFor(token, '/staff/scopes')).toBe(200);
     });
@@ -177,10 +177,10 @@ describe('the command line', () => {
       );
       const id = order?.id;
       const filters = '--state review --kind purchase --from 2026-01-01T00:00:00Z --tag test.cli';
-      const listed = await answerTo<object[]>(`orders list --user ${userId} ${filters}`);
+      const listed = await responseTo<object[]>(`orders list --user ${userId} ${filters}`);
       expect(listed).toMatchObject([{ id, user_id: userId, state: 'review', created_at: MOMENT }]);
-      expect(await answerTo(`orders list --user ${userId} --before ${id}`)).toEqual([]);
-      expect(await answerTo(`orders show --id ${id}`)).toMatchObject({
+      expect(await responseTo(`orders list --user ${userId} --before ${id}`)).toEqual([]);
+      expect(await responseTo(`orders show --id ${id}`)).toMatchObject({
         ...listed[0],
         history: [{ state: 'review', at: MOMENT }],
         batch: null,
@@ -209,7 +209,7 @@ describe('the command line', () => {
 
     it('are added, replaced and ended, and keep who did it and why', async () => {
       const userId = await insertUser({}, own);
-      const rule = await answerTo<Rule>(
+      const rule = await responseTo<Rule>(
         `prices add --user ${userId} --version 4 --min-period 7 --max-period 30 --markup 12.5 ${BY}`,
         there,
       );
@@ -232,23 +232,23 @@ describe('the command line', () => {
         end_reason: null,
       });
       const replacement = `--from 2099-01-01T00:00:00+03:00 --replaces ${rule.id} --by boris --reason better`;
-      const next = await answerTo<Rule>(
+      const next = await responseTo<Rule>(
         `prices add --user ${userId} --country US --markup 3 ${replacement}`,
         there,
       );
       expect(next).toMatchObject({ country: 'us', valid_from: '2098-12-31T21:00:00.000Z' });
-      expect(await answerTo(`prices list --user ${userId}`, there)).toMatchObject([
+      expect(await responseTo(`prices list --user ${userId}`, there)).toMatchObject([
         { id: next.id },
         { id: rule.id, valid_to: next.valid_from, ended_by: 'boris', end_reason: 'better' },
       ]);
-      expect(await answerTo(`prices end --id ${next.id} ${BY}`, there)).toMatchObject({
+      expect(await responseTo(`prices end --id ${next.id} ${BY}`, there)).toMatchObject({
         id: next.id,
         valid_to: next.valid_from,
         ended_by: 'anna',
       });
       const [open, all] = await Promise.all([
-        answerTo<Rule[]>(`prices list --user ${userId}`, there),
-        answerTo<Rule[]>(`prices list --user ${userId} --history`, there),
+        responseTo<Rule[]>(`prices list --user ${userId}`, there),
+        responseTo<Rule[]>(`prices list --user ${userId} --history`, there),
       ]);
       expect([open, all].map((rules) => rules.map(({ id }) => id))).toEqual([[rule.id], [next.id, rule.id]]);
     });
@@ -290,7 +290,7 @@ describe('the command line', () => {
         cost: '0.00',
         margin: '0.00',
       };
-      expect(await answerTo('sales --from 2026-01-01 --to 2027-01-02 --by country,version')).toEqual({
+      expect(await responseTo('sales --from 2026-01-01 --to 2027-01-02 --by country,version')).toEqual({
         total: nothing,
         items: [],
       });
@@ -384,8 +384,8 @@ describe('a command with services of its own', () => {
       const empty = await createTestDatabase();
       try {
         const there = { DATABASE_URL: empty.url, MIGRATE_ON_START: 'true' };
-        expect(await answerTo('status', there)).toEqual(NOTHING);
-        expect(await answerTo('status', there)).toEqual(NOTHING);
+        expect(await responseTo('status', there)).toEqual(NOTHING);
+        expect(await responseTo('status', there)).toEqual(NOTHING);
       } finally {
         await empty.drop();
       }
@@ -397,9 +397,9 @@ describe('a command with services of its own', () => {
       const empty = await createTestDatabase({ migrated: false });
       try {
         const roles = { DATABASE_URL: empty.url, DATABASE_OWNER_URL: empty.ownerUrl };
-        const { migrations } = await answerTo<{ migrations: string[] }>('migrate', roles);
+        const { migrations } = await responseTo<{ migrations: string[] }>('migrate', roles);
         expect(migrations[0]).toMatch(/^Baseline\d+$/);
-        expect(await answerTo('migrate', roles)).toEqual({ migrations: [] });
+        expect(await responseTo('migrate', roles)).toEqual({ migrations: [] });
         expect(await query(empty, 'SELECT name FROM migrations ORDER BY id')).toEqual(
           migrations.map((name) => ({ name })),
         );

@@ -76,7 +76,7 @@ describe('When a clock is changed', () => {
 
   it('the database’s clock is set back: jobs are not put off', async () => {
     const work = new Work(service.dataSource, Metrics.off);
-    work.run({ name: 'set-back', everySeconds: 600, carryOut: () => Promise.resolve({ done: 1 }) });
+    work.run({ name: 'set-back', everySeconds: 600, execute: () => Promise.resolve({ done: 1 }) });
     const run = () => work.runWhenDue('set-back');
     expect(await run()).toEqual({ done: 1 });
     expect(await run()).toBeNull();

@@ -33,7 +33,7 @@ describe('The lease of a run', () => {
 
   it('keeps a run that has lost it from renewing or finishing a later run of the same replica', async () => {
     const runs: { run: LeasedRun; end: (report: object) => void }[] = [];
-    add({ carryOut: (run) => new Promise((resolve) => runs.push({ run, end: resolve })) });
+    add({ execute: (run) => new Promise((resolve) => runs.push({ run, end: resolve })) });
     const first = work.runNow(name);
     await eventually(() => runs.length === 1);
     await dataSource.query('UPDATE job_runs SET leased_until = now() WHERE name = $1', [name]);
@@ -57,7 +57,7 @@ describe('The lease of a run', () => {
   it('outlasts a step that takes longer', async () => {
     add({
       leaseSeconds: 0.3,
-      carryOut: async (run) => {
+      execute: async (run) => {
         await run.renew({});
         await pause(900);
         expect(await work.runNow(name)).toBeNull();
@@ -74,7 +74,7 @@ describe('The lease of a run', () => {
     add({
       leaseSeconds: 0.3,
       longestStepSeconds: 0.1,
-      carryOut: () => {
+      execute: () => {
         begun += 1;
         return begun > 1 ? Promise.resolve({ done: 2 }) : new Promise((resolve) => (end = resolve));
       },
@@ -91,7 +91,7 @@ describe('The lease of a run', () => {
     let steps = 0;
     let endStep = (): void => undefined;
     add({
-      carryOut: async (run) => {
+      execute: async (run) => {
         await run.repeat<true>({}, 'steps', async () => {
           steps += 1;
           await new Promise<void>((resolve) => (endStep = resolve));

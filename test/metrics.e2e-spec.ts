@@ -146,7 +146,7 @@ describe('GET /metrics', () => {
   it('tells when a job last succeeded, also while its next run is under way', async () => {
     let meanwhile = (): Promise<void> => Promise.resolve();
     const work = service.app.get(Work);
-    work.run({ name: 'a-job', everySeconds: 900, carryOut: async () => ({ done: await meanwhile() }) });
+    work.run({ name: 'a-job', everySeconds: 900, execute: async () => ({ done: await meanwhile() }) });
     const lastSuccess = async () =>
       (await scrape()).value('job_last_success_timestamp_seconds{name="a-job"}');
     expect(await lastSuccess()).toBe(0);

@@ -69,7 +69,7 @@ async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>)
 }
 
 /** Writes the rows of a case, and asks for the renewal what the job asks, and what places orders. */
-const askDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
+const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
   inVain(async (manager) => {
     const ask = async <Row>(statement: string, parameters: unknown[]): Promise<Row> => {
       const [row] = await manager.query<Row[]>(statement, parameters);
@@ -161,7 +161,7 @@ describe('The refusals of a renewal', () => {
         budget: random.pick([null, null, '0.00', '20.00', '25.00', '30.00']),
         spent: random.pick(['0.00', '4.50', '15.00', '15.01', '2.01']),
       };
-      const { means, candidate, refusals, placed } = await askDatabase(one);
+      const { means, candidate, refusals, placed } = await queryDatabase(one);
       const [decision] = decide(means, [candidate]);
       const reason = decision?.renew === false ? decision.reason : null;
       seen.add(reason);

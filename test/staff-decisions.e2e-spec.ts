@@ -567,7 +567,7 @@ describe('What a restore of the database has forgotten', () => {
     expect(await sold()).toBe(before + 1);
   });
 
-  it('is not found by a request for fewer proxies, which would leave its own retry to buy again', async () => {
+  it('is not found by a request for fewer proxies, whose own retry would buy again', async () => {
     const order = (await deliver(await forgottenPurchase(3), 3)).body.order_id;
     const before = await sold();
     const other = await user.buy({ count: 1 }, 'never-sent');

@@ -297,13 +297,13 @@ describe('a long job', () => {
       const run: Run = {
         name,
         everySeconds: 900,
-        carryOut: async (begun) => {
+        execute: async (begun) => {
           for (let done = 1; done <= 3; done++) await begun.renew({ done, left: 3 - done });
           return { done: 3, left: 0 };
         },
       };
       const begun = await LeasedRun.begin(service.dataSource, run, 0, () => false, progressEveryMs);
-      await begun?.carryOut(new AbortController().signal);
+      await begun?.execute(new AbortController().signal);
     };
     try {
       await runOf('short');

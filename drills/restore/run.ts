@@ -66,13 +66,13 @@ export async function runRestore(options: RestoreOptions): Promise<RestoreReport
     closers.push(() => sandbox.stop());
     const shop = await Shop.open(postgres, sandbox.address);
     closers.push(() => shop.stop());
-    return await carryOut(shop, postgres, options);
+    return await execute(shop, postgres, options);
   } finally {
     for (const closer of closers.splice(0).toReversed()) await closer();
   }
 }
 
-async function carryOut(
+async function execute(
   shop: Shop,
   postgres: RestorableDatabase,
   options: RestoreOptions,

@@ -69,7 +69,7 @@ export function dataSourceOptions(database: {
     extra: {
       connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       Client: ServiceClient,
-      answerTimeoutMs:
+      responseTimeoutMs:
         statementTimeoutSeconds === 0 ? 0 : 1000 * (statementTimeoutSeconds + ANSWER_TAKES_LONGER_SECONDS),
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,

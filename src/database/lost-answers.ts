@@ -28,7 +28,7 @@ export async function identifySession(client: Client): Promise<void> {
   if (session) sessionsByClient.set(client, session);
 }
 
-/** Records for {@link lookUpLost} on which connection a statement failed. */
+/** Records for {@link resolveLostReply} on which connection a statement failed. */
 export function noteSession(error: Error, client: object): void {
   const session = sessionsByClient.get(client);
   if (session) sessionsByError.set(error, session);
@@ -45,7 +45,7 @@ export function noteSession(error: Error, client: object): void {
  * @param lookUp is retried if it fails
  * @throws StatementOutcomeUnknown if the outcome was not found within ten seconds
  */
-export async function lookUpLost<Found>(
+export async function resolveLostReply<Found>(
   dataSource: DataSource,
   error: unknown,
   lookUp: () => Promise<Found>,

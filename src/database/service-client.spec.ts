@@ -35,7 +35,7 @@ describe('A connection of the service', () => {
   });
 
   it('ends when no answer comes', async () => {
-    const client = new ServiceClient({ connectionString: database.url, answerTimeoutMs: 100 });
+    const client = new ServiceClient({ connectionString: database.url, responseTimeoutMs: 100 });
     await client.connect();
     await expect(client.query('SELECT pg_sleep(60)')).rejects.toThrow('Connection terminated');
   });

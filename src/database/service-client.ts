@@ -10,7 +10,7 @@ const GREETING_MS = 5000;
 /** Options of the service's connections, in addition to pg's. */
 export interface ServiceClientConfig extends ClientConfig {
   /** How long to wait for a response; 0 for no limit. Longer than the server's limit of a statement. */
-  readonly answerTimeoutMs?: number;
+  readonly responseTimeoutMs?: number;
 }
 
 /**
@@ -42,12 +42,12 @@ class DatabaseReadOnly extends Error {
  * - no response arrives: a machine that hangs or is gone closes no connection.
  */
 export class ServiceClient extends Client {
-  private readonly answerTimeoutMs: number;
+  private readonly responseTimeoutMs: number;
   private isCommitUncertain = false;
 
   constructor(config: ServiceClientConfig = {}) {
     super(config);
-    this.answerTimeoutMs = config.answerTimeoutMs ?? 0;
+    this.responseTimeoutMs = config.responseTimeoutMs ?? 0;
     this.on('notice', ({ routine }) => {
       if (routine === WAIT_OF_A_COMMIT) this.isCommitUncertain = true;
     });
@@ -60,7 +60,8 @@ export class ServiceClient extends Client {
   }
 
   private async watch<Answer>(answer: Promise<Answer>): Promise<Answer> {
-    const timer = this.answerTimeoutMs > 0 ? setTimeout(() => this.drop(), this.answerTimeoutMs) : undefined;
+    const timer =
+      this.responseTimeoutMs > 0 ? setTimeout(() => this.drop(), this.responseTimeoutMs) : undefined;
     try {
       const result = await answer;
       if (this.isCommitUncertain) throw new CommitNotReplicated();

@@ -1,6 +1,6 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { messageOf } from '../common';
-import { lookUpLost, noteSession } from './lost-answers';
+import { noteSession, resolveLostReply } from './lost-answers';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
@@ -46,7 +46,7 @@ async function runTransaction<Result>(
     await (runner as unknown as Releasing).releasePostgresConnection(new Error(messageOf(error)));
     if (error instanceof TransactionOutcomeUnknown) {
       noteSession(error, client);
-      await lookUpLost(dataSource, error, () => Promise.resolve()).catch(() => undefined);
+      await resolveLostReply(dataSource, error, () => Promise.resolve()).catch(() => undefined);
     }
     throw error;
   }

@@ -210,8 +210,8 @@ async function exchange(text: string, { halfClose = false } = {}): Promise<strin
   return answer;
 }
 
-function bodyOf(rawAnswer: string): unknown {
-  return JSON.parse(rawAnswer.slice(rawAnswer.lastIndexOf('\r\n\r\n')));
+function bodyOf(rawResponse: string): unknown {
+  return JSON.parse(rawResponse.slice(rawResponse.lastIndexOf('\r\n\r\n')));
 }
 
 /** Waits for the path's line, which is logged after the response: so lines of earlier tests may come too. */

@@ -7,7 +7,7 @@ import { Metrics } from '../metrics';
 import { beginRequest } from './begin-request';
 import { preferFixedPaths } from './errors/allowed-methods';
 import { ErrorFilter } from './errors/error.filter';
-import { answerMalformedRequests } from './errors/malformed-requests';
+import { respondToMalformedRequests } from './errors/malformed-requests';
 import { HttpAdapter } from './http-adapter';
 import { atMostEachMinute } from './rare-warning';
 import { parseQuery, toNormalUrl } from './request-url';
@@ -108,7 +108,7 @@ function configureServer(
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
-  answerMalformedRequests(server, metrics);
+  respondToMalformedRequests(server, metrics);
   // Node would reject an unknown `Expect` header with an empty 417. It is ignored instead.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);

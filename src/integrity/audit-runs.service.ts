@@ -47,7 +47,7 @@ export class AuditRuns {
         dueForSeconds: () => this.secondsSince(time, scope === 'all' ? ALL_ON : undefined),
         leaseSeconds: LEASE_SECONDS,
         longestStepSeconds: INVARIANT_SECONDS + 60,
-        carryOut: (run, cutOff) => this.audit(scope, run, cutOff),
+        execute: (run, cutOff) => this.audit(scope, run, cutOff),
       });
     }
   }

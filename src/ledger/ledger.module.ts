@@ -15,6 +15,6 @@ const ROLL_UP_SECONDS = 600;
 })
 export class LedgerModule {
   constructor(work: Work, rollup: SalesRollupService) {
-    work.run({ name: 'sales-days', everySeconds: ROLL_UP_SECONDS, carryOut: (run) => rollup.rollUp(run) });
+    work.run({ name: 'sales-days', everySeconds: ROLL_UP_SECONDS, execute: (run) => rollup.rollUp(run) });
   }
 }

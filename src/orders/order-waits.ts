@@ -95,7 +95,7 @@ export class OrderWaits implements OnModuleDestroy {
   }
 
   /** Sends the other replicas a hint to read these orders. */
-  tellOthers(orderIds: readonly number[]): void {
+  notifyOthers(orderIds: readonly number[]): void {
     this.hints.send(orderIds);
   }
 

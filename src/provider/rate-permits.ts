@@ -102,7 +102,7 @@ export class RatePermits {
       this.giveUps.add(giveUp);
       if (goesFirst) queue.unshift(grant);
       else queue.push(grant);
-      if (!this.isAsking) void this.askWhileCallsWait();
+      if (!this.isAsking) void this.pollWhileCallsWait();
       else if (this.highest() < this.announced) this.wakeUp.abort();
     });
   }
@@ -135,7 +135,7 @@ export class RatePermits {
     };
   }
 
-  private async askWhileCallsWait(): Promise<void> {
+  private async pollWhileCallsWait(): Promise<void> {
     this.isAsking = true;
     for (;;) {
       if (this.highest() < Infinity) {
@@ -156,7 +156,7 @@ export class RatePermits {
   /** @returns how long to pause before the next query */
   private async ask(): Promise<number> {
     try {
-      const answer = await this.askDatabase();
+      const answer = await this.queryDatabase();
       this.hasFailed = false;
       if (!answer) return 0;
       const { row, until } = answer;
@@ -170,7 +170,7 @@ export class RatePermits {
     }
   }
 
-  private async askDatabase(): Promise<{ row: PermitRow; until: Deadline } | undefined> {
+  private async queryDatabase(): Promise<{ row: PermitRow; until: Deadline } | undefined> {
     await this.pausing;
     this.announced = this.highest();
     const runner = this.dataSource.createQueryRunner();

@@ -46,13 +46,13 @@ export class ProxiesModule {
     work.run({
       name: 'active-flags',
       everySeconds: tuning.activeFlagsIntervalSeconds ?? REFRESH_FLAGS_SECONDS,
-      carryOut: (run) => activeFlags.refresh(run),
+      execute: (run) => activeFlags.refresh(run),
     });
     if (proxies.expiringHours.length === 0) return;
     work.run({
       name: 'expiring',
       everySeconds: ANNOUNCE_SECONDS,
-      carryOut: (run) => expiring.announce(run),
+      execute: (run) => expiring.announce(run),
     });
   }
 }

@@ -16,11 +16,11 @@ import {
   AT_ONCE,
   decisionsOf,
   firstUnpaidEnd,
-  foresee,
   type Funds,
   joinLots,
   type Lot,
   type Rental,
+  runForecast,
 } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
@@ -117,7 +117,7 @@ export class ForecastService {
     const before = cursor ?? 0;
     const items: ForecastItem[] = [];
     let count = 0;
-    await foresee(funds, lots, days, ({ at, decisions, available }) => {
+    await runForecast(funds, lots, days, ({ at, decisions, available }) => {
       if (decisions.length === 0) return;
       const day = at.toISOString().slice(0, 10);
       const ofDay = entryOf(byDay, day, () => ({ ...newSums(), available }));
@@ -180,7 +180,7 @@ export class ForecastService {
     const { found, rows } = await this.readBooks(userId, now);
     const lots = await this.priced(userId, rows);
     const reasons = new Map<string, SkipReason>();
-    await foresee(toFunds(found, now), lots, days, ({ decisions }) => {
+    await runForecast(toFunds(found, now), lots, days, ({ decisions }) => {
       for (const decision of decisions) {
         if (decision.renew) continue;
         for (const { candidate } of decisionsOf(decision)) reasons.set(rentalKey(candidate), decision.reason);

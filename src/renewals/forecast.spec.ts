@@ -6,11 +6,11 @@ import {
   decisionsOf,
   firstUnpaidDay,
   type ForecastHour,
-  foresee,
   type Funds,
   joinLots,
   type Lot,
   type Rental,
+  runForecast,
 } from './forecast';
 
 const HOUR_MS = 3_600_000;
@@ -50,7 +50,7 @@ const inOrder = (decisions: ForecastHour['decisions']): Decision<Rental>[] =>
 async function forecast(given: Funds, rentals: readonly Rental[], days = 90): Promise<string[]> {
   const lines: string[] = [];
   const lots = await joinLots(rentals.map(toLot));
-  await foresee(given, lots, days, ({ at, decisions, available }) => {
+  await runForecast(given, lots, days, ({ at, decisions, available }) => {
     for (const decision of inOrder(decisions)) {
       const what = decision.renew ? 'renewed' : decision.reason;
       lines.push(`${at.toISOString().slice(0, 16)} ${decision.candidate.proxyId} ${what}`);
@@ -142,7 +142,7 @@ describe('The forecast', () => {
     };
     const lots = await joinLots(rentals.map(toLot));
     takeTurns();
-    await foresee(funds('15000.00'), lots, 5, ({ decisions }) => {
+    await runForecast(funds('15000.00'), lots, 5, ({ decisions }) => {
       for (const { candidate, renew } of inOrder(decisions)) if (renew) renewed.push(candidate.proxyId);
     });
     isDone = true;
@@ -217,7 +217,7 @@ describe('The forecast', () => {
         budget: random.chance(0.6) ? { monthly: roubles(20_000), left } : null,
       });
       const lines: string[] = [];
-      await foresee(given, await joinLots(rentals.map(toLot)), 60, ({ at, decisions, available }) => {
+      await runForecast(given, await joinLots(rentals.map(toLot)), 60, ({ at, decisions, available }) => {
         lines.push(...inOrder(decisions).map((decision) => lineOf(at, decision)), available.toString());
       });
       expect(lines).toEqual(oneByOne(given, rentals, 60));

@@ -179,7 +179,7 @@ async function decideEach(means: Means, lots: readonly Lot[]): Promise<LotDecisi
  *
  * @param onHour is called with the decisions of each hour, in chronological order
  */
-export async function foresee(
+export async function runForecast(
   { now, obstacle, ...funds }: Funds,
   lots: readonly Lot[],
   days: number,
@@ -278,7 +278,7 @@ export async function firstUnpaidDay(
   }));
   let firstUnpaid = Infinity;
   const funds = { now: new Date(0), available, budget: null, obstacle: null };
-  await foresee(funds, lots, BALANCE_DAYS, ({ decisions }) => {
+  await runForecast(funds, lots, BALANCE_DAYS, ({ decisions }) => {
     firstUnpaid = Math.min(firstUnpaid, firstUnpaidEnd(decisions));
   });
   return firstUnpaid === Infinity ? null : Math.floor(firstUnpaid / DAY_MS);

@@ -3,7 +3,7 @@ export {
   beginSpan,
   inSharedSpan,
   inSpan,
-  noteInSpan,
+  annotateSpan,
   type OpenSpan,
   type Origin,
   origin,

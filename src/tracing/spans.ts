@@ -101,7 +101,7 @@ export async function inSpan<Result>(
 }
 
 /** Adds attributes to the active span. */
-export function noteInSpan(attributes: SpanAttributes): void {
+export function annotateSpan(attributes: SpanAttributes): void {
   active.getStore()?.setAttributes(attributes);
 }
 

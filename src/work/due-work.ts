@@ -37,7 +37,7 @@ export interface DueWork<Row> {
    *
    * @param cutOff aborts when the process stops and cannot wait any longer
    */
-  carryOut(row: Row, cutOff: AbortSignal): Promise<void>;
+  execute(row: Row, cutOff: AbortSignal): Promise<void>;
   /** Subscribes to hints that wake it. Called when the process begins to work. */
   listen?(wake: () => void): void;
 }
@@ -49,12 +49,12 @@ export class DueRows<Row> {
 
   /**
    * @param wake starts a claim, now or after the current one
-   * @param carryOut never rejects
+   * @param execute never rejects
    */
   constructor(
     private readonly work: DueWork<Row>,
     readonly wake: () => void,
-    private readonly carryOut: (row: Row) => Promise<void>,
+    private readonly execute: (row: Row) => Promise<void>,
   ) {}
 
   /** Claims as many rows as it may, and begins to process them. @returns whether more may be due */
@@ -72,7 +72,7 @@ export class DueRows<Row> {
   }
 
   private begin(row: Row): void {
-    const done = this.carryOut(row).finally(() => {
+    const done = this.execute(row).finally(() => {
       this.underWay.delete(row);
       if (Number.isFinite(this.work.atOnce)) this.lookSoon();
     });

@@ -31,7 +31,7 @@ export interface Run {
    */
   readonly dueForSeconds?: () => number | Promise<number>;
   /** How often each replica checks whether it is due; usually ten times in an interval, or each minute. */
-  readonly askEveryMs?: number;
+  readonly pollEveryMs?: number;
   /** How soon another replica takes over after a crash, and a failed run is retried; usually 60. */
   readonly leaseSeconds?: number;
   /** A step that takes longer is considered hung, and its lease is no longer renewed; usually 120. */
@@ -43,7 +43,7 @@ export interface Run {
    * @param cutOff aborts when the process stops and cannot wait for the current step
    * @returns counts by name, which are stored
    */
-  carryOut(run: LeasedRun, cutOff: AbortSignal): Promise<object>;
+  execute(run: LeasedRun, cutOff: AbortSignal): Promise<object>;
 }
 
 /**
@@ -145,9 +145,9 @@ export class LeasedRun {
   }
 
   /** Executes the run, and stores its result unless another run has taken over. */
-  async carryOut(cutOff: AbortSignal): Promise<object> {
+  async execute(cutOff: AbortSignal): Promise<object> {
     try {
-      const report = await this.run.carryOut(this, cutOff);
+      const report = await this.run.execute(this, cutOff);
       await queryRows(
         this.dataSource,
         `UPDATE job_runs SET finished_at = now(), succeeded_at = now(), report = $3

@@ -51,7 +51,7 @@ export class Retention {
     work.run({
       name: 'retention',
       everySeconds: INTERVAL_SECONDS,
-      carryOut: (run, cutOff) => this.removeAll(run, cutOff),
+      execute: (run, cutOff) => this.removeAll(run, cutOff),
     });
   }
 

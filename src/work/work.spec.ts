@@ -34,7 +34,7 @@ describe('Due work', () => {
         await turn();
         return { rows: due.splice(0, room), isMore: due.length > 0 };
       },
-      carryOut: (row, signal) => {
+      execute: (row, signal) => {
         cutOff = signal;
         return new Promise((resolve, reject) =>
           ends.set(row, (error) => (error ? reject(error) : resolve())),
@@ -111,7 +111,7 @@ describe('Due work', () => {
 
   it('is aborted when the process has waited for some time', async () => {
     const rows = add({
-      carryOut: (row, signal) => {
+      execute: (row, signal) => {
         ends.set(row, () => undefined);
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
       },

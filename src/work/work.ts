@@ -85,7 +85,7 @@ export class Work {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
     const usualMs = Math.min((everySeconds * 1000) / ASKED_IN_AN_INTERVAL, LONGEST_PAUSE_OF_ASKING_MS);
-    this.add({ name, intervalMs: run.askEveryMs ?? usualMs, isRun: true, waiting }, async () => {
+    this.add({ name, intervalMs: run.pollEveryMs ?? usualMs, isRun: true, waiting }, async () => {
       await this.runWhenDue(name);
       return false;
     });
@@ -103,7 +103,7 @@ export class Work {
     const wake = (): void => loop.wake();
     const rows = new DueRows(work, wake, async (row) => {
       try {
-        await this.measure(name, () => work.carryOut(row, this.cutOff.signal));
+        await this.measure(name, () => work.execute(row, this.cutOff.signal));
       } catch (error) {
         this.noteFailure(name, error);
       }
@@ -115,13 +115,13 @@ export class Work {
 
   /** Executes a run now, unless another replica is executing it. @returns its report; null in that case */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
-    return this.carryOut(this.runOf(name), 0, cutOff);
+    return this.execute(this.runOf(name), 0, cutOff);
   }
 
   /** Executes a run if it is due and no other replica is executing it. @returns its report; null otherwise */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
-    return this.carryOut(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
+    return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
   }
 
   /**
@@ -178,12 +178,12 @@ export class Work {
     return loop;
   }
 
-  private async carryOut(run: Run, dueForSeconds: number, cutOff: AbortSignal): Promise<object | null> {
+  private async execute(run: Run, dueForSeconds: number, cutOff: AbortSignal): Promise<object | null> {
     const { name } = run;
     const begun = await LeasedRun.begin(this.dataSource, run, dueForSeconds, () => this.isStopping);
     if (!begun) return null;
     this.metrics.count('job_claimed_total', { name });
-    return this.measure(name, () => begun.carryOut(cutOff));
+    return this.measure(name, () => begun.execute(cutOff));
   }
 
   private runOf(name: string): Run {

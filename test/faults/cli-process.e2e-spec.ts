@@ -39,7 +39,7 @@ describe('the command line as a process of its own', () => {
     return outcome;
   }
 
-  async function answerTo<Answer>(command: string): Promise<Answer> {
+  async function responseTo<Answer>(command: string): Promise<Answer> {
     const { code, stdout, stderr } = await run(command);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout);
@@ -47,8 +47,8 @@ describe('the command line as a process of its own', () => {
 
   it('prints the answer to its standard output and ends with 0', async () => {
     const { stdout } = await runCliHere(['users', 'create', '--username', 'anna'], environment);
-    expect(await answerTo('users list')).toEqual([{ ...JSON.parse(stdout), same_name_as: [] }]);
-    expect(await answerTo('migrate')).toEqual({ migrations: [] });
+    expect(await responseTo('users list')).toEqual([{ ...JSON.parse(stdout), same_name_as: [] }]);
+    expect(await responseTo('migrate')).toEqual({ migrations: [] });
   });
 
   it.each([
@@ -69,7 +69,7 @@ describe('the command line as a process of its own', () => {
 
   it('shows the status of a service that runs, its jobs and the balance at the provider', async () => {
     const dataDir = await createTestDirectory();
-    const before = await answerTo<{ replicas: unknown[]; jobs: unknown[] }>('status');
+    const before = await responseTo<{ replicas: unknown[]; jobs: unknown[] }>('status');
     expect(before).toMatchObject({ replicas: [], jobs: [] });
     const service = await startBuiltService({
       ...environment,
@@ -82,7 +82,7 @@ describe('the command line as a process of its own', () => {
         const { stdout } = await runCliHere(['status'], environment);
         const { replicas, provider_balance: balance, jobs } = JSON.parse(stdout);
         const done = jobs.filter(({ state }: { state: string }) => state === 'done');
-        return replicas.length > 0 && balance && done.length >= 2 && answerTo('status');
+        return replicas.length > 0 && balance && done.length >= 2 && responseTo('status');
       });
       expect(status).toMatchObject({
         provider_balance: { amount: '1000000.00', seen_at: MOMENT, is_low: false },

@@ -41,7 +41,7 @@ class Stage {
     this.directory = root;
   }
 
-  async carryOut(instruction: Instruction): Promise<void> {
+  async execute(instruction: Instruction): Promise<void> {
     const text = instruction.getArgumentsContent() ?? '';
     const words = instruction.getArguments().map((argument) => argument.getValue());
     switch (instruction.getKeyword()) {
@@ -117,7 +117,7 @@ async function build(directory: string): Promise<Stage> {
       stages.set(name, stage);
       await mkdir(stage.root);
     } else {
-      await stage?.carryOut(instruction);
+      await stage?.execute(instruction);
     }
   }
   if (!stage) throw new Error('the Dockerfile has no stage');

@@ -45,13 +45,13 @@ class Traffic {
 
   private async work(worker: number): Promise<void> {
     for (let at = 0; !this.stopping.signal.aborted; at += 1) {
-      const bought = await this.carryOut(purchase(this.customer, `buy-${worker}-${at}`));
+      const bought = await this.execute(purchase(this.customer, `buy-${worker}-${at}`));
       const [proxy] = bought.body['proxies'] as { id: string }[];
-      await this.carryOut(prolongation(this.customer, proxy?.id ?? '', `prolong-${worker}-${at}`));
+      await this.execute(prolongation(this.customer, proxy?.id ?? '', `prolong-${worker}-${at}`));
     }
   }
 
-  private async carryOut(order: Order): Promise<Answer> {
+  private async execute(order: Order): Promise<Answer> {
     for (;;) {
       const baseUrls = [...this.baseUrls];
       const baseUrl = baseUrls[(this.sent += 1) % baseUrls.length];

@@ -114,10 +114,10 @@ export class DocsBrowser {
 
   /** Fills in the form of an operation, presses Execute and reads the answer. */
   async execute(method: string, path: string, form: Form = {}): Promise<ShownAnswer> {
-    return this.readAnswer(await this.press(method, path, form), `${method} ${path}`);
+    return this.readResponse(await this.press(method, path, form), `${method} ${path}`);
   }
 
-  private async readAnswer(operation: Locator, name: string): Promise<ShownAnswer> {
+  private async readResponse(operation: Locator, name: string): Promise<ShownAnswer> {
     const answer = operation.locator('.live-responses-table .response').first();
     await answer.locator('.highlight-code').first().waitFor();
     await this.shoot(name, operation);

@@ -68,7 +68,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     if (isHangUp(error, response)) return;
-    const answer = this.isUnavailable(error) ? UNAVAILABLE : answerTo(error, request);
+    const answer = this.isUnavailable(error) ? UNAVAILABLE : responseTo(error, request);
     if (answer.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (answer === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
@@ -85,7 +85,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
   }
 }
 
-function answerTo(error: unknown, request: Request): ErrorAnswer {
+function responseTo(error: unknown, request: Request): ErrorAnswer {
   if (error instanceof RequestInvalid) return { status: STATUS.validation, detail: error.items };
   if (error instanceof DomainError) {
     return { status: STATUS[error.kind], detail: error.detail, headers: error.headers };

@@ -25,7 +25,7 @@ const STATUS_BY_CODE = new Map([
  * Responds to requests that are not valid HTTP in the form of all other responses. Node also reports errors
  * in the middle of an exchange here; those get a response only if none has begun.
  */
-export function answerMalformedRequests(server: Server, metrics: Metrics): void {
+export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
   /** The last exchange of each connection. They end in order: the one before shows whether all others did. */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
@@ -53,12 +53,12 @@ export function answerMalformedRequests(server: Server, metrics: Metrics): void 
     if (!open) countMalformedRequest(metrics, status);
     // A late request must not be served: its client has received a 408.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
-    socket.end(rawAnswer(status, String(id ?? chooseRequestId(undefined))));
+    socket.end(rawResponse(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);
   });
 }
 
-function rawAnswer(status: number, requestId: string): string {
+function rawResponse(status: number, requestId: string): string {
   const body = JSON.stringify({ detail: statusText(status) });
   return [
     `HTTP/1.1 ${status} ${statusText(status)}`,

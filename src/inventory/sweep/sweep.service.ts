@@ -92,7 +92,7 @@ export class SweepService {
       // A failed sweep is retried when its lease ends, but not before it would be due anyway.
       leaseSeconds: Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds)),
       longestStepSeconds: LONGEST_PAGE_SECONDS,
-      carryOut: (run) => this.sweep(run),
+      execute: (run) => this.sweep(run),
     });
   }
 

@@ -77,12 +77,10 @@ export class BulkProlongations {
     idempotencyKey: string | undefined,
   ): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
     const request = read(caller, body, idempotencyKey);
-    return this.orders.track(this.carryOut(request));
+    return this.orders.track(this.execute(request));
   }
 
-  private async carryOut(
-    request: BulkRequest,
-  ): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
+  private async execute(request: BulkRequest): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
     const { caller, selection, idempotency } = request;
     const { userId } = caller;
     const known = await this.records.retry(userId, idempotency);

@@ -61,7 +61,7 @@ export class DispatcherService {
       // The provider's rate is the limit.
       atOnce: Infinity,
       claim: () => this.claimNext(),
-      carryOut: (call) => call(),
+      execute: (call) => call(),
     });
     this.ends.onceRead(() => this.calls.wake());
   }

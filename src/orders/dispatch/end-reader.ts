@@ -64,7 +64,7 @@ export class EndReader {
       // The provider's rate is the limit: the next permit does not wait for a listing.
       atOnce: Infinity,
       claim: () => this.claimNext(),
-      carryOut: (claimed) => this.read(claimed),
+      execute: (claimed) => this.read(claimed),
     });
   }
 

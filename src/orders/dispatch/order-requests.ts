@@ -101,7 +101,7 @@ export class OrderRequests {
 
   /** This process has refunded their queued orders. */
   noteRefunded(orderIds: readonly number[]): void {
-    this.waits.tellOthers(orderIds.filter((id) => !this.requests.has(id)));
+    this.waits.notifyOthers(orderIds.filter((id) => !this.requests.has(id)));
     for (const id of orderIds) this.requests.get(id)?.end();
   }
 
@@ -113,7 +113,7 @@ export class OrderRequests {
    * @param outcomes those that are known without a query
    */
   async noteCallOver(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
-    this.waits.tellOthers(orderIds.filter((id) => !this.requests.has(id)));
+    this.waits.notifyOthers(orderIds.filter((id) => !this.requests.has(id)));
     this.waits.show(outcomes);
     await this.waits.look(orderIds);
     for (const id of orderIds) {

@@ -3,8 +3,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { messageOf, Money } from '../../common';
 import { AppConfig } from '../../config';
-import { groupedStatement, lookUpLost, mayHaveCommitted, preparedRows } from '../../database';
-import { inSpan, noteInSpan } from '../../tracing';
+import { groupedStatement, mayHaveCommitted, preparedRows, resolveLostReply } from '../../database';
+import { annotateSpan, inSpan } from '../../tracing';
 import { longestQueueSeconds } from '../longest-order';
 import { OrderQueries } from '../order-queries';
 import { limitingTokens, type NewOrder, toRow } from './new-order';
@@ -111,8 +111,8 @@ export class OrderPlacement {
         placements.push(...(await this.placeGroup(group.map((order) => ({ order, id: randomUUID() })))));
       }
       const [placement] = placements;
-      if (placement?.outcome === 'refused') noteInSpan({ 'order.outcome': placement.refusal });
-      noteInSpan({ 'order.ids': placements.flatMap((one) => (one.outcome === 'placed' ? one.id : [])) });
+      if (placement?.outcome === 'refused') annotateSpan({ 'order.outcome': placement.refusal });
+      annotateSpan({ 'order.ids': placements.flatMap((one) => (one.outcome === 'placed' ? one.id : [])) });
       return placements;
     });
   }
@@ -159,7 +159,7 @@ export class OrderPlacement {
           orders.map(({ userId }) => userId),
         ],
       );
-      noteInSpan({ 'order.ids': rows.flatMap(({ id }) => id ?? []) });
+      annotateSpan({ 'order.ids': rows.flatMap(({ id }) => id ?? []) });
       return inPlace(orders, rows);
     });
   }
@@ -214,7 +214,7 @@ export class OrderPlacement {
   /** The reply was lost: orders that were not placed were refused or failed, with an error that is lost. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
-      const ids = await lookUpLost(this.dataSource, error, () =>
+      const ids = await resolveLostReply(this.dataSource, error, () =>
         this.queries.findIdsByAttempt(
           attempts.map(({ order, id }) => ({ userId: order.userId, attempt: id })),
         ),

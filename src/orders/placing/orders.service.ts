@@ -67,7 +67,7 @@ export class OrdersService {
   ) {}
 
   async buy(caller: Caller, request: PurchaseRequest, key: string | undefined): Promise<Delivery> {
-    return this.track(this.carryOut(this.checks.readPurchase(caller, request, key)));
+    return this.track(this.execute(this.checks.readPurchase(caller, request, key)));
   }
 
   async prolong(
@@ -76,7 +76,7 @@ export class OrdersService {
     request: ProlongRequest,
     key: string | undefined,
   ): Promise<Delivery> {
-    return this.track(this.carryOut(this.checks.readProlongation(caller, proxyId, request, key)));
+    return this.track(this.execute(this.checks.readProlongation(caller, proxyId, request, key)));
   }
 
   async rehearsePurchase(caller: Caller, request: PurchaseRequest, key: string | undefined): Promise<DryRun> {
@@ -113,7 +113,7 @@ export class OrdersService {
   }
 
   /** Prices the order, holds its money, and waits for its outcome. */
-  private async carryOut(request: OrderRequest): Promise<Delivery> {
+  private async execute(request: OrderRequest): Promise<Delivery> {
     const { userId, overLimit } = request.caller;
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
     if (earlier) return this.replay(earlier);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { lookUpLost, preparedRows, queryRows, sqlList } from '../../database';
+import { preparedRows, queryRows, resolveLostReply, sqlList } from '../../database';
 import { longestQueueSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
 import { IS_RENEWAL_SQL } from '../order-keys';
@@ -138,7 +138,7 @@ export class OrderClaims {
    * @throws StatementOutcomeUnknown
    */
   undoClaim(claim: string, error: unknown): Promise<number[]> {
-    return lookUpLost(this.dataSource, error, async () => {
+    return resolveLostReply(this.dataSource, error, async () => {
       const claimed = await queryRows<{ id: number }>(
         this.dataSource,
         `SELECT id FROM orders WHERE claim = $1 AND state = 'submitting'`,

@@ -31,7 +31,7 @@ export class Comparison {
     work.run({
       name: 'compare-payments',
       everySeconds: payments.compareSeconds,
-      carryOut: (run) => this.compare(run),
+      execute: (run) => this.compare(run),
     });
   }
 

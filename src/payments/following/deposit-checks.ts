@@ -35,7 +35,7 @@ export class DepositChecks {
         const rows = await this.records.claimDue(this.provider.name, room);
         return { rows, isMore: rows.length === room };
       },
-      carryOut: (deposit) => this.check(deposit),
+      execute: (deposit) => this.check(deposit),
     });
   }
 

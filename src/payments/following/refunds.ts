@@ -33,7 +33,7 @@ export class Refunds {
         const rows = await this.records.claimDue(this.provider.name, room);
         return { rows, isMore: rows.length === room };
       },
-      carryOut: (refund) => (refund.isRequested ? this.look(refund) : this.request(refund)),
+      execute: (refund) => (refund.isRequested ? this.look(refund) : this.request(refund)),
     });
   }
 

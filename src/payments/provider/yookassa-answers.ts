@@ -85,7 +85,7 @@ const stateOf = ({ status, cancellation_details: details }: z.output<typeof paym
   return status === 'canceled' && EXPIRED.has(details?.reason ?? '') ? 'expired' : status;
 };
 
-export const paymentAnswer = payment.transform((read): ProviderPayment => ({
+export const paymentResponse = payment.transform((read): ProviderPayment => ({
   id: read.id,
   state: stateOf(read),
   amount: read.amount,
@@ -96,7 +96,7 @@ export const paymentAnswer = payment.transform((read): ProviderPayment => ({
   paidAt: read.captured_at ?? null,
 }));
 
-export const refundAnswer = refund.transform((read): ProviderRefund => ({
+export const refundResponse = refund.transform((read): ProviderRefund => ({
   id: read.id,
   paymentId: read.payment_id,
   state: read.status,

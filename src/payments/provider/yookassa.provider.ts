@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
-import { inSpan, noteInSpan } from '../../tracing';
+import { annotateSpan, inSpan } from '../../tracing';
 import { PaymentOutcomeUnknown, PaymentRefused, PaymentsUnavailable } from './payment-errors';
 import {
   type NewPayment,
@@ -11,7 +11,7 @@ import {
   type ProviderPayment,
   type ProviderRefund,
 } from './payment-provider';
-import { listOf, paymentAnswer, refundAnswer, toMetadata } from './yookassa-answers';
+import { listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-answers';
 
 /** How long a customer waits for the URL of a payment. */
 const TIMEOUT_MS = 15_000;
@@ -67,19 +67,19 @@ export class YooKassaProvider extends PaymentProvider {
       }),
     };
     const post = { key: mark.paymentKey, body };
-    return this.call({ method: 'create', path: 'payments', answer: paymentAnswer, post });
+    return this.call({ method: 'create', path: 'payments', answer: paymentResponse, post });
   }
 
   read(paymentId: string): Promise<ProviderPayment | null> {
     const path = `payments/${encodeURIComponent(paymentId)}`;
-    return this.call({ method: 'read', path, answer: paymentAnswer }).catch((error: unknown) => {
+    return this.call({ method: 'read', path, answer: paymentResponse }).catch((error: unknown) => {
       if (error instanceof PaymentRefused && error.cause === 404) return null;
       throw error;
     });
   }
 
   async *paymentsSince(moment: Date): AsyncGenerator<readonly ProviderPayment[]> {
-    yield* this.list('list', 'payments', { 'created_at.gte': moment.toISOString() }, paymentAnswer);
+    yield* this.list('list', 'payments', { 'created_at.gte': moment.toISOString() }, paymentResponse);
   }
 
   refund({ refundId, refundKey, paymentId, amount }: NewRefund): Promise<ProviderRefund> {
@@ -92,17 +92,17 @@ export class YooKassaProvider extends PaymentProvider {
     return this.call({
       method: 'refund',
       path: 'refunds',
-      answer: refundAnswer,
+      answer: refundResponse,
       post: { key: refundKey, body },
     });
   }
 
   async *refundsSince(moment: Date): AsyncGenerator<readonly ProviderRefund[]> {
-    yield* this.list('refunds', 'refunds', { 'created_at.gte': moment.toISOString() }, refundAnswer);
+    yield* this.list('refunds', 'refunds', { 'created_at.gte': moment.toISOString() }, refundResponse);
   }
 
   async *refundsOf(paymentId: string): AsyncGenerator<readonly ProviderRefund[]> {
-    yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundAnswer);
+    yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
   }
 
   private async *list<Item extends z.ZodType>(
@@ -136,7 +136,7 @@ export class YooKassaProvider extends PaymentProvider {
           { method },
           (performance.now() - beganMs) / 1000,
         );
-        noteInSpan({ 'payments.outcome': outcome });
+        annotateSpan({ 'payments.outcome': outcome });
       };
       try {
         const answer = await this.send(call);

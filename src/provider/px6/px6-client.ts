@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
-import { inSpan, noteInSpan } from '../../tracing';
+import { annotateSpan, inSpan } from '../../tracing';
 import { Deadline } from '../deadline';
 import { ProviderAccount } from '../provider-account';
 import {
@@ -97,7 +97,7 @@ export class Px6Client {
       const durationMs = performance.now() - startedAtMs;
       this.metrics.count('provider_calls_total', { method, outcome });
       this.metrics.observe('provider_call_duration_seconds', { method }, durationMs / 1000);
-      noteInSpan({ 'provider.outcome': outcome, ...(raw && { 'http.response.status_code': raw.status }) });
+      annotateSpan({ 'provider.outcome': outcome, ...(raw && { 'http.response.status_code': raw.status }) });
       options.onCall?.({
         method,
         request: parameters,

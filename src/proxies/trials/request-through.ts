@@ -68,7 +68,7 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
       signal,
     });
     firstByteMs = sinceStart();
-    const text = await readAnswer(answer);
+    const text = await readResponse(answer);
     return { connectMs, firstByteMs, result: { text } };
   } catch (error) {
     return { connectMs, firstByteMs, result: { failure: failureOf(error, signal, connectMs !== null) } };
@@ -79,7 +79,7 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
 }
 
 /** @throws ProxyFailure */
-async function readAnswer({ statusCode, body }: Dispatcher.ResponseData): Promise<string> {
+async function readResponse({ statusCode, body }: Dispatcher.ResponseData): Promise<string> {
   let text = '';
   for await (const chunk of body as AsyncIterable<Buffer>) {
     text += chunk.toString('latin1');

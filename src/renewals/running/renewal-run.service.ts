@@ -55,14 +55,14 @@ export class RenewalRun {
       name: 'renewals',
       everySeconds: EVERY_SECONDS,
       waiting: WAITING_RENEWALS,
-      askEveryMs: EVERY_SECONDS * 1000,
+      pollEveryMs: EVERY_SECONDS * 1000,
       leaseSeconds: LEASE_SECONDS,
-      carryOut: (run, cutOff) => this.carryOut(run, cutOff),
+      execute: (run, cutOff) => this.execute(run, cutOff),
     });
   }
 
   /** Runs until no renewal is due or under way. */
-  private async carryOut(run: LeasedRun, cutOff: AbortSignal): Promise<RunReport> {
+  private async execute(run: LeasedRun, cutOff: AbortSignal): Promise<RunReport> {
     const report = { ...NOTHING_DONE };
     while (!cutOff.aborted) {
       await run.renew(report);

@@ -96,7 +96,7 @@ export function createHttpEndpoint(
     if (isLeftAlone(request)) return;
     const fail = (error: unknown) => {
       if (response.headersSent) return response.destroy();
-      const answer = answerTo(error);
+      const answer = responseTo(error);
       return response.writeHead(answer.status, answer.headers).end(answer.message);
     };
     try {
@@ -128,7 +128,7 @@ export function createHttpEndpoint(
   server.on('connect', (request, source: Socket, head) => {
     if (isLeftAlone(request)) return;
     const fail = (error: unknown) => {
-      const { status, headers, message } = answerTo(error);
+      const { status, headers, message } = responseTo(error);
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
       source.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${message}`);
     };
@@ -157,7 +157,7 @@ export function createHttpEndpoint(
   };
 }
 
-function answerTo(error: unknown): ProxyAnswer {
+function responseTo(error: unknown): ProxyAnswer {
   return error instanceof ProxyAnswer ? error : new ProxyAnswer(502);
 }
 

@@ -54,7 +54,7 @@ export class Notifier {
     return this.post({ type: 'notification', event, object });
   }
 
-  async beforeAnswer(payment: Notified, pay: (id: string) => void): Promise<void> {
+  async beforeResponse(payment: Notified, pay: (id: string) => void): Promise<void> {
     if (this.faults.beforeCreationIsAnswered !== true) return;
     pay(payment.id);
     await pause(200);

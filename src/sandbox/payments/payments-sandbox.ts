@@ -141,7 +141,7 @@ export class PaymentsSandbox {
     const answer = this.perform(call);
     // The provider may notify before its response arrives.
     if (call.method === 'create') {
-      await this.notifier.beforeAnswer(answer as SandboxPayment, (id) => this.pay(id));
+      await this.notifier.beforeResponse(answer as SandboxPayment, (id) => this.pay(id));
     }
     if (fault === '500-done') throw new WireError(500, 'internal_server_error', 'It was done');
     if (fault === 'lost') response.destroy();

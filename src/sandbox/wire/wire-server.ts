@@ -159,11 +159,11 @@ export class WireServer {
       case 'late-listing':
       case 'wrong-currency':
       case undefined:
-        return this.answerRegularly(exchange, body);
+        return this.respondRegularly(exchange, body);
     }
   }
 
-  private async answerRegularly(exchange: Exchange, body: string): Promise<void> {
+  private async respondRegularly(exchange: Exchange, body: string): Promise<void> {
     const { method, parameters, response } = exchange;
     if (!this.parts.gates.awaits('half-answered', method, parameters)) return sendJson(response, body);
     await sendJsonInHalves(response, body, () => this.hold('half-answered', exchange));

@@ -4,7 +4,7 @@ import { messageOf, type Moment, SERVICE_VERSION, SystemClock } from '../../comm
 import { AppConfig } from '../../config';
 import { PublishedEvents, toEventOut } from '../../events';
 import { Metrics } from '../../metrics';
-import { inSpan, noteInSpan } from '../../tracing';
+import { annotateSpan, inSpan } from '../../tracing';
 import { Work } from '../../work';
 import { AddressRules } from '../addresses';
 import { signatureHeader } from '../signing';
@@ -58,7 +58,7 @@ export class DeliveryService implements OnModuleDestroy {
       atOnce: attemptsAtOnce,
       waiting: WAITING,
       listen: (wake) => published.listen(wake),
-      carryOut: (attempt, cutOff) => this.carryOut(attempt, cutOff),
+      execute: (attempt, cutOff) => this.execute(attempt, cutOff),
       claim: async (room, underWay) => {
         const since = this.clock.moment();
         // Half of all attempts: the other half is for webhooks without a delivery in progress.
@@ -74,13 +74,13 @@ export class DeliveryService implements OnModuleDestroy {
     this.sender.close();
   }
 
-  private async carryOut(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
+  private async execute(attempt: Attempt, cutOff: AbortSignal): Promise<void> {
     // The process was suspended, or the response to the claim was late: the lease might end too early.
     if (attempt.since.elapsedMs() > CLAIM_TAKES_MS) return;
     await inSpan('webhooks.attempt', { 'webhook.id': attempt.webhookId }, async () => {
       const result = await this.send(attempt, cutOff);
       const { outcome, status, durationMs } = result;
-      noteInSpan({
+      annotateSpan({
         'webhook.outcome': outcome,
         ...(status !== null && { 'http.response.status_code': status }),
       });
