@@ -247,7 +247,7 @@ if (missing.length > 0) {
           const { rowCount } = await age(
             `UPDATE orders SET created_at = created_at - interval '10 seconds' WHERE state = 'reserved'`,
           );
-          return rowCount;
+          return (rowCount ?? 0) > 0;
         });
         await auditBrokenBooks();
         await age(`UPDATE audit_runs SET finished_at = finished_at - interval '31 hours'`);
