@@ -37,10 +37,10 @@ export class ProxiesController {
     summary: 'Proxies',
     description: `All proxies of the user, ordered by id, or those that the parameters select.
 
-With \`limit\` or \`cursor\` the answer is a page, and its \`Link\` header has the address of the next
-one; the last page has none. In a list of more than ${LOOKED_AT} proxies a page with a filter can have less
-than \`limit\`, or none, and there is a next page all the same. A proxy that is delivered before the last
-page is read is on one of them.`,
+With \`limit\` or \`cursor\` the response is a page, whose \`Link\` header has the address of the next one;
+the last page has none. In a list of more than ${LOOKED_AT} proxies a page with a filter can have fewer
+proxies than \`limit\`, or none, although there is a next page. A proxy that is delivered before the
+last page is read is on one of the pages.`,
     response: {
       description: 'Successful Response',
       headers: {
@@ -105,8 +105,8 @@ page is read is on one of them.`,
     summary: 'Export',
     description:
       "The user's proxies as a file: the same objects as `GET /proxies`, or a line " +
-      '`host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at a path of ' +
-      'its own.',
+      '`host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at its own ' +
+      'path.',
     response: fileResponse({
       'application/json': { schema: LIST_SCHEMA },
       'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE },

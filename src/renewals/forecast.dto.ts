@@ -23,7 +23,7 @@ export const FORECAST_DAYS = 90;
 @StrictRequest()
 export class ForecastQuery {
   @IntegerField({
-    description: 'How many days to look ahead',
+    description: 'The number of days to forecast',
     atLeast: 1,
     atMost: FORECAST_DAYS,
     default: FORECAST_DAYS,
@@ -44,7 +44,7 @@ export class ForecastItem {
   @ApiInteger('The rule that applies', 3)
   rule_id!: number;
 
-  @ApiMoment('When it is decided: from then on it is renewed, at the latest minutes later')
+  @ApiMoment('The time of the decision. The renewal follows within minutes')
   at!: Date;
 
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
@@ -53,7 +53,10 @@ export class ForecastItem {
   @ApiBoolean('Whether it will be renewed', true)
   renewed!: boolean;
 
-  @ApiNullable(SKIP_REASONS, { description: 'Why it will not', example: null })
+  @ApiNullable(SKIP_REASONS, {
+    description: 'The reason for which the rental will not be renewed',
+    example: null,
+  })
   reason!: SkipReason | null;
 
   @ApiInteger('Days', 30)
@@ -67,13 +70,13 @@ export class ForecastItem {
 }
 
 class ForecastSums {
-  @ApiInteger('How many renewals', 12)
+  @ApiInteger('The number of renewals', 12)
   renewals!: number;
 
-  @ApiRoubles('What they cost', '300.96')
+  @ApiRoubles('The cost of the renewals in roubles', '300.96')
   cost!: string;
 
-  @ApiInteger('How many rentals will not be renewed', 0)
+  @ApiInteger('The number of rentals that will not be renewed', 0)
   not_renewed!: number;
 }
 
@@ -94,16 +97,16 @@ export class ForecastReason {
   @ApiProperty({ type: 'string', enum: SKIP_REASONS, example: 'balance-short' })
   reason!: SkipReason;
 
-  @ApiInteger('How many rentals will not be renewed for it', 2)
+  @ApiInteger('The number of rentals that will not be renewed for this reason', 2)
   rentals!: number;
 }
 
 @ApiExtraModels(ForecastDay, ForecastMonth, ForecastReason)
 export class ForecastOut extends PageOf(ForecastItem) {
-  @ApiMoment('The moment for which all of it holds')
+  @ApiMoment('The time of the forecast')
   as_of!: Date;
 
-  @ApiMoment('How far it looks ahead', '2027-02-19T12:00:00.000Z')
+  @ApiMoment('The end of the forecast', '2027-02-19T12:00:00.000Z')
   until!: Date;
 
   @ApiRoubles('Roubles that can be spent now', '974.92')
@@ -115,16 +118,16 @@ export class ForecastOut extends PageOf(ForecastItem) {
   @ApiInteger('Rented proxies without a rule, or excluded: their rentals end', 0)
   not_covered!: number;
 
-  @ApiProperty({ type: () => ForecastSums, description: 'All of it together' })
+  @ApiProperty({ type: () => ForecastSums, description: 'The sums of the whole forecast' })
   totals!: ForecastSums;
 
-  @ApiListOf(() => ForecastReason, 'Why rentals will not be renewed')
+  @ApiListOf(() => ForecastReason, 'The reasons for which rentals will not be renewed')
   reasons!: readonly ForecastReason[];
 
-  @ApiListOf(() => ForecastMonth, 'The months in which anything is due')
+  @ApiListOf(() => ForecastMonth, 'The months in which a renewal is due')
   by_month!: readonly ForecastMonth[];
 
-  @ApiListOf(() => ForecastDay, 'The days on which anything is due')
+  @ApiListOf(() => ForecastDay, 'The days on which a renewal is due')
   by_day!: readonly ForecastDay[];
 
   @ApiNullable('string', {

@@ -10,7 +10,7 @@ export class RenewalOut {
   @ApiProperty({ type: 'string', example: '17' })
   proxy_id!: string;
 
-  @ApiInteger('The rule that held when it was last looked at', 3)
+  @ApiInteger('The rule that applied when the renewal was last examined', 3)
   rule_id!: number;
 
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
@@ -39,7 +39,7 @@ export class RenewalOut {
   })
   price!: string | null;
 
-  @ApiNullable('integer', { description: 'Its order, or the last one of several tries', example: 815 })
+  @ApiNullable('integer', { description: 'Its order, or the latest of several attempts', example: 815 })
   order_id!: number | null;
 
   @ApiMoment('When it is due', '2026-11-21T12:00:00.000Z')
@@ -48,7 +48,7 @@ export class RenewalOut {
   @ApiNullableMoment('The next attempt. `null` while it is under way, or over', null)
   next_try_at!: Date | null;
 
-  @ApiNullableMoment('When it was charged: its month (UTC) is the one whose budget it uses')
+  @ApiNullableMoment('When it was charged. It counts against the budget of that month (UTC)')
   charged_at!: Date | null;
 }
 

@@ -55,11 +55,11 @@ export class RenewalsController {
     scope: 'profile:read',
     summary: 'Forecast of renewals',
     description:
-      'Future renewals with their time and price, failures with their reason, and how long the ' +
-      "balance lasts. It simulates the coming days with the code that decides, with today's prices, " +
-      'rules, labels and tags, and without other orders or credits. `items` has every decision, ' +
-      'paged, in time order; all other fields are about the whole time, on each page. Each page is a ' +
-      'forecast of its own moment.',
+      'Future renewals with their time and price, failures with their reason, and how long the balance ' +
+      "lasts. It simulates the coming days with the code that decides, with today's prices, rules, " +
+      'labels and tags, and without other orders or credits. `items` has every decision, paged, in ' +
+      'time order; all other fields describe the whole forecast, on each page. Each page is a new ' +
+      'forecast.',
     response: { description: 'The forecast', type: ForecastOut },
   })
   forecastRenewals(@CurrentUserId() userId: number, @Query() query: ForecastQuery): Promise<ForecastOut> {
@@ -69,13 +69,13 @@ export class RenewalsController {
   @Post('rules')
   @Route({
     scope: 'proxies:write',
-    summary: 'Switch renewals on',
+    summary: 'Enable renewals',
     description:
       'From now on, rentals to which the rule applies are renewed before they end, from the balance. ' +
       'The narrowest rule applies: that of a proxy, then the newest filter, then the one for all. A ' +
       'rule replaces the one with the same target, so a retry changes nothing.',
     status: 201,
-    response: { description: 'The rule, which is on', type: RenewalRuleOut },
+    response: { description: 'The enabled rule', type: RenewalRuleOut },
     body: {
       type: NewRenewalRuleRequest,
       examples: {
@@ -94,7 +94,7 @@ export class RenewalsController {
     },
     errors: {
       400: [
-        'The target is not what the other fields say, or the period is not sold for the proxy',
+        'The target contradicts the other fields, or the period is not sold for the proxy',
         TargetMismatch,
         new PeriodTooShort('renewal', 'IPv6', 3),
       ],
@@ -114,7 +114,7 @@ export class RenewalsController {
   @Route({
     scope: 'proxies:read',
     summary: 'List renewal rules',
-    description: 'The rules that are on, exclusions included.',
+    description: 'The enabled rules, exclusions included.',
     response: { description: 'A page of rules, oldest first', type: RenewalRulesPage },
   })
   listRenewalRules(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalRulesPage> {
@@ -124,10 +124,10 @@ export class RenewalsController {
   @Delete('rules')
   @Route({
     scope: 'proxies:read',
-    summary: 'Switch all renewals off',
+    summary: 'Disable all renewals',
     description:
       'Disables every rule at once, except exclusions. An order that was placed before is executed.',
-    response: { description: 'How many rules were on', type: SwitchedOffOut },
+    response: { description: 'The number of rules that were disabled', type: SwitchedOffOut },
   })
   async deleteRenewalRules(@CurrentUserId() userId: number): Promise<SwitchedOffOut> {
     return { switched_off: await this.rules.switchAllOff(userId) };
@@ -136,25 +136,21 @@ export class RenewalsController {
   @Delete('rules/:rule_id')
   @Route({
     scope: 'proxies:read',
-    summary: 'Switch a rule off',
+    summary: 'Disable a rule',
     description:
       'From now on the rule does not apply. The next wider rule applies instead, if there is one; ' +
       'because that can cost more, the token then needs `proxies:write`. An order that was placed ' +
       'before is executed.',
     status: 204,
-    response: { description: 'The rule is off' },
+    response: { description: 'The rule was disabled' },
     errors: {
-      403: [
-        'a wider rule would hold, which it may not switch on',
-        WiderRuleWouldHold,
-        LimitedTokenCannotRenew,
-      ],
-      404: ['The user has no such rule that is on', RenewalRuleNotFound],
+      403: ['a wider rule would apply, which it may not enable', WiderRuleWouldHold, LimitedTokenCannotRenew],
+      404: ['The user has no enabled rule with this id', RenewalRuleNotFound],
     },
   })
   async deleteRenewalRule(
     @CurrentCaller() caller: Caller,
-    @IdParam('rule_id', 'The `id` of a rule that is on', 1) ruleId: number,
+    @IdParam('rule_id', 'The `id` of an enabled rule', 1) ruleId: number,
   ): Promise<void> {
     await this.rules.switchOff(caller, ruleId);
   }
@@ -210,8 +206,8 @@ export class RenewalsController {
     scope: 'proxies:read',
     summary: 'Set the budget of renewals',
     description:
-      'Holds from now on, for this month as well. Setting one where there was none, and lowering it, ' +
-      'requires `proxies:read` alone; raising or removing it also requires `proxies:write`.',
+      'The budget applies at once, also to this month. Setting a first budget or lowering it requires ' +
+      'only `proxies:read`; raising or removing it also requires `proxies:write`.',
     response: { description: 'The budget', type: BudgetOut },
     body: {
       type: BudgetRequest,

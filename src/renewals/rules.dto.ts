@@ -53,14 +53,15 @@ export class NewRenewalRuleRequest {
 
   @ObjectField(RenewalFilterBody, {
     description:
-      'The rule is for all proxies that match all of it at the time, also those that are bought later',
+      'The rule applies to all proxies that match the whole filter at the time, also to those bought ' +
+      'later',
     example: { tag: 'team-a' },
     absent: 'null',
   })
   readonly filter!: RenewalFilterBody | null;
 
   @IntegerField({
-    description: `For how long each is renewed. ${PERIODS_TEXT}`,
+    description: `The period of each renewal. ${PERIODS_TEXT}`,
     example: 30,
     greaterThan: 0,
     atMost: 3650,
@@ -102,11 +103,11 @@ export class RenewalRuleOut {
   })
   target!: RuleTarget;
 
-  @ApiNullable('string', { description: 'The proxy, of a rule for one', example: null })
+  @ApiNullable('string', { description: 'The proxy of a rule for one proxy', example: null })
   proxy_id!: string | null;
 
   @ApiNullable(RenewalFilterBody, {
-    description: 'The filter, of a rule with one',
+    description: 'The filter of a rule with a filter',
     example: { tag: 'team-a' },
   })
   filter!: object | null;
@@ -126,7 +127,7 @@ export class RenewalRuleOut {
   @ApiInteger('How many hours before its end a rental is renewed', 24)
   hours_before!: number;
 
-  @ApiMoment('When it was switched on')
+  @ApiMoment('When the rule was enabled')
   created_at!: Date;
 }
 
@@ -149,10 +150,10 @@ export class BudgetOut {
   })
   monthly!: string | null;
 
-  @ApiText('The month (UTC) of this answer', '2026-11')
+  @ApiText('The month (UTC) of the other fields', '2026-11')
   month!: string;
 
-  @ApiRoubles('Roubles of this month that renewals were charged, and that those under way hold', '1254.00')
+  @ApiRoubles('Roubles that renewals of this month were charged, or that their open orders hold', '1254.00')
   spent!: string;
 
   @ApiNullable('string', {
@@ -166,6 +167,6 @@ export class BudgetOut {
 }
 
 export class SwitchedOffOut {
-  @ApiInteger('How many rules were switched off', 3)
+  @ApiInteger('The number of disabled rules', 3)
   switched_off!: number;
 }

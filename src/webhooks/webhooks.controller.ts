@@ -34,7 +34,7 @@ import { WebhooksService } from './webhooks.service';
 const WebhookId = () => IdParam('webhook_id', 'The `id` of a webhook of the user', 1);
 
 const NO_SUCH_WEBHOOK: ErrorsOfStatus = ['The user has no such webhook', WebhookNotFound];
-const IS_OFF: ErrorsOfStatus = ['Nothing is sent to it while it is off', WebhookIsOff];
+const IS_OFF: ErrorsOfStatus = ['The webhook is disabled, so nothing is sent to it', WebhookIsOff];
 const URL_REFUSED: ErrorsOfStatus = [
   'The URL is plain HTTP, or leads to an address or port that nothing is sent to',
   WebhookNeedsHttps,
@@ -53,7 +53,7 @@ export class WebhooksController {
   @Post()
   @Route({
     scope: 'events:write',
-    summary: 'Make a webhook',
+    summary: 'Create a webhook',
     description:
       'From now on, events are sent to the URL soon after they happen, as POST requests in the form ' +
       'of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you ' +
@@ -77,7 +77,7 @@ export class WebhooksController {
     },
     errors: {
       400: URL_REFUSED,
-      403: ['webhooks are switched off', WebhooksSwitchedOff],
+      403: ['the operator has disabled webhooks', WebhooksSwitchedOff],
       409: ['The user has too many', new TooManyWebhooks(10)],
     },
   })
@@ -129,7 +129,7 @@ export class WebhooksController {
       400: URL_REFUSED,
       404: NO_SUCH_WEBHOOK,
       409: [
-        'The operator switched it or its receiver off, and only the operator switches it on',
+        'The operator disabled the webhook or its receiver, and only the operator can enable it',
         WebhookOffByOperator,
       ],
     },
@@ -146,7 +146,7 @@ export class WebhooksController {
   @Route({
     scope: 'events:write',
     summary: 'Delete a webhook',
-    description: 'Nothing is sent to it from now on, and its attempts are shown no longer.',
+    description: 'Nothing more is sent to the webhook, and its attempts are no longer shown.',
     status: 204,
     response: { description: 'The webhook was deleted' },
     errors: { 404: NO_SUCH_WEBHOOK },
@@ -158,7 +158,7 @@ export class WebhooksController {
   @Post(':webhook_id/secret')
   @Route({
     scope: 'events:write',
-    summary: 'Give a webhook a new secret',
+    summary: 'Rotate the secret of a webhook',
     description:
       'The previous secret stays valid for `overlap_hours`: until then events are signed with both. ' +
       'At most two are valid: a third one ends at once.',
@@ -183,10 +183,10 @@ export class WebhooksController {
   @Get(':webhook_id/attempts')
   @Route({
     scope: 'events:read',
-    summary: 'List what was sent',
+    summary: 'List attempts',
     description:
-      'Each attempt to send an event to the webhook, newest first: what was answered, how long it took, ' +
-      'and why it failed. They are kept as long as the event.',
+      'The attempts to send events to the webhook, newest first, each with its response, its duration ' +
+      'and the reason of a failure. An attempt is stored as long as its event.',
     response: { description: 'A page of attempts, newest first', type: AttemptsPage },
     errors: { 404: NO_SUCH_WEBHOOK },
   })
@@ -203,9 +203,9 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Send events again',
     description:
-      'Sends one event, or those since a moment: by default what failed or was never sent, because the ' +
-      'webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request ' +
-      'replays 10,000 events at most, in the order of `GET /events`.',
+      'Sends one event, or the events since a time: by default those that failed, or were never sent ' +
+      'because the webhook was disabled, did not exist yet or had other types. Each keeps its ' +
+      '`webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.',
     response: { description: 'How many events are sent', type: ReplayedOut },
     body: {
       type: ReplayRequest,
@@ -215,7 +215,10 @@ export class WebhooksController {
       },
     },
     errors: {
-      400: ['Both are given, or neither, or `after` without `since`', ReplayOfWhat],
+      400: [
+        '`event_id` and `since` are both given or both omitted, or `after` is given without `since`',
+        ReplayOfWhat,
+      ],
       404: [
         'The user has no such webhook, or no such event that is still kept',
         WebhookNotFound,
@@ -223,7 +226,7 @@ export class WebhooksController {
       ],
       409: IS_OFF,
       410: [
-        'Some of the events were removed in that moment, because they are older than is kept',
+        'Some of the events were removed meanwhile, at the end of their retention period',
         ReplayedEventsGone,
       ],
       429: ['more than two replays are under way', TooManyUnderWay],
@@ -242,14 +245,14 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Send a test event',
     description:
-      'Sends an event of type `test` to this webhook alone, for any of its types, and like any other. ' +
-      'The attempts have the result. A user may send ten per minute.',
+      'Sends an event of type `test` to this webhook only, even if it is not one of its types. The ' +
+      'attempts show the result. A user may send ten per minute.',
     status: 204,
-    response: { description: 'It is on its way' },
+    response: { description: 'The test event will be sent' },
     errors: {
       404: NO_SUCH_WEBHOOK,
       409: IS_OFF,
-      429: ['the user has had ten test events sent in it'],
+      429: ['the user has sent ten test events in it'],
     },
   })
   async testWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {

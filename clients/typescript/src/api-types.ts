@@ -133,10 +133,10 @@ export interface paths {
      * Proxies
      * @description All proxies of the user, ordered by id, or those that the parameters select.
      *
-     *     With `limit` or `cursor` the answer is a page, and its `Link` header has the address of the next
-     *     one; the last page has none. In a list of more than 10000 proxies a page with a filter can have less
-     *     than `limit`, or none, and there is a next page all the same. A proxy that is delivered before the last
-     *     page is read is on one of them.
+     *     With `limit` or `cursor` the response is a page, whose `Link` header has the address of the next one;
+     *     the last page has none. In a list of more than 10000 proxies a page with a filter can have fewer
+     *     proxies than `limit`, or none, although there is a next page. A proxy that is delivered before the
+     *     last page is read is on one of the pages.
      */
     get: operations['proxies_proxies_get'];
     put?: never;
@@ -146,7 +146,7 @@ export interface paths {
     head?: never;
     /**
      * Label many proxies
-     * @description Sets the label or the tags of up to 1,000 proxies, named by their ids or by a filter: all of them, or, after an error, none. Repeating the request changes nothing more.
+     * @description Sets the label or the tags of up to 1,000 proxies, selected by their ids or by a filter. After an error nothing was changed. A retry changes nothing more.
      */
     patch: operations['labelProxies'];
     trace?: never;
@@ -160,7 +160,7 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file: the same objects as `GET /proxies`, or a line `host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at a path of its own.
+     * @description The user's proxies as a file: the same objects as `GET /proxies`, or a line `host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at its own path.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -244,9 +244,7 @@ export interface paths {
     };
     /**
      * History of a proxy
-     * @description What happened to a proxy, newest first: when it was bought and prolonged, by which orders
-     *     and at what price, and what the provider changed. What happened before the service kept notes is told as far
-     *     as the orders tell it.
+     * @description The events of a proxy, newest first: its purchase and prolongations with their orders and prices, and changes by the provider. From the time before the service recorded changes, only the events of orders are known.
      */
     get: operations['getProxyHistory'];
     put?: never;
@@ -446,7 +444,7 @@ export interface paths {
     };
     /**
      * By a template
-     * @description A line for each proxy, written as `template` says.
+     * @description A line for each proxy, in the form of `template`.
      */
     get: operations['listByTemplate'];
     put?: never;
@@ -508,7 +506,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong many
-     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance is too low for all, the first ones get it. Retry until nothing is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is tried again. It counts as one request.
+     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance is too low for all, the first ones are prolonged. Retry until nothing is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is retried. The request counts as one.
      */
     post: operations['prolongProxies'];
     delete?: never;
@@ -526,7 +524,7 @@ export interface paths {
     };
     /**
      * Orders
-     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. However many orders are placed meanwhile, pages skip none and repeat none. `from` is included and `to` is not. The order of a request whose answer was lost, or was `the order of request … is being confirmed`, is found by its `key`, if it was placed at all.
+     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Pages skip and repeat no order, even while new orders are placed. `from` is inclusive and `to` exclusive. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
      */
     get: operations['listOrders'];
     put?: never;
@@ -606,13 +604,13 @@ export interface paths {
     };
     /**
      * List the secret links
-     * @description The links of the user, oldest first, never with their secrets: what each gives, and when it was last fetched. One that has ended is shown for 30 days, unless a new one needs its room.
+     * @description The links of the user, oldest first, without their secrets: the content of each, and the time of its last fetch. An ended link is listed for 30 days, or until a new link needs its place.
      */
     get: operations['listLinks'];
     put?: never;
     /**
-     * Make a secret link
-     * @description For tools that can fetch an address but send no token: creates a URL with its own secret, which returns an export of that moment. Anybody with it can fetch these proxies with their passwords, and do nothing else. It is shown once. It works until it is deleted or expires, or until its token is revoked, and never from more networks than that token. A retried request creates another link.
+     * Create a secret link
+     * @description For tools that can fetch an address but send no token: creates a URL with its own secret, which returns the export of the moment of each fetch. Anybody with the URL can fetch these proxies with their passwords, but nothing else. It is shown once. It works until it is deleted or expires, or until its token is revoked, and never from more networks than that token. A retried request creates another link.
      */
     post: operations['createLink'];
     delete?: never;
@@ -637,7 +635,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a secret link
-     * @description From now on it cannot be fetched, on any replica.
+     * @description The link stops working at once, on every replica.
      */
     delete: operations['deleteLink'];
     options?: never;
@@ -654,7 +652,7 @@ export interface paths {
     };
     /**
      * Fetch a secret link
-     * @description The export of a link, by its secret alone: a token is neither needed nor read, and a query is ignored. A secret that opens nothing returns 404 for any reason. No log has it.
+     * @description Returns the export of a link. It requires the secret only: a token and a query are ignored. An unknown or ended secret returns 404, without the reason. No log contains the secret.
      */
     get: operations['fetchLink'];
     put?: never;
@@ -679,7 +677,7 @@ export interface paths {
     get: operations['listWebhooks'];
     put?: never;
     /**
-     * Make a webhook
+     * Create a webhook
      * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. The secret is shown once; a lost one can be replaced. A retried request creates another webhook. If the operator has disabled the receiver of the URL, which is its host and port, the new webhook is disabled.
      */
     post: operations['createWebhook'];
@@ -705,7 +703,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a webhook
-     * @description Nothing is sent to it from now on, and its attempts are shown no longer.
+     * @description Nothing more is sent to the webhook, and its attempts are no longer shown.
      */
     delete: operations['deleteWebhook'];
     options?: never;
@@ -727,7 +725,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Give a webhook a new secret
+     * Rotate the secret of a webhook
      * @description The previous secret stays valid for `overlap_hours`: until then events are signed with both. At most two are valid: a third one ends at once.
      */
     post: operations['rotateWebhookSecret'];
@@ -745,8 +743,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List what was sent
-     * @description Each attempt to send an event to the webhook, newest first: what was answered, how long it took, and why it failed. They are kept as long as the event.
+     * List attempts
+     * @description The attempts to send events to the webhook, newest first, each with its response, its duration and the reason of a failure. An attempt is stored as long as its event.
      */
     get: operations['listWebhookAttempts'];
     put?: never;
@@ -768,7 +766,7 @@ export interface paths {
     put?: never;
     /**
      * Send events again
-     * @description Sends one event, or those since a moment: by default what failed or was never sent, because the webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.
+     * @description Sends one event, or the events since a time: by default those that failed, or were never sent because the webhook was disabled, did not exist yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.
      */
     post: operations['replayEvents'];
     delete?: never;
@@ -788,7 +786,7 @@ export interface paths {
     put?: never;
     /**
      * Send a test event
-     * @description Sends an event of type `test` to this webhook alone, for any of its types, and like any other. The attempts have the result. A user may send ten per minute.
+     * @description Sends an event of type `test` to this webhook only, even if it is not one of its types. The attempts show the result. A user may send ten per minute.
      */
     post: operations['testWebhook'];
     delete?: never;
@@ -826,7 +824,7 @@ export interface paths {
     };
     /**
      * Forecast of renewals
-     * @description Future renewals with their time and price, failures with their reason, and how long the balance lasts. It simulates the coming days with the code that decides, with today's prices, rules, labels and tags, and without other orders or credits. `items` has every decision, paged, in time order; all other fields are about the whole time, on each page. Each page is a forecast of its own moment.
+     * @description Future renewals with their time and price, failures with their reason, and how long the balance lasts. It simulates the coming days with the code that decides, with today's prices, rules, labels and tags, and without other orders or credits. `items` has every decision, paged, in time order; all other fields describe the whole forecast, on each page. Each page is a new forecast.
      */
     get: operations['forecastRenewals'];
     put?: never;
@@ -846,17 +844,17 @@ export interface paths {
     };
     /**
      * List renewal rules
-     * @description The rules that are on, exclusions included.
+     * @description The enabled rules, exclusions included.
      */
     get: operations['listRenewalRules'];
     put?: never;
     /**
-     * Switch renewals on
+     * Enable renewals
      * @description From now on, rentals to which the rule applies are renewed before they end, from the balance. The narrowest rule applies: that of a proxy, then the newest filter, then the one for all. A rule replaces the one with the same target, so a retry changes nothing.
      */
     post: operations['createRenewalRule'];
     /**
-     * Switch all renewals off
+     * Disable all renewals
      * @description Disables every rule at once, except exclusions. An order that was placed before is executed.
      */
     delete: operations['deleteRenewalRules'];
@@ -876,7 +874,7 @@ export interface paths {
     put?: never;
     post?: never;
     /**
-     * Switch a rule off
+     * Disable a rule
      * @description From now on the rule does not apply. The next wider rule applies instead, if there is one; because that can cost more, the token then needs `proxies:write`. An order that was placed before is executed.
      */
     delete: operations['deleteRenewalRule'];
@@ -919,7 +917,7 @@ export interface paths {
     get: operations['getRenewalBudget'];
     /**
      * Set the budget of renewals
-     * @description Holds from now on, for this month as well. Setting one where there was none, and lowering it, requires `proxies:read` alone; raising or removing it also requires `proxies:write`.
+     * @description The budget applies at once, also to this month. Setting a first budget or lowering it requires only `proxies:read`; raising or removing it also requires `proxies:write`.
      */
     put: operations['setRenewalBudget'];
     post?: never;
@@ -1452,7 +1450,7 @@ export interface components {
     PingProxiesRequest: {
       /**
        * Proxy Ids
-       * @description The `id`s of at most 1000 proxies; an id that stands twice counts once
+       * @description The `id`s of at most 1000 proxies; duplicates count once
        * @example [
        *       "17",
        *       "18"
@@ -1474,7 +1472,7 @@ export interface components {
       /** @example 17 */
       proxy_id: string;
       /**
-       * @description Milliseconds until the TCP connection was open; null when it could not be opened, or was not tried: `detail` says why
+       * @description Milliseconds until the TCP connection was open; `null` if it could not be opened, or was not tried: `detail` has the reason
        * @example 12
        */
       latency_ms: number | null;
@@ -1493,7 +1491,7 @@ export interface components {
     LabelProxiesRequest: {
       /**
        * Proxy Ids
-       * @description The `id`s of at most 1000 proxies; an id that stands twice counts once
+       * @description The `id`s of at most 1000 proxies; duplicates count once
        * @example [
        *       "17",
        *       "18"
@@ -1544,7 +1542,7 @@ export interface components {
     /** LabelProxiesResponse */
     LabelProxiesResponse: {
       /**
-       * @description The proxies whose label or tags are now others
+       * @description The proxies whose label or tags were changed
        * @example [
        *       "17",
        *       "18"
@@ -1557,7 +1555,7 @@ export interface components {
        */
       unchanged: string[];
       /**
-       * @description Ids in `proxy_ids` that are no proxy of the user
+       * @description Ids in `proxy_ids` that belong to no proxy of the user
        * @example []
        */
       not_found: string[];
@@ -1812,7 +1810,7 @@ export interface components {
       count?: number;
       /**
        * Version
-       * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; answers and all other routes say `4s`
+       * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; responses and all other routes have `4s`
        * @default 6
        * @example 6
        */
@@ -1891,7 +1889,7 @@ export interface components {
     BulkProlongRequest: {
       /**
        * Proxy Ids
-       * @description The `id`s of at most 1000 proxies; an id that stands twice counts once
+       * @description The `id`s of at most 1000 proxies; duplicates count once
        * @example [
        *       "17",
        *       "18"
@@ -1915,7 +1913,7 @@ export interface components {
       period: number;
       /**
        * Max Price
-       * @description Roubles that all prolongations together may cost at most. The request is refused with 409 when they would cost more; once it is accepted, each proxy has its share of the amount and is charged no more
+       * @description The highest price of all prolongations together, in roubles. If they cost more, the request is refused with 409. Once it is accepted, each proxy has its share of the amount and is charged no more than that
        * @example 2508.00
        */
       max_price?: string | number | null;
@@ -1935,17 +1933,17 @@ export interface components {
        */
       order_id: number | null;
       /**
-       * @description Roubles, when it was prolonged
+       * @description Roubles, if the proxy was prolonged
        * @example 25.08
        */
       price_charged: string | null;
       /**
-       * @description The new end of the rental, when it was prolonged
+       * @description The new end of the rental, if the proxy was prolonged
        * @example 2026-12-31T12:00:00Z
        */
       date_end: string | null;
       /**
-       * @description Why it was not prolonged, or not yet
+       * @description The reason for which the proxy is not prolonged, or not yet
        * @example null
        */
       detail: string | null;
@@ -2051,12 +2049,12 @@ export interface components {
        */
       charged: string;
       /**
-       * @description Roubles that were returned because it was not delivered
+       * @description Roubles that were released for what was not delivered
        * @example 0.00
        */
       released: string;
       /**
-       * @description Roubles of what was charged that were returned afterwards
+       * @description Roubles that were charged and later refunded
        * @example 0.00
        */
       refunded: string;
@@ -2171,12 +2169,12 @@ export interface components {
        */
       charged: string;
       /**
-       * @description Roubles that were returned because it was not delivered
+       * @description Roubles that were released for what was not delivered
        * @example 0.00
        */
       released: string;
       /**
-       * @description Roubles of what was charged that were returned afterwards
+       * @description Roubles that were charged and later refunded
        * @example 0.00
        */
       refunded: string;
@@ -2329,7 +2327,7 @@ export interface components {
     UsageOut: {
       /**
        * Format: date-time
-       * @description The moment for which all of it holds
+       * @description The time of the forecast
        * @example 2026-11-21T12:00:00.000Z
        */
       as_of: string;
@@ -2411,7 +2409,7 @@ export interface components {
        */
       template: string | null;
       /**
-       * @description Which proxies: what the request named. Empty: all of them
+       * @description The filter of the request. An empty one matches all proxies
        * @example {
        *       "country": "ru",
        *       "active": true
@@ -2426,13 +2424,13 @@ export interface components {
        */
       networks: string[] | null;
       /**
-       * @description `revoked`: the token that made it was revoked
+       * @description `revoked`: the token that created the link was revoked
        * @example active
        * @enum {string}
        */
       state: 'active' | 'expired' | 'revoked';
       /**
-       * @description The token that made it
+       * @description The token that created the link
        * @example 17
        */
       token_id: number;
@@ -2447,12 +2445,12 @@ export interface components {
        */
       expires_at: string | null;
       /**
-       * @description When it was last fetched, as known some seconds ago
+       * @description The time of the last fetch, known with a delay of some seconds
        * @example null
        */
       last_used_at: string | null;
       /**
-       * @description The number of fetches, with 304 responses, up to some seconds ago
+       * @description The number of fetches, 304 responses included, known with a delay of some seconds
        * @example 0
        */
       uses: number;
@@ -2485,7 +2483,7 @@ export interface components {
        */
       template: string | null;
       /**
-       * @description Which proxies: what the request named. Empty: all of them
+       * @description The filter of the request. An empty one matches all proxies
        * @example {
        *       "country": "ru",
        *       "active": true
@@ -2500,13 +2498,13 @@ export interface components {
        */
       networks: string[] | null;
       /**
-       * @description `revoked`: the token that made it was revoked
+       * @description `revoked`: the token that created the link was revoked
        * @example active
        * @enum {string}
        */
       state: 'active' | 'expired' | 'revoked';
       /**
-       * @description The token that made it
+       * @description The token that created the link
        * @example 17
        */
       token_id: number;
@@ -2521,12 +2519,12 @@ export interface components {
        */
       expires_at: string | null;
       /**
-       * @description When it was last fetched, as known some seconds ago
+       * @description The time of the last fetch, known with a delay of some seconds
        * @example null
        */
       last_used_at: string | null;
       /**
-       * @description The number of fetches, with 304 responses, up to some seconds ago
+       * @description The number of fetches, 304 responses included, known with a delay of some seconds
        * @example 0
        */
       uses: number;
@@ -2544,7 +2542,7 @@ export interface components {
     NewWebhookRequest: {
       /**
        * Url
-       * @description Where events are sent: `https://…`, without credentials and fragment
+       * @description The URL to which events are sent: `https://…`, without credentials and fragment
        * @example https://example.com/hooks/proxies
        */
       url: string;
@@ -2655,7 +2653,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description By which you verify what is sent. It is shown this once
+       * @description The secret with which you verify deliveries. It is shown once
        * @example whsec_...
        */
       secret: string;
@@ -2742,7 +2740,7 @@ export interface components {
     ChangedWebhookRequest: {
       /**
        * Url
-       * @description Where events are sent: `https://…`, without credentials and fragment
+       * @description The URL to which events are sent: `https://…`, without credentials and fragment
        * @example https://example.com/hooks/proxies
        */
       url?: string;
@@ -2785,7 +2783,7 @@ export interface components {
       description?: string | null;
       /**
        * Enabled
-       * @description `false` switches the webhook off: nothing is sent, and events of that time are not kept for it. `true` switches it on again, also after days of failure
+       * @description `false` disables the webhook: nothing is sent, and events of that time are not stored for it. `true` enables it again, also after days of failure
        * @example true
        */
       enabled?: boolean;
@@ -2794,7 +2792,7 @@ export interface components {
     NewSecretRequest: {
       /**
        * Overlap Hours
-       * @description For how many hours the secret before stays valid: events are signed with both. `0` ends it at once, which is right for a secret that was stolen
+       * @description For how many hours the previous secret stays valid; events are signed with both. `0` revokes it at once: use it for a stolen secret
        * @default 24
        */
       overlap_hours?: number;
@@ -2802,7 +2800,7 @@ export interface components {
     /** NewSecret */
     NewSecret: {
       /**
-       * @description It is shown this once
+       * @description The new secret, which is shown once
        * @example whsec_...
        */
       secret: string;
@@ -2818,7 +2816,7 @@ export interface components {
       id: number;
       /**
        * Format: date-time
-       * @description When it began
+       * @description The start of the attempt
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -2835,7 +2833,7 @@ export interface components {
        */
       status: number | null;
       /**
-       * @description How long it took, in milliseconds
+       * @description The duration in milliseconds
        * @example 48
        */
       duration_ms: number;
@@ -2892,7 +2890,7 @@ export interface components {
       after?: string | null;
       /**
        * Include Delivered
-       * @description With `since`: also what was delivered before
+       * @description With `since`: also events that were delivered before
        * @default false
        */
       include_delivered?: boolean;
@@ -2900,12 +2898,12 @@ export interface components {
     /** ReplayedOut */
     ReplayedOut: {
       /**
-       * @description How many events are sent again
+       * @description The number of events that are sent again
        * @example 12
        */
       replayed: number;
       /**
-       * @description There are more than one request replays: send this as `after`, with the same `since`. `null` at the end
+       * @description The `after` of the next request, with the same `since`, if more events remain. Otherwise `null`
        * @example null
        */
       next_after: string | null;
@@ -2917,7 +2915,7 @@ export interface components {
       /** @example 17 */
       proxy_id: string;
       /**
-       * @description The rule that held when it was last looked at
+       * @description The rule that applied when the renewal was last examined
        * @example 3
        */
       rule_id: number;
@@ -2964,7 +2962,7 @@ export interface components {
        */
       price: string | null;
       /**
-       * @description Its order, or the last one of several tries
+       * @description Its order, or the latest of several attempts
        * @example 815
        */
       order_id: number | null;
@@ -2980,7 +2978,7 @@ export interface components {
        */
       next_try_at: string | null;
       /**
-       * @description When it was charged: its month (UTC) is the one whose budget it uses
+       * @description When it was charged. It counts against the budget of that month (UTC)
        * @example 2026-11-21T12:00:00.000Z
        */
       charged_at: string | null;
@@ -2997,17 +2995,17 @@ export interface components {
     /** ForecastDay */
     ForecastDay: {
       /**
-       * @description How many renewals
+       * @description The number of renewals
        * @example 12
        */
       renewals: number;
       /**
-       * @description What they cost
+       * @description The cost of the renewals in roubles
        * @example 300.96
        */
       cost: string;
       /**
-       * @description How many rentals will not be renewed
+       * @description The number of rentals that will not be renewed
        * @example 0
        */
       not_renewed: number;
@@ -3026,17 +3024,17 @@ export interface components {
     /** ForecastMonth */
     ForecastMonth: {
       /**
-       * @description How many renewals
+       * @description The number of renewals
        * @example 12
        */
       renewals: number;
       /**
-       * @description What they cost
+       * @description The cost of the renewals in roubles
        * @example 300.96
        */
       cost: string;
       /**
-       * @description How many rentals will not be renewed
+       * @description The number of rentals that will not be renewed
        * @example 0
        */
       not_renewed: number;
@@ -3066,7 +3064,7 @@ export interface components {
         | 'budget-used-up'
         | 'balance-short';
       /**
-       * @description How many rentals will not be renewed for it
+       * @description The number of rentals that will not be renewed for this reason
        * @example 2
        */
       rentals: number;
@@ -3082,7 +3080,7 @@ export interface components {
       rule_id: number;
       /**
        * Format: date-time
-       * @description When it is decided: from then on it is renewed, at the latest minutes later
+       * @description The time of the decision. The renewal follows within minutes
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
@@ -3098,7 +3096,7 @@ export interface components {
        */
       renewed: boolean;
       /**
-       * @description Why it will not
+       * @description The reason for which the rental will not be renewed
        * @example null
        */
       reason:
@@ -3136,17 +3134,17 @@ export interface components {
     /** ForecastSums */
     ForecastSums: {
       /**
-       * @description How many renewals
+       * @description The number of renewals
        * @example 12
        */
       renewals: number;
       /**
-       * @description What they cost
+       * @description The cost of the renewals in roubles
        * @example 300.96
        */
       cost: string;
       /**
-       * @description How many rentals will not be renewed
+       * @description The number of rentals that will not be renewed
        * @example 0
        */
       not_renewed: number;
@@ -3161,13 +3159,13 @@ export interface components {
       next_cursor: number | null;
       /**
        * Format: date-time
-       * @description The moment for which all of it holds
+       * @description The time of the forecast
        * @example 2026-11-21T12:00:00.000Z
        */
       as_of: string;
       /**
        * Format: date-time
-       * @description How far it looks ahead
+       * @description The end of the forecast
        * @example 2027-02-19T12:00:00.000Z
        */
       until: string;
@@ -3186,13 +3184,13 @@ export interface components {
        * @example 0
        */
       not_covered: number;
-      /** @description All of it together */
+      /** @description The sums of the whole forecast */
       totals: components['schemas']['ForecastSums'];
-      /** @description Why rentals will not be renewed */
+      /** @description The reasons for which rentals will not be renewed */
       reasons: components['schemas']['ForecastReason'][];
-      /** @description The months in which anything is due */
+      /** @description The months in which a renewal is due */
       by_month: components['schemas']['ForecastMonth'][];
-      /** @description The days on which anything is due */
+      /** @description The days on which a renewal is due */
       by_day: components['schemas']['ForecastDay'][];
       /**
        * @description The first day (UTC) on which a rental ends because the balance is too low for its renewal. `null` if the balance covers the whole forecast
@@ -3238,7 +3236,7 @@ export interface components {
       proxy_id?: string | null;
       /**
        * Filter
-       * @description The rule is for all proxies that match all of it at the time, also those that are bought later
+       * @description The rule applies to all proxies that match the whole filter at the time, also to those bought later
        * @example {
        *       "tag": "team-a"
        *     }
@@ -3246,7 +3244,7 @@ export interface components {
       filter?: components['schemas']['RenewalFilterBody'] | null;
       /**
        * Period
-       * @description For how long each is renewed. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @description The period of each renewal. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
        * @example 30
        */
       period: number;
@@ -3274,12 +3272,12 @@ export interface components {
        */
       target: 'proxy' | 'filter' | 'all';
       /**
-       * @description The proxy, of a rule for one
+       * @description The proxy of a rule for one proxy
        * @example null
        */
       proxy_id: string | null;
       /**
-       * @description The filter, of a rule with one
+       * @description The filter of a rule with a filter
        * @example {
        *       "tag": "team-a"
        *     }
@@ -3307,7 +3305,7 @@ export interface components {
       hours_before: number;
       /**
        * Format: date-time
-       * @description When it was switched on
+       * @description When the rule was enabled
        * @example 2026-11-21T12:00:00.000Z
        */
       created_at: string;
@@ -3324,7 +3322,7 @@ export interface components {
     /** SwitchedOffOut */
     SwitchedOffOut: {
       /**
-       * @description How many rules were switched off
+       * @description The number of disabled rules
        * @example 3
        */
       switched_off: number;
@@ -3346,12 +3344,12 @@ export interface components {
        */
       monthly: string | null;
       /**
-       * @description The month (UTC) of this answer
+       * @description The month (UTC) of the other fields
        * @example 2026-11
        */
       month: string;
       /**
-       * @description Roubles of this month that renewals were charged, and that those under way hold
+       * @description Roubles that renewals of this month were charged, or that their open orders hold
        * @example 1254.00
        */
       spent: string;
@@ -3667,7 +3665,7 @@ export interface components {
           )
         | null;
       /**
-       * @description The address that the judge saw. Null when it was not reached
+       * @description The address that the judge saw. `null` if it was not reached
        * @example 203.0.113.7
        */
       exit_address: string | null;
@@ -6529,7 +6527,7 @@ export interface operations {
       /** @description The order costs more than `max_price`, or that of this key was written off, and nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
-          /** @description Seconds after which to retry. A 409 without it is final */
+          /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
           /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
@@ -6583,7 +6581,7 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
-          /** @description Seconds after which to retry. A 409 without it is final */
+          /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
           /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
@@ -6672,7 +6670,7 @@ export interface operations {
       /** @description The prolongation costs more than `max_price`, or that of this key was written off, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
-          /** @description Seconds after which to retry. A 409 without it is final */
+          /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
           /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
@@ -6726,7 +6724,7 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
-          /** @description Seconds after which to retry. A 409 without it is final */
+          /** @description The number of seconds after which to retry. A 409 without this header is final */
           'Retry-After'?: number;
           /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
@@ -6797,7 +6795,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description All together would cost more than `max_price`, and nothing was charged; or an earlier request with this key is still in progress */
+      /** @description The prolongations together cost more than `max_price`, and nothing was charged; or an earlier request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -6869,13 +6867,13 @@ export interface operations {
         state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
         /** @description A purchase or a prolongation */
         kind?: 'purchase' | 'prolongation';
-        /** @description The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The earliest time at which the order was placed, with its offset, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period in which it was placed, which is not included */
+        /** @description The end of the period in which the order was placed, exclusive */
         to?: string;
-        /** @description The `Idempotency-Key` of the request that placed it: one order, or all of a bulk. Refunded orders may have the same key */
+        /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Refunded orders may share a key */
         key?: string;
-        /** @description `oldest` also serves to follow what is ordered: with the greatest `id` that you know as `cursor`, it gives what came after it */
+        /** @description `oldest` also follows new orders: send the highest `id` that you know as `cursor` to get the orders placed after it */
         sort?: 'newest' | 'oldest';
       };
       header?: never;
@@ -7372,7 +7370,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:export`, or the link would be wider than the token, or links are switched off */
+      /** @description The token lacks `proxies:export`, or the link would be wider than the token, or the operator has disabled links */
       403: {
         headers: {
           [name: string]: unknown;
@@ -7681,7 +7679,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The link was fetched too often in this minute, or the address requested too many that do not exist */
+      /** @description The link was fetched too often in this minute, or the address requested too many unknown links */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7835,7 +7833,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `events:write`, or webhooks are switched off */
+      /** @description The token lacks `events:write`, or the operator has disabled webhooks */
       403: {
         headers: {
           [name: string]: unknown;
@@ -8157,7 +8155,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The operator switched it or its receiver off, and only the operator switches it on */
+      /** @description The operator disabled the webhook or its receiver, and only the operator can enable it */
       409: {
         headers: {
           [name: string]: unknown;
@@ -8442,7 +8440,7 @@ export interface operations {
           'application/json': components['schemas']['ReplayedOut'];
         };
       };
-      /** @description Both are given, or neither, or `after` without `since` */
+      /** @description `event_id` and `since` are both given or both omitted, or `after` is given without `since` */
       400: {
         headers: {
           [name: string]: unknown;
@@ -8480,7 +8478,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description Nothing is sent to it while it is off */
+      /** @description The webhook is disabled, so nothing is sent to it */
       409: {
         headers: {
           [name: string]: unknown;
@@ -8489,7 +8487,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description Some of the events were removed in that moment, because they are older than is kept */
+      /** @description Some of the events were removed meanwhile, at the end of their retention period */
       410: {
         headers: {
           [name: string]: unknown;
@@ -8557,7 +8555,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description It is on its way */
+      /** @description The test event will be sent */
       204: {
         headers: {
           [name: string]: unknown;
@@ -8594,7 +8592,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description Nothing is sent to it while it is off */
+      /** @description The webhook is disabled, so nothing is sent to it */
       409: {
         headers: {
           [name: string]: unknown;
@@ -8627,7 +8625,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute, or the user has had ten test events sent in it */
+      /** @description The token or the user has made too many requests in this minute, or the user has sent ten test events in it */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8736,7 +8734,7 @@ export interface operations {
   forecastRenewals: {
     parameters: {
       query?: {
-        /** @description How many days to look ahead */
+        /** @description The number of days to forecast */
         days?: number;
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
@@ -8922,7 +8920,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The rule, which is on */
+      /** @description The enabled rule */
       201: {
         headers: {
           [name: string]: unknown;
@@ -8931,7 +8929,7 @@ export interface operations {
           'application/json': components['schemas']['RenewalRuleOut'];
         };
       };
-      /** @description The target is not what the other fields say, or the period is not sold for the proxy */
+      /** @description The target contradicts the other fields, or the period is not sold for the proxy */
       400: {
         headers: {
           [name: string]: unknown;
@@ -9031,7 +9029,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description How many rules were on */
+      /** @description The number of rules that were disabled */
       200: {
         headers: {
           [name: string]: unknown;
@@ -9086,7 +9084,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The `id` of a rule that is on
+         * @description The `id` of an enabled rule
          * @example 1
          */
         rule_id: number;
@@ -9095,7 +9093,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The rule is off */
+      /** @description The rule was disabled */
       204: {
         headers: {
           [name: string]: unknown;
@@ -9112,7 +9110,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:read`, or a wider rule would hold, which it may not switch on */
+      /** @description The token lacks `proxies:read`, or a wider rule would apply, which it may not enable */
       403: {
         headers: {
           [name: string]: unknown;
@@ -9121,7 +9119,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no such rule that is on */
+      /** @description The user has no enabled rule with this id */
       404: {
         headers: {
           [name: string]: unknown;
@@ -10145,7 +10143,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No proxy of the user has this id, or the operator has switched checks off */
+      /** @description No proxy of the user has this id, or the operator has disabled checks */
       404: {
         headers: {
           [name: string]: unknown;

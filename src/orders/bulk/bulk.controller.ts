@@ -22,9 +22,9 @@ export class BulkController {
     summary: 'Prolong many',
     description:
       'Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the ' +
-      'balance is too low for all, the first ones get it. Retry until nothing is `being_confirmed` or ' +
-      '`unavailable`: prolonged proxies are returned again and never charged twice, and the rest is ' +
-      'tried again. It counts as one request.',
+      'balance is too low for all, the first ones are prolonged. Retry until nothing is ' +
+      '`being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged ' +
+      'twice, and the rest is retried. The request counts as one.',
     response: BulkProlongResponse,
     body: {
       type: BulkProlongRequest,
@@ -52,8 +52,8 @@ export class BulkController {
     errors: {
       400: ['The filter matches too many; nothing was charged', new TooManySelected(1234)],
       409: [
-        'All together would cost more than `max_price`, and nothing was charged; or an earlier request ' +
-          'with this key is still in progress',
+        'The prolongations together cost more than `max_price`, and nothing was charged; or an earlier ' +
+          'request with this key is still in progress',
         new PriceAboveMax(Money.parse('2508.00'), Money.parse('2500.00')),
         KeyInProgress,
       ],

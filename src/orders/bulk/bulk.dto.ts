@@ -18,8 +18,9 @@ export class BulkProlongRequest extends ProxySelection {
 
   @AmountField({
     description:
-      'Roubles that all prolongations together may cost at most. The request is refused with 409 when they ' +
-      'would cost more; once it is accepted, each proxy has its share of the amount and is charged no more',
+      'The highest price of all prolongations together, in roubles. If they cost more, the request is ' +
+      'refused with 409. Once it is accepted, each proxy has its share of the amount and is charged no ' +
+      'more than that',
     example: '2508.00',
     absent: 'null',
   })
@@ -46,13 +47,16 @@ export class BulkProxyOut {
   @ApiNullable('integer', { description: 'The order that prolongs this proxy', example: 43 })
   order_id!: number | null;
 
-  @ApiNullable('string', { description: 'Roubles, when it was prolonged', example: '25.08' })
+  @ApiNullable('string', { description: 'Roubles, if the proxy was prolonged', example: '25.08' })
   price_charged!: string | null;
 
-  @ApiNullableMoment('The new end of the rental, when it was prolonged', '2026-12-31T12:00:00Z')
+  @ApiNullableMoment('The new end of the rental, if the proxy was prolonged', '2026-12-31T12:00:00Z')
   date_end!: string | null;
 
-  @ApiNullable('string', { description: 'Why it was not prolonged, or not yet', example: null })
+  @ApiNullable('string', {
+    description: 'The reason for which the proxy is not prolonged, or not yet',
+    example: null,
+  })
   detail!: string | null;
 }
 

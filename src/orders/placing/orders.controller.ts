@@ -44,7 +44,7 @@ const ORDER_KEY = {
 
 const UNFINISHED = {
   'Retry-After': {
-    description: 'Seconds after which to retry. A 409 without it is final',
+    description: 'The number of seconds after which to retry. A 409 without this header is final',
     schema: { type: 'integer' as const, example: 5 },
   },
   Location: {

@@ -19,10 +19,10 @@ export class OrderReadingController {
     summary: 'Orders',
     description:
       'The orders of the user that match all of the given parameters, newest first, a page at a time: ' +
-      'send `next_cursor` as `cursor` until it is null. However many orders are placed meanwhile, pages ' +
-      'skip none and repeat none. `from` is included and `to` is not. The order of a request whose ' +
-      'answer was lost, or was `the order of request … is being confirmed`, is found by its `key`, if ' +
-      'it was placed at all.',
+      'send `next_cursor` as `cursor` until it is null. Pages skip and repeat no order, even while new ' +
+      'orders are placed. `from` is inclusive and `to` exclusive. To find the order of a request whose ' +
+      'response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The ' +
+      'list is empty if no order was placed.',
     response: { description: 'A page of orders', type: OrderSummaryPage },
     errors: { 400: INVALID_PERIOD },
   })

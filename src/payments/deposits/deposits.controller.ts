@@ -23,7 +23,7 @@ export class DepositsController {
   @Post()
   @Route({
     scope: 'deposits:write',
-    summary: 'Make a deposit',
+    summary: 'Create a deposit',
     description:
       'Begins a deposit: open `payment_url` to pay it. The balance is credited when the provider of ' +
       'payments shows that it received the money, usually within a second; `GET /deposits/{id}?wait=30` ' +
@@ -80,7 +80,7 @@ export class DepositsController {
     summary: 'Deposit',
     description:
       `A deposit of the user. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits ` +
-      'for the end of the deposit; send it again while it is `pending`.',
+      'for the end of the deposit; retry while it is `pending`.',
     response: { description: 'The deposit', type: DepositOut },
     errors: { 404: ['No deposit of the user has this id', DepositNotFound] },
   })

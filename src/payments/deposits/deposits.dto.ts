@@ -43,8 +43,8 @@ export class DepositOut implements Deposit {
     type: 'string',
     enum: DEPOSIT_STATES,
     description:
-      '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and `expired`: ' +
-      'not paid. `refunded`: all of it went back to you',
+      '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and ' +
+      '`expired`: not paid. `refunded`: the whole amount was returned to you',
     example: 'pending',
   })
   state!: DepositState;
@@ -57,21 +57,22 @@ export class DepositOut implements Deposit {
 
   @ApiNullable('string', {
     format: 'uri',
-    description: 'The page on which it is paid. `null` once that is over, and while it is being prepared',
+    description:
+      'The page on which the deposit is paid. `null` while it is being prepared, and after its end',
     example: 'https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1',
   })
   payment_url!: string | null;
 
-  @ApiRoubles('Roubles of it that went back to you', '0.00')
+  @ApiRoubles('Roubles that were returned to you', '0.00')
   refunded!: string;
 
   @ApiMoment()
   created_at!: Date;
 
-  @ApiMoment('Until when the page can be used, as a rule', '2026-11-21T13:00:00.000Z')
+  @ApiMoment('The time until which the page can usually be used', '2026-11-21T13:00:00.000Z')
   expires_at!: Date;
 
-  @ApiNullableMoment('When it ended. `null` while it is `pending`', null)
+  @ApiNullableMoment('When the deposit ended. `null` while it is `pending`', null)
   closed_at!: Date | null;
 }
 

@@ -34,8 +34,8 @@ export class ProxyDetailsController {
     scope: 'proxies:write',
     summary: 'Label many proxies',
     description:
-      'Sets the label or the tags of up to 1,000 proxies, named by their ids or by a filter: all of ' +
-      'them, or, after an error, none. Repeating the request changes nothing more.',
+      'Sets the label or the tags of up to 1,000 proxies, selected by their ids or by a filter. After ' +
+      'an error nothing was changed. A retry changes nothing more.',
     response: { type: LabelProxiesResponse },
     body: {
       type: LabelProxiesRequest,
@@ -104,9 +104,9 @@ export class ProxyDetailsController {
     scope: 'proxies:read',
     summary: 'History of a proxy',
     description:
-      'What happened to a proxy, newest first: when it was bought and prolonged, by which orders\n' +
-      'and at what price, and what the provider changed. What happened before the service kept notes is ' +
-      'told as far\nas the orders tell it.',
+      'The events of a proxy, newest first: its purchase and prolongations with their orders and prices, ' +
+      'and changes by the provider. From the time before the service recorded changes, only the events ' +
+      'of orders are known.',
     response: { type: ProxyHistoryPage },
     errors: { 404: NO_SUCH_PROXY },
   })

@@ -23,7 +23,7 @@ class TemplateFileController {
     scope: 'proxies:export',
     operationId: 'listByTemplate',
     summary: 'By a template',
-    description: 'A line for each proxy, written as `template` says.',
+    description: 'A line for each proxy, in the form of `template`.',
     response: fileResponse({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
   })
   @Conditional()

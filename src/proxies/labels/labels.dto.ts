@@ -68,12 +68,12 @@ const ids = (description: string, example: string[]): PropertyDecorator =>
   ApiProperty({ type: 'array', items: { type: 'string' }, description, example });
 
 export class LabelProxiesResponse {
-  @ids('The proxies whose label or tags are now others', ['17', '18'])
+  @ids('The proxies whose label or tags were changed', ['17', '18'])
   changed!: string[];
 
   @ids('The proxies that had this label and these tags already', [])
   unchanged!: string[];
 
-  @ids('Ids in `proxy_ids` that are no proxy of the user', [])
+  @ids('Ids in `proxy_ids` that belong to no proxy of the user', [])
   not_found!: string[];
 }

@@ -18,7 +18,7 @@ export class LinkOut {
 
   @ApiProperty({
     allOf: [{ $ref: getSchemaPath(ProxyFilterBody) }],
-    description: 'Which proxies: what the request named. Empty: all of them',
+    description: 'The filter of the request. An empty one matches all proxies',
     example: { country: 'ru', active: true },
   })
   filter!: object;
@@ -33,12 +33,12 @@ export class LinkOut {
   @ApiProperty({
     type: 'string',
     enum: ['active', 'expired', 'revoked'],
-    description: '`revoked`: the token that made it was revoked',
+    description: '`revoked`: the token that created the link was revoked',
     example: 'active',
   })
   state!: 'active' | 'expired' | 'revoked';
 
-  @ApiInteger('The token that made it', 17)
+  @ApiInteger('The token that created the link', 17)
   token_id!: number;
 
   @ApiMoment()
@@ -47,10 +47,10 @@ export class LinkOut {
   @ApiNullableMoment('When the link expires. `null` for never', '2027-01-01T00:00:00.000Z')
   expires_at!: Date | null;
 
-  @ApiNullableMoment('When it was last fetched, as known some seconds ago', null)
+  @ApiNullableMoment('The time of the last fetch, known with a delay of some seconds', null)
   last_used_at!: Date | null;
 
-  @ApiInteger('The number of fetches, with 304 responses, up to some seconds ago', 0)
+  @ApiInteger('The number of fetches, 304 responses included, known with a delay of some seconds', 0)
   uses!: number;
 }
 

@@ -26,13 +26,13 @@ export class LinksController {
   @Post()
   @Route({
     scope: 'proxies:export',
-    summary: 'Make a secret link',
+    summary: 'Create a secret link',
     description:
-      'For tools that can fetch an address but send no token: creates a URL with its own secret, ' +
-      'which returns an export of that moment. Anybody with it can fetch these proxies with their ' +
-      'passwords, and do nothing else. It is shown once. It works until it is deleted or expires, or ' +
-      'until its token is revoked, and never from more networks than that token. A retried request ' +
-      'creates another link.',
+      'For tools that can fetch an address but send no token: creates a URL with its own secret, which ' +
+      'returns the export of the moment of each fetch. Anybody with the URL can fetch these proxies ' +
+      'with their passwords, but nothing else. It is shown once. It works until it is deleted or ' +
+      'expires, or until its token is revoked, and never from more networks than that token. A retried ' +
+      'request creates another link.',
     status: 201,
     response: { description: 'The link, with its URL', type: CreatedLink },
     body: {
@@ -54,7 +54,7 @@ export class LinksController {
     errors: {
       400: ['`expires_at` has passed', LinkAlreadyOver],
       403: [
-        'the link would be wider than the token, or links are switched off',
+        'the link would be wider than the token, or the operator has disabled links',
         new LinkWiderThanToken(['expires_at', 'networks']),
         LinksSwitchedOff,
       ],
@@ -73,8 +73,8 @@ export class LinksController {
     scope: 'proxies:export',
     summary: 'List the secret links',
     description:
-      'The links of the user, oldest first, never with their secrets: what each gives, and when it was ' +
-      'last fetched. One that has ended is shown for 30 days, unless a new one needs its room.',
+      'The links of the user, oldest first, without their secrets: the content of each, and the time ' +
+      'of its last fetch. An ended link is listed for 30 days, or until a new link needs its place.',
     response: { description: 'A page of links, oldest first', type: LinksPage },
   })
   listLinks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<LinksPage> {
@@ -97,7 +97,7 @@ export class LinksController {
   @Route({
     scope: 'proxies:export',
     summary: 'Delete a secret link',
-    description: 'From now on it cannot be fetched, on any replica.',
+    description: 'The link stops working at once, on every replica.',
     status: 204,
     response: { description: 'The link was deleted' },
     errors: { 404: NO_SUCH_LINK },

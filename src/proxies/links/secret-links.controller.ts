@@ -29,15 +29,14 @@ export class SecretLinksController {
   @Route({
     summary: 'Fetch a secret link',
     description:
-      'The export of a link, by its secret alone: a token is neither needed nor read, and a query is ' +
-      'ignored. A secret that opens nothing returns 404 for any reason. No log has it.',
+      'Returns the export of a link. It requires the secret only: a token and a query are ignored. An ' +
+      'unknown or ended secret returns 404, without the reason. No log contains the secret.',
     // The format is not part of the path, so the description cannot know the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
       404: ['There is no such link, it has ended, or it does not work from this address', NothingToFetch],
       429: [
-        'The link was fetched too often in this minute, or the address requested too many that do not ' +
-          'exist',
+        'The link was fetched too often in this minute, or the address requested too many unknown links',
         'Too many requests',
       ],
       503: ['The service cannot reach its database', 'Service temporarily unavailable'],

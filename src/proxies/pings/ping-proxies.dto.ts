@@ -11,8 +11,8 @@ export class PingedProxy {
 
   @ApiNullable('integer', {
     description:
-      'Milliseconds until the TCP connection was open; null when it could not be opened, or was not tried: ' +
-      '`detail` says why',
+      'Milliseconds until the TCP connection was open; `null` if it could not be opened, or was not ' +
+      'tried: `detail` has the reason',
     example: 12,
   })
   latency_ms!: number | null;

@@ -10,7 +10,7 @@ const anyText = { isValid: () => true, type: 'string_type', msg: 'Input should b
 @StrictRequest()
 export class ProxySelection {
   @StringListField({
-    description: `The \`id\`s of at most ${MAX_SELECTED} proxies; an id that stands twice counts once`,
+    description: `The \`id\`s of at most ${MAX_SELECTED} proxies; duplicates count once`,
     example: ['17', '18'],
     absent: 'null',
     atLeast: 1,

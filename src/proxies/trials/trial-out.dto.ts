@@ -36,7 +36,7 @@ export class TrialOut {
   reason!: TrialReason | null;
 
   @ApiNullable('string', {
-    description: 'The address that the judge saw. Null when it was not reached',
+    description: 'The address that the judge saw. `null` if it was not reached',
     example: '203.0.113.7',
   })
   exit_address!: string | null;

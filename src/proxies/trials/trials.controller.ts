@@ -25,7 +25,7 @@ export class TrialsController {
     response: { description: 'The result of the check', type: TrialOut },
     errors: {
       404: [
-        'No proxy of the user has this id, or the operator has switched checks off',
+        'No proxy of the user has this id, or the operator has disabled checks',
         ProxyNotFound,
         TrialsSwitchedOff,
       ],

@@ -18,7 +18,7 @@ export class ActionsQuery extends PageQuery {
   })
   from!: Date | null;
 
-  @DateTimeField({ description: 'The end of the period, which is not included', absent: 'null' })
+  @DateTimeField({ description: 'The end of the period, exclusive', absent: 'null' })
   to!: Date | null;
 }
 

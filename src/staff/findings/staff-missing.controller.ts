@@ -32,10 +32,10 @@ export class StaffMissingController {
     action: 'missing.withdraw',
     summary: 'Withdraw the proxies that are missing',
     description:
-      'For operators, when the provider really has them no more: marks them as inactive until it ' +
-      'lists them again. Nothing is refunded. `proxies` is the number that was shown; if the number ' +
-      'of missing proxies has changed, nothing is changed.',
-    response: { description: 'What was withdrawn', type: MissingProxiesOut },
+      'For operators, when the provider no longer has these proxies: marks them as inactive until it ' +
+      'lists them again. Nothing is refunded. `proxies` is the number that was shown; if the number of ' +
+      'missing proxies has changed, nothing is changed.',
+    response: { description: 'The withdrawn proxies', type: MissingProxiesOut },
     errors: { 409: ['Nothing was changed', MissingProxiesChanged] },
   })
   withdraw(

@@ -51,8 +51,8 @@ export class StaffOrphansController {
     on: 'orphan',
     summary: 'Assign an orphan',
     description:
-      'For support, when it is clear whose proxy it is: the user of the named purchase gets it free of ' +
-      'charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
+      'For support, when the owner of the proxy is known: the user of the named purchase gets it free ' +
+      'of charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
     response: { description: 'The orphan as it is now', type: OrphanOut },
     errors: {
       403: NOT_FOR_ONESELF,
@@ -75,13 +75,13 @@ export class StaffOrphansController {
     on: 'orphan',
     summary: 'Deliver orphans and charge for them',
     description:
-      'For support, after the database was restored to an earlier moment: what was bought under a tag ' +
-      'since becomes a purchase of the user again, at `price` for each. When the order that the tag names ' +
-      'is forgotten, the purchase gets its number. The tag names the first order of a batch alone: what is ' +
-      'beyond that order belongs to others, who get theirs with `count`.',
+      'For support, after the database was restored to an earlier moment: the proxies that were bought ' +
+      'under a tag since then become a purchase of the user again, at `price` for each. If the ' +
+      'database has forgotten the order that the tag names, the purchase gets its number. The tag ' +
+      'names only the first order of a batch: deliver the shares of the other users with `count`.',
     response: { description: 'The orphan as it is now', type: OrphanOut },
     errors: {
-      400: ['The user has less than that', InsufficientBalance],
+      400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
       404: notFound(OrphanNotFound, UserNotFound),
       409: [

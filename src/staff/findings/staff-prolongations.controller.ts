@@ -41,7 +41,7 @@ export class StaffProlongationsController {
       'stays open.',
     response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
     errors: {
-      400: ['The user has less than that', InsufficientBalance],
+      400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
       404: notFound(FoundProlongationNotFound),
       409: ['Nothing was changed', FoundProlongationDecided],

@@ -88,16 +88,16 @@ export class StaffOrdersController {
     on: 'order',
     summary: 'Decide an order in review',
     description:
-      'For support, when the provider did not say what became of an order. `deliver` asks the provider ' +
-      'once more, hands over the proxies that it has for the order, charges for them, and returns the ' +
-      'rest of the money. `refund` returns all of the money; what the provider has nevertheless becomes ' +
-      'an orphan at the next sweep. The orders of a batch are decided one by one.',
+      'For support, when the outcome of an order is unknown. `deliver` queries the provider once more, ' +
+      'delivers the proxies that it lists for the order, charges for them, and releases the rest of ' +
+      'the money. `refund` returns all of the money; proxies that the provider has nevertheless become ' +
+      'orphans at the next sweep. The orders of a batch are decided one by one.',
     response: { description: 'The order as it is now', type: OrderOut },
     errors: {
       403: NOT_FOR_ONESELF,
       404: notFound(OrderNotFound),
       409: ['Nothing was changed', OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother],
-      503: ['The provider cannot be asked. Nothing was changed', ServiceUnavailable],
+      503: ['The provider is unavailable. Nothing was changed', ServiceUnavailable],
     },
   })
   decide(

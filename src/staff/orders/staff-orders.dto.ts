@@ -36,13 +36,14 @@ export class OrdersQuery extends PageQuery {
   kind!: OrderKind | null;
 
   @DateTimeField({
-    description: 'The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
+    description:
+      'The earliest time at which the order was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
     absent: 'null',
   })
   from!: Date | null;
 
   @DateTimeField({
-    description: 'The end of the period in which it was placed, which is not included',
+    description: 'The end of the period in which the order was placed, exclusive',
     absent: 'null',
   })
   to!: Date | null;
@@ -65,7 +66,7 @@ export class OrdersQuery extends PageQuery {
 
 export class DecisionRequest extends ReasonRequest {
   @ChoiceField(ORDER_DECISIONS, {
-    description: '`deliver`: hand over what the provider has; `refund`: return the money',
+    description: '`deliver`: deliver the proxies that the provider has; `refund`: return the money',
   })
   decision!: OrderDecision;
 }
@@ -187,7 +188,7 @@ export class ProviderCallOut {
   @ApiProperty({
     type: 'string',
     enum: ['done', 'refused', 'unavailable', 'unknown'],
-    description: '`unavailable`: the call was not sent. `unknown`: it was sent, and got no usable answer',
+    description: '`unavailable`: the call was not sent. `unknown`: it was sent, and had no usable response',
     example: 'done',
   })
   outcome!: string;

@@ -73,7 +73,7 @@ export class StaffPaymentsController {
     idempotencyKey: POSTING_KEY,
     response: { description: 'The refund', type: RequestedRefundOut },
     errors: {
-      400: ['The user has less than that', InsufficientBalance],
+      400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
       404: notFound(DepositNotFound),
       409: ['Nothing was changed', DepositNotPaid, new DepositRefundTooLarge(Money.parse('12.54'))],
@@ -115,7 +115,7 @@ export class StaffPaymentsController {
       '`write-off` leaves the balance as it is.',
     response: { description: 'The refund as it is now', type: DepositRefundOut },
     errors: {
-      400: ['The user has less than that', InsufficientBalance],
+      400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
       404: notFound(RefundNotFound),
       409: ['Nothing was changed', RefundDecided],
@@ -149,8 +149,8 @@ export class StaffPaymentsController {
     action: 'payments.match',
     summary: 'Match a payment to a user',
     description:
-      'For accounting, when it is clear whose payment it is: credits the balance of the user with what was ' +
-      'paid. If the payment belongs to a deposit, that succeeds.',
+      'For accounting, when the payer is known: credits the paid amount to the balance of the user. If ' +
+      'the payment belongs to a deposit, the deposit succeeds.',
     response: { description: 'The payment as it is now', type: StaffPaymentOut },
     errors: {
       403: NOT_FOR_ONESELF,

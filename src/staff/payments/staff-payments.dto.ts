@@ -46,7 +46,7 @@ export class DepositsQuery extends PageQuery {
   })
   from!: Date | null;
 
-  @DateTimeField({ description: 'The end of that period, which is not included', absent: 'null' })
+  @DateTimeField({ description: 'The end of that period, exclusive', absent: 'null' })
   to!: Date | null;
 }
 
@@ -69,10 +69,13 @@ export class StaffDepositOut implements StaffDeposit {
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: 'RUB';
 
-  @ApiNullable('string', { description: 'The page on which it is paid. `null` once it ended', example: null })
+  @ApiNullable('string', {
+    description: 'The page on which the deposit is paid. `null` after its end',
+    example: null,
+  })
   payment_url!: string | null;
 
-  @ApiRoubles('Roubles of it that went back', '0.00')
+  @ApiRoubles('Roubles that were returned', '0.00')
   refunded!: string;
 
   @ApiNullable('string', {
@@ -94,7 +97,7 @@ export class StaffDepositOut implements StaffDeposit {
 export class StaffDepositsPage extends PageOf(StaffDepositOut) {}
 
 export class DepositRefundRequest extends ReasonRequest {
-  @AmountField({ description: 'Roubles that go back. If omitted, all that is left', absent: 'null' })
+  @AmountField({ description: 'Roubles to be returned. If omitted, the rest of the deposit', absent: 'null' })
   amount!: Money | null;
 }
 
@@ -108,7 +111,7 @@ export class DepositRefundOut implements DepositRefund {
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiRoubles('Roubles that go back', '1000.00')
+  @ApiRoubles('Roubles to be returned', '1000.00')
   amount!: string;
 
   @ApiProperty({

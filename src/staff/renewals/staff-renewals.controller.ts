@@ -37,7 +37,7 @@ export class StaffRenewalsController {
   @StaffRoute({
     scope: 'staff:system',
     action: 'renewals.pause-all',
-    summary: 'Pause all renewals, or let them go on',
+    summary: 'Pause or resume all renewals',
     description:
       'For operators, when renewals do harm: from now on no renewal is ordered. Due renewals are ' +
       'skipped with the reason `paused`, which customers see, and are ordered once renewals continue, ' +
@@ -56,10 +56,10 @@ export class StaffRenewalsController {
     scope: 'staff:orders',
     action: 'renewals.read',
     on: 'user',
-    summary: 'Show what a user has renewed',
+    summary: 'Show the renewals of a user',
     description:
-      'For support: the rules that the user has switched on, the budget, what of it is used up this month ' +
-      '(UTC), and whether staff have paused the renewals of the user.',
+      'For support: the enabled rules of the user, the budget and its use in this month (UTC), and ' +
+      'whether staff have paused the renewals of the user.',
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },
   })

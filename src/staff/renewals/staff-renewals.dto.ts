@@ -22,7 +22,7 @@ import { ReasonRequest } from '../fields';
 import { UserLinks } from '../links';
 
 export class RenewalsQuery extends PageQuery {
-  @IdField({ description: 'Whose proxies they are of', absent: 'null' })
+  @IdField({ description: 'The user who owns the proxies', absent: 'null' })
   user_id!: number | null;
 
   @ChoiceField(RENEWAL_STATES, { description: 'The state of the renewal', absent: 'null' })

@@ -42,8 +42,8 @@ export class StaffUsersController {
     action: 'users.search',
     summary: 'Find users',
     description:
-      'For support, to find the user who is asking. `query` is a whole id, or a part of the username, of ' +
-      'the telegram_username or the web_username (in any case) or of the tg_id. One or two characters ' +
+      'For support, to find a user. `query` is a whole id, or a part of the username, of the ' +
+      'telegram_username or the web_username (in any case) or of the tg_id. One or two characters ' +
       'match at the beginning only. Without `query`, all users are listed. Newest first.',
     response: { description: 'A page of users, newest first', type: UsersPage },
   })

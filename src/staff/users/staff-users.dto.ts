@@ -78,8 +78,8 @@ export class FoundUser extends UserOut {
     type: 'array',
     items: { type: 'string', format: 'uri-reference' },
     description:
-      'A warning: other users, ten at most, who call themselves by a name of this one, or by one of whose ' +
-      'names this one calls itself. Letter case is ignored',
+      'A warning: other users, ten at most, with a name that could be confused with one of this user. ' +
+      'Letter case is ignored',
     example: [],
   })
   same_name_as!: string[];

@@ -19,7 +19,7 @@ export class StaffWebhooksController {
     action: 'webhooks.list',
     summary: 'List webhooks',
     description:
-      'For support, when a customer gets no events: which webhooks are off, and which fail. Secrets and ' +
+      'For support, when a customer gets no events: lists disabled and failing webhooks. Secrets and ' +
       'whole URLs are never shown. Newest first.',
     response: { description: 'A page of webhooks, newest first', type: StaffWebhooksPage },
   })
@@ -32,7 +32,7 @@ export class StaffWebhooksController {
     scope: 'staff:users',
     action: 'webhooks.disable',
     on: 'webhook',
-    summary: 'Switch a webhook off',
+    summary: 'Disable a webhook',
     description:
       'For operators, when an address must get nothing more. It applies to the receiver, which is the ' +
       'host and port: other webhooks of its customer there are disabled too, and so are those that ' +
@@ -55,7 +55,7 @@ export class StaffWebhooksController {
     scope: 'staff:users',
     action: 'webhooks.enable',
     on: 'webhook',
-    summary: 'Switch a webhook on',
+    summary: 'Enable a webhook',
     description:
       'For operators, when the matter is settled. Waiting and future events are sent to it. Other ' +
       'webhooks that staff disabled at its receiver for this customer are enabled as well.',

@@ -12,13 +12,13 @@ import {
 import { UserLinks } from '../links';
 
 export class StaffWebhooksQuery extends PageQuery {
-  @IdField({ description: 'Whose webhooks', absent: 'null' })
+  @IdField({ description: 'The user who owns the webhooks', absent: 'null' })
   user_id!: number | null;
 
-  @BooleanField({ description: '`true`: those that are off; `false`: those that are on', absent: 'null' })
+  @BooleanField({ description: '`true`: disabled webhooks; `false`: enabled ones', absent: 'null' })
   disabled!: boolean | null;
 
-  @BooleanField({ description: '`true`: those that are on and whose last attempt failed', default: false })
+  @BooleanField({ description: '`true`: enabled webhooks whose last attempt failed', default: false })
   failing!: boolean;
 }
 

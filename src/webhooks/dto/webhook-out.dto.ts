@@ -59,12 +59,12 @@ export class WebhookOut {
 }
 
 export class CreatedWebhook extends WebhookOut {
-  @ApiText('By which you verify what is sent. It is shown this once', EXAMPLE_SECRET)
+  @ApiText('The secret with which you verify deliveries. It is shown once', EXAMPLE_SECRET)
   secret!: string;
 }
 
 export class NewSecret {
-  @ApiText('It is shown this once', EXAMPLE_SECRET)
+  @ApiText('The new secret, which is shown once', EXAMPLE_SECRET)
   secret!: string;
 
   @ApiNullableMoment(
@@ -80,7 +80,7 @@ export class AttemptOut {
   @ApiProperty({ type: 'integer', example: 92 })
   id!: number;
 
-  @ApiMoment('When it began')
+  @ApiMoment('The start of the attempt')
   at!: Date;
 
   @ApiText('The `webhook-id` that was sent', 'evt_4711')
@@ -92,7 +92,7 @@ export class AttemptOut {
   @ApiNullable('integer', { description: 'The status of the response. `null` without one', example: 200 })
   status!: number | null;
 
-  @ApiInteger('How long it took, in milliseconds', 48)
+  @ApiInteger('The duration in milliseconds', 48)
   duration_ms!: number;
 
   @ApiNullable('string', { description: 'The first kilobyte of the response', example: 'ok' })
@@ -119,13 +119,12 @@ export class AttemptOut {
 export class AttemptsPage extends PageOf(AttemptOut) {}
 
 export class ReplayedOut {
-  @ApiInteger('How many events are sent again', 12)
+  @ApiInteger('The number of events that are sent again', 12)
   replayed!: number;
 
   @ApiNullable('string', {
     description:
-      'There are more than one request replays: send this as `after`, with the same `since`. `null` ' +
-      'at the end',
+      'The `after` of the next request, with the same `since`, if more events remain. Otherwise `null`',
     example: null,
   })
   next_after!: string | null;

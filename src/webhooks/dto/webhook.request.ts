@@ -4,7 +4,7 @@ import { TypesField, WebhookUrlField } from './webhook-fields';
 const DAY_HOURS = 24;
 const MAX_OVERLAP_HOURS = 7 * DAY_HOURS;
 
-const URL = 'Where events are sent: `https://…`, without credentials and fragment';
+const URL = 'The URL to which events are sent: `https://…`, without credentials and fragment';
 
 @StrictRequest()
 export class NewWebhookRequest {
@@ -49,8 +49,8 @@ export class ChangedWebhookRequest {
 
   @BooleanField({
     description:
-      '`false` switches the webhook off: nothing is sent, and events of that time are not kept for it. ' +
-      '`true` switches it on again, also after days of failure',
+      '`false` disables the webhook: nothing is sent, and events of that time are not stored for it. ' +
+      '`true` enables it again, also after days of failure',
     example: true,
     absent: 'omitted',
   })
@@ -61,8 +61,8 @@ export class ChangedWebhookRequest {
 export class NewSecretRequest {
   @IntegerField({
     description:
-      'For how many hours the secret before stays valid: events are signed with both. `0` ends it at once, ' +
-      'which is right for a secret that was stolen',
+      'For how many hours the previous secret stays valid; events are signed with both. `0` revokes it at ' +
+      'once: use it for a stolen secret',
     atLeast: 0,
     atMost: MAX_OVERLAP_HOURS,
     default: DAY_HOURS,
@@ -98,6 +98,6 @@ export class ReplayRequest {
   })
   after!: string | null;
 
-  @BooleanField({ description: 'With `since`: also what was delivered before', default: false })
+  @BooleanField({ description: 'With `since`: also events that were delivered before', default: false })
   include_delivered!: boolean;
 }

@@ -27,7 +27,7 @@ export class PurchaseRequest {
   @StringField({
     description:
       `${IP_VERSIONS_TEXT}. A purchase also takes \`3\`, the provider's own number of \`4s\`, because ` +
-      'clients that were written for the provider send it; answers and all other routes say `4s`',
+      'clients that were written for the provider send it; responses and all other routes have `4s`',
     example: '6',
     pattern: `^(${IP_VERSIONS.join('|')}|3)$`,
     default: '6',

@@ -58,10 +58,10 @@ export class OrderSummary {
   @ApiRoubles('Roubles that were charged for what was delivered', '50.16')
   charged!: string;
 
-  @ApiRoubles('Roubles that were returned because it was not delivered', '0.00')
+  @ApiRoubles('Roubles that were released for what was not delivered', '0.00')
   released!: string;
 
-  @ApiRoubles('Roubles of what was charged that were returned afterwards', '0.00')
+  @ApiRoubles('Roubles that were charged and later refunded', '0.00')
   refunded!: string;
 
   @ApiProperty({ type: 'string', example: 'RUB' })

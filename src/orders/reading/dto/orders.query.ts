@@ -19,21 +19,22 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
   kind!: OrderKind | null;
 
   @DateTimeField({
-    description: 'The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
+    description:
+      'The earliest time at which the order was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
     absent: 'null',
   })
   from!: Date | null;
 
   @DateTimeField({
-    description: 'The end of the period in which it was placed, which is not included',
+    description: 'The end of the period in which the order was placed, exclusive',
     absent: 'null',
   })
   to!: Date | null;
 
   @StringField({
     description:
-      'The `Idempotency-Key` of the request that placed it: one order, or all of a bulk. Refunded orders ' +
-      'may have the same key',
+      'The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Refunded ' +
+      'orders may share a key',
     absent: 'null',
     maxLength: 255,
     pattern: '^[!-~]+$',
@@ -42,8 +43,8 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
 
   @ChoiceField(ORDER_SORTS, {
     description:
-      '`oldest` also serves to follow what is ordered: with the greatest `id` that you know as `cursor`, ' +
-      'it gives what came after it',
+      '`oldest` also follows new orders: send the highest `id` that you know as `cursor` to get the ' +
+      'orders placed after it',
     default: 'newest',
   })
   sort!: OrderSort;
