@@ -58,7 +58,7 @@ export default withMermaid({
           page('Events and webhooks', 'events'),
           page('Renewals', 'renewals'),
           page('Staff', 'staff'),
-          page('Running it for real', 'production'),
+          page('Running in production', 'production'),
           page('Operations', 'operations'),
           page('Payments', 'payments'),
           { text: 'Backups and restores', link: '/operations/backup' },
