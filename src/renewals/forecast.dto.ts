@@ -50,7 +50,7 @@ export class ForecastItem {
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
   date_end!: Date;
 
-  @ApiBoolean('Whether it will be renewed', true)
+  @ApiBoolean('Whether the rental will be renewed', true)
   renewed!: boolean;
 
   @ApiNullable(SKIP_REASONS, {

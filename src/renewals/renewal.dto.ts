@@ -27,7 +27,7 @@ export class RenewalOut {
   })
   state!: RenewalState;
 
-  @ApiNullable(SKIP_REASONS, { description: 'Why it was skipped or has failed', example: null })
+  @ApiNullable(SKIP_REASONS, { description: 'The reason for which it was skipped or failed', example: null })
   reason!: SkipReason | null;
 
   @ApiInteger('Days', 30)

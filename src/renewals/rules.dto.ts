@@ -77,7 +77,7 @@ export class NewRenewalRuleRequest {
   readonly max_price!: Money | null;
 
   @IntegerField({
-    description: 'How many hours before its end a rental is renewed',
+    description: 'The hours before its end at which a rental is renewed',
     atLeast: MIN_HOURS_BEFORE,
     atMost: MAX_HOURS_BEFORE,
     default: DEFAULT_HOURS_BEFORE,
@@ -124,7 +124,7 @@ export class RenewalRuleOut {
   })
   max_price!: string | null;
 
-  @ApiInteger('How many hours before its end a rental is renewed', 24)
+  @ApiInteger('The hours before its end at which a rental is renewed', 24)
   hours_before!: number;
 
   @ApiMoment('When the rule was enabled')

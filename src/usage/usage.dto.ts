@@ -97,7 +97,7 @@ export class RentalsOut {
 }
 
 export class UsageOut {
-  @ApiMoment('The moment for which all of it holds')
+  @ApiMoment('The time of these figures')
   as_of!: Date;
 
   @ApiRoubles('Roubles that can be spent now', '974.92')

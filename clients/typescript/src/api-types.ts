@@ -2034,7 +2034,7 @@ export interface components {
        */
       price: string;
       /**
-       * @description The `max_price` of its request
+       * @description The `max_price` of the request
        * @example null
        */
       max_price: string | null;
@@ -2061,28 +2061,28 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description The reason of the refund, as in the response to the order. Otherwise null
+       * @description The reason of the refund, as in the response to the order. `null` without a refund
        * @example null
        */
       reason: string | null;
       /**
-       * @description The `Idempotency-Key` of its request
+       * @description The `Idempotency-Key` of the request
        * @example first-order
        */
       idempotency_key: string | null;
       /**
-       * @description The `X-Request-Id` of its request
+       * @description The `X-Request-Id` of the request
        * @example 3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e
        */
       request_id: string | null;
       /**
        * Format: date-time
-       * @description When it was placed
+       * @description When the order was placed
        * @example 2026-11-21T12:00:00.000Z
        */
       created_at: string;
       /**
-       * @description When it was closed. Null until then
+       * @description When the order was closed. `null` until then
        * @example 2026-11-21T12:00:01.000Z
        */
       closed_at: string | null;
@@ -2154,7 +2154,7 @@ export interface components {
        */
       price: string;
       /**
-       * @description The `max_price` of its request
+       * @description The `max_price` of the request
        * @example null
        */
       max_price: string | null;
@@ -2181,33 +2181,33 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description The reason of the refund, as in the response to the order. Otherwise null
+       * @description The reason of the refund, as in the response to the order. `null` without a refund
        * @example null
        */
       reason: string | null;
       /**
-       * @description The `Idempotency-Key` of its request
+       * @description The `Idempotency-Key` of the request
        * @example first-order
        */
       idempotency_key: string | null;
       /**
-       * @description The `X-Request-Id` of its request
+       * @description The `X-Request-Id` of the request
        * @example 3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e
        */
       request_id: string | null;
       /**
        * Format: date-time
-       * @description When it was placed
+       * @description When the order was placed
        * @example 2026-11-21T12:00:00.000Z
        */
       created_at: string;
       /**
-       * @description When it was closed. Null until then
+       * @description When the order was closed. `null` until then
        * @example 2026-11-21T12:00:01.000Z
        */
       closed_at: string | null;
       /**
-       * @description The `id`s of the proxies that were delivered, or of the one that was prolonged
+       * @description The `id`s of the delivered proxies, or the `id` of the prolonged one
        * @example [
        *       "1001",
        *       "1002"
@@ -2327,7 +2327,7 @@ export interface components {
     UsageOut: {
       /**
        * Format: date-time
-       * @description The time of the forecast
+       * @description The time of these figures
        * @example 2026-11-21T12:00:00.000Z
        */
       as_of: string;
@@ -2638,12 +2638,12 @@ export interface components {
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
-       * @description Since when every attempt has failed. `null` if the last one succeeded
+       * @description The time since which every attempt has failed. `null` if the last one succeeded
        * @example null
        */
       failing_since: string | null;
       /**
-       * @description Until when events are also signed with the previous secret. `null` if they are not
+       * @description The time until which events are also signed with the previous secret. `null` if they are not
        * @example null
        */
       previous_secret_until: string | null;
@@ -2712,12 +2712,12 @@ export interface components {
        */
       disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
-       * @description Since when every attempt has failed. `null` if the last one succeeded
+       * @description The time since which every attempt has failed. `null` if the last one succeeded
        * @example null
        */
       failing_since: string | null;
       /**
-       * @description Until when events are also signed with the previous secret. `null` if they are not
+       * @description The time until which events are also signed with the previous secret. `null` if they are not
        * @example null
        */
       previous_secret_until: string | null;
@@ -2805,7 +2805,7 @@ export interface components {
        */
       secret: string;
       /**
-       * @description Until when the previous secret stays valid. `null` if it has ended
+       * @description The time until which the previous secret stays valid. `null` if it has ended
        * @example 2026-11-22T12:00:00.000Z
        */
       previous_secret_until: string | null;
@@ -2932,7 +2932,7 @@ export interface components {
        */
       state: 'planned' | 'placed' | 'done' | 'skipped' | 'failed';
       /**
-       * @description Why it was skipped or has failed
+       * @description The reason for which it was skipped or failed
        * @example null
        */
       reason:
@@ -3091,7 +3091,7 @@ export interface components {
        */
       date_end: string;
       /**
-       * @description Whether it will be renewed
+       * @description Whether the rental will be renewed
        * @example true
        */
       renewed: boolean;
@@ -3256,7 +3256,7 @@ export interface components {
       max_price?: string | number | null;
       /**
        * Hours Before
-       * @description How many hours before its end a rental is renewed
+       * @description The hours before its end at which a rental is renewed
        * @default 24
        */
       hours_before?: number;
@@ -3299,7 +3299,7 @@ export interface components {
        */
       max_price: string | null;
       /**
-       * @description How many hours before its end a rental is renewed
+       * @description The hours before its end at which a rental is renewed
        * @example 24
        */
       hours_before: number;
@@ -3554,7 +3554,7 @@ export interface components {
        */
       issued_by: number | null;
       /**
-       * @description The text of the token, which is shown this once
+       * @description The text of the token, which is shown only once
        * @example prx_…
        */
       token: string;
@@ -6969,7 +6969,7 @@ export interface operations {
   getOrder: {
     parameters: {
       query?: {
-        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon as it is neither, or after that time, with its current state */
+        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The response comes as soon as the order is closed, or after that time, with its current state */
         wait?: number;
       };
       header?: never;

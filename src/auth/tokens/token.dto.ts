@@ -51,7 +51,7 @@ export class Token {
 }
 
 export class CreatedToken extends Token {
-  @ApiText('The text of the token, which is shown this once', 'prx_…')
+  @ApiText('The text of the token, which is shown only once', 'prx_…')
   token!: string;
 }
 

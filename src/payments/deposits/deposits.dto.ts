@@ -25,8 +25,8 @@ export class DepositRequest {
 export class DepositQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the deposit is `pending`. The response is sent as soon as it is not, or after ' +
-      'that time, with its current state',
+      'Seconds to wait while the deposit is `pending`. The response comes as soon as it has ended, or ' +
+      'after that time, with its current state',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,

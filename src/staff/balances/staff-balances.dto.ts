@@ -26,10 +26,7 @@ export class PostingRequest extends ReasonRequest {
 
 /** A ledger entry by staff, and whether this request created it. */
 export class PostingOut extends PostedEntryOut {
-  @ApiBoolean(
-    'Whether an earlier request with this Idempotency-Key made the entry, and this one nothing',
-    false,
-  )
+  @ApiBoolean('Whether an earlier request with this Idempotency-Key made the entry', false)
   replayed!: boolean;
 }
 

@@ -82,7 +82,7 @@ export class ChargeRequest extends ReasonRequest {
 
 export class WithdrawalRequest extends ReasonRequest {
   @IntegerField({
-    description: 'How many proxies were seen to be missing',
+    description: 'The number of missing proxies that was shown',
     greaterThan: 0,
     atMost: Number.MAX_SAFE_INTEGER,
   })

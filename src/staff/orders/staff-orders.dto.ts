@@ -122,7 +122,7 @@ export class OrderOut extends PickType(OrderSummary, [
   @ApiNullable('string', { example: '100500' })
   provider_order_id!: string | null;
 
-  @ApiNullable('string', { description: 'Why the order was refunded or is in review', example: null })
+  @ApiNullable('string', { description: 'The reason of the refund or of the review', example: null })
   failure!: string | null;
 
   @ApiNullableMoment('When the order was sent to the provider', '2026-11-21T12:00:00.200Z')
@@ -230,7 +230,7 @@ export class OrderedProxyOut {
   @ApiNullableMoment(undefined, '2026-12-21T12:00:00.000Z')
   date_end!: Date | null;
 
-  @ApiNullableMoment('When it was found that the provider had taken the proxy away', null)
+  @ApiNullableMoment('When the service found that the provider had withdrawn the proxy', null)
   withdrawn_at!: Date | null;
 
   @ApiNullable('integer', {
@@ -270,23 +270,23 @@ export class OrderDetail extends OrderOut {
   @ApiNullable('string', { description: 'Roubles that the provider charged', example: '20.9000' })
   provider_charge!: string | null;
 
-  @ApiNullableMoment('When the proxy of a prolongation would have ended', null)
+  @ApiNullableMoment('The end of the rental without the prolongation', null)
   date_end_before!: Date | null;
 
   @ApiMoment(
-    'While the order is reserved: when it is given up. Afterwards: the last time at which the call can ' +
-      'have been sent',
+    'While the order is reserved, the time at which it is refunded. Afterwards, the last time at ' +
+      'which the call can have been sent',
     '2026-11-21T12:00:30.000Z',
   )
   deadline!: Date;
 
-  @ApiMoment('While the order is open: when the provider is checked for it next', '2026-11-21T12:00:30.000Z')
+  @ApiMoment('The next check at the provider, while the order is open', '2026-11-21T12:00:30.000Z')
   next_check_at!: Date;
 
-  @ApiInteger('How often the provider was checked for it', 0)
+  @ApiInteger('The number of checks for the order at the provider', 0)
   checks!: number;
 
-  @ApiNullableMoment('Since when every check has shown nothing of the order', null)
+  @ApiNullableMoment('The time since which no check has shown evidence of the order', null)
   nothing_seen_since!: Date | null;
 
   @ApiNullable('integer', { description: 'The token with which the order was placed', example: 17 })

@@ -172,7 +172,10 @@ export class StaffPaymentOut implements StaffPayment {
   @ApiProperty({ type: 'string', enum: PAYMENT_STATES, example: 'unmatched' })
   state!: PaymentState;
 
-  @ApiNullable(UNMATCHED_REASONS, { description: 'Why it was not credited', example: 'no-deposit' })
+  @ApiNullable(UNMATCHED_REASONS, {
+    description: 'The reason for which it was not credited',
+    example: 'no-deposit',
+  })
   reason!: UnmatchedReason | null;
 
   @ApiText('The amount that was paid', '1000.00')
@@ -193,7 +196,7 @@ export class StaffPaymentOut implements StaffPayment {
   @ApiNullable('string', { description: 'Roubles that were credited', example: null })
   amount!: string | null;
 
-  @ApiNullable('object', { description: 'The rest of what the source sent', example: null })
+  @ApiNullable('object', { description: 'The other fields that the source sent', example: null })
   details!: Readonly<Record<string, unknown>> | null;
 
   @ApiMoment()

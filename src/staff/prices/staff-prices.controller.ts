@@ -69,9 +69,8 @@ export class StaffPricesController {
     action: 'prices.which',
     summary: 'Show which markup applies',
     description:
-      'For support, when a customer questions a price: the markup of an offer, now or at another ' +
-      'time, and the rule that sets it. A quote names no country. For a future time, the present ' +
-      'rules apply.',
+      'For support, when a customer questions a price: the markup of an offer, now or at another time, ' +
+      'and the rule that sets it. A quote has no country. For a future time, the present rules apply.',
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
   })

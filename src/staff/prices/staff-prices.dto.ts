@@ -69,7 +69,7 @@ export class NewPriceRuleRequest extends PriceRuleFields {
   @IdField({ description: 'The rule that ends when this one begins', absent: 'null' })
   replaces!: number | null;
 
-  @TextField({ description: 'Kept with the rule' })
+  @TextField({ description: 'The reason, which is stored with the rule' })
   reason!: string;
 }
 
@@ -103,7 +103,7 @@ export class WhichQuery {
   })
   user_id!: number | null;
 
-  @CountryField({ description: 'The country of an order. A quote names none' })
+  @CountryField({ description: 'The country of an order. A quote has none' })
   country!: string | null;
 
   @ChoiceField(IP_VERSIONS, { description: '6, 4 or 4s (IPv4 shared)', default: '6' })

@@ -28,7 +28,7 @@ export class RenewalsQuery extends PageQuery {
   @ChoiceField(RENEWAL_STATES, { description: 'The state of the renewal', absent: 'null' })
   state!: RenewalState | null;
 
-  @ChoiceField(SKIP_REASONS, { description: 'Why it was skipped or failed', absent: 'null' })
+  @ChoiceField(SKIP_REASONS, { description: 'The reason for which it was skipped or failed', absent: 'null' })
   reason!: SkipReason | null;
 
   @BooleanField({
@@ -63,7 +63,10 @@ export class StaffRenewalOut extends OmitType(RenewalOut, ['proxy_id', 'charged_
 export class RenewalsPage extends PageOf(StaffRenewalOut) {}
 
 export class AllRenewalsOut {
-  @ApiNullableMoment('Since when all renewals are paused. `null` if they are not', '2026-11-21T12:00:00.000Z')
+  @ApiNullableMoment(
+    'The time since which all renewals are paused. `null` if they are not',
+    '2026-11-21T12:00:00.000Z',
+  )
   paused_at!: Date | null;
 
   @ApiNullable('string', { example: 'The provider renews at wrong prices' })
@@ -96,7 +99,10 @@ export class RenewalsOfUserOut {
   @ApiNullable('string', { example: 'boris' })
   username!: string | null;
 
-  @ApiNullableMoment('Since when staff have paused the renewals of the user. `null` if they have not', null)
+  @ApiNullableMoment(
+    'The time since which staff have paused the renewals of the user. `null` if they have not',
+    null,
+  )
   paused_at!: Date | null;
 
   @ApiNullable('string', { example: null })

@@ -27,7 +27,7 @@ export class StaffTokensController {
       "To issue tokens for customers, yours needs customers' scopes; to give staff scopes to somebody " +
       'else, it needs `staff:grant`.',
     status: 201,
-    response: { description: 'The token, whose text is shown this once', type: IssuedToken },
+    response: { description: 'The token, whose text is shown only once', type: IssuedToken },
     errors: {
       403: [
         'the new token would be wider than it',

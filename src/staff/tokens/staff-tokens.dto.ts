@@ -95,6 +95,6 @@ export class RevokedToken extends TokenOut {
 export class TokensPage extends PageOf(TokenOut) {}
 
 export class IssuedToken extends TokenOut {
-  @ApiText('The text of the token, which is shown this once', 'prx_…')
+  @ApiText('The text of the token, which is shown only once', 'prx_…')
   token!: string;
 }

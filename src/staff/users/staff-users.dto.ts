@@ -63,7 +63,7 @@ export class UserOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('Since when the user is blocked. `null` if not blocked', null)
+  @ApiNullableMoment('The time since which the user is blocked. `null` if not blocked', null)
   blocked_at!: Date | null;
 
   @ApiNullable('string', { example: null })

@@ -59,7 +59,7 @@ export class StaffWebhookOut {
   })
   disabled_reason!: string | null;
 
-  @ApiNullableMoment('Since when every attempt has failed. `null` if the last one succeeded', null)
+  @ApiNullableMoment('The time since which every attempt has failed. `null` if the last one succeeded', null)
   failing_since!: Date | null;
 
   @ApiProperty({ type: UserLinks })

@@ -45,11 +45,11 @@ export class WebhookOut {
   })
   disabled_reason!: (typeof REASONS)[number] | null;
 
-  @ApiNullableMoment('Since when every attempt has failed. `null` if the last one succeeded', null)
+  @ApiNullableMoment('The time since which every attempt has failed. `null` if the last one succeeded', null)
   failing_since!: Date | null;
 
   @ApiNullableMoment(
-    'Until when events are also signed with the previous secret. `null` if they are not',
+    'The time until which events are also signed with the previous secret. `null` if they are not',
     null,
   )
   previous_secret_until!: Date | null;
@@ -68,7 +68,7 @@ export class NewSecret {
   secret!: string;
 
   @ApiNullableMoment(
-    'Until when the previous secret stays valid. `null` if it has ended',
+    'The time until which the previous secret stays valid. `null` if it has ended',
     '2026-11-22T12:00:00.000Z',
   )
   previous_secret_until!: Date | null;

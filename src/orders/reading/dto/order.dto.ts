@@ -49,7 +49,7 @@ export class OrderSummary {
   @ApiRoubles('Roubles for the whole order: the sum of `held`, `charged` and `released`', '50.16')
   price!: string;
 
-  @ApiNullable('string', { description: 'The `max_price` of its request', example: null })
+  @ApiNullable('string', { description: 'The `max_price` of the request', example: null })
   max_price!: string | null;
 
   @ApiRoubles('Roubles that are held until the order is closed', '0.00')
@@ -68,24 +68,24 @@ export class OrderSummary {
   currency!: string;
 
   @ApiNullable('string', {
-    description: 'The reason of the refund, as in the response to the order. Otherwise null',
+    description: 'The reason of the refund, as in the response to the order. `null` without a refund',
     example: null,
   })
   reason!: string | null;
 
-  @ApiNullable('string', { description: 'The `Idempotency-Key` of its request', example: 'first-order' })
+  @ApiNullable('string', { description: 'The `Idempotency-Key` of the request', example: 'first-order' })
   idempotency_key!: string | null;
 
   @ApiNullable('string', {
-    description: 'The `X-Request-Id` of its request',
+    description: 'The `X-Request-Id` of the request',
     example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e',
   })
   request_id!: string | null;
 
-  @ApiMoment('When it was placed')
+  @ApiMoment('When the order was placed')
   created_at!: Date;
 
-  @ApiNullableMoment('When it was closed. Null until then', '2026-11-21T12:00:01.000Z')
+  @ApiNullableMoment('When the order was closed. `null` until then', '2026-11-21T12:00:01.000Z')
   closed_at!: Date | null;
 }
 
@@ -95,7 +95,7 @@ export class OrderDetails extends OrderSummary {
   @ApiProperty({
     type: 'array',
     items: { type: 'string' },
-    description: 'The `id`s of the proxies that were delivered, or of the one that was prolonged',
+    description: 'The `id`s of the delivered proxies, or the `id` of the prolonged one',
     example: ['1001', '1002'],
   })
   proxies!: readonly string[];

@@ -54,8 +54,8 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
 export class OrderQuery {
   @IntegerField({
     description:
-      'Seconds to wait while the order is `open` or `being_confirmed`. The response is sent as soon ' +
-      'as it is neither, or after that time, with its current state',
+      'Seconds to wait while the order is `open` or `being_confirmed`. The response comes as soon as ' +
+      'the order is closed, or after that time, with its current state',
     example: 30,
     atLeast: 0,
     atMost: LONGEST_WAIT_SECONDS,
