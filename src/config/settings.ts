@@ -219,7 +219,7 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'the embedded PostgreSQL, with a demo user',
       description:
-        'PostgreSQL 15 or later. A pooler in transaction mode must not stand between it and the service.',
+        'PostgreSQL 15 or later, without a pooler in transaction mode in between.',
     },
     ownerUrl: {
       variable: 'DATABASE_OWNER_URL',
@@ -288,7 +288,7 @@ export const SETTINGS = {
       rule: text,
       defaultText: 'none',
       description:
-        'A file with the key. The service reads it again every few seconds, and goes over to a new key ' +
+        'A file with the key. The service reads it again every few seconds, and switches to a new key ' +
         'without a stop.',
     },
     baseUrl: {
@@ -328,8 +328,8 @@ export const SETTINGS = {
       rule: integer(0, 3650),
       default: '30',
       description:
-        'For how many days after the end of a rental the repeated answer to its `Idempotency-Key` still ' +
-        'has logins and passwords.',
+        'For how many days after the end of a rental a retry of its order still receives logins ' +
+        'and passwords.',
     },
   },
   reconciliation: {

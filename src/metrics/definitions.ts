@@ -64,7 +64,7 @@ export const METRICS = {
   },
   orders_total: {
     type: 'counter',
-    help: 'Orders by what became of them. In review counts again once staff have decided.',
+    help: 'Orders by outcome. Those in review count again once staff have decided.',
     labels: {
       kind: '`purchase`, `prolongation`',
       outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: before it was placed',
@@ -138,7 +138,7 @@ export const METRICS = {
   },
   provider_balance_roubles: {
     type: 'gauge',
-    help: 'Our balance at the provider, as of its last answer. Absent before the first.',
+    help: 'Our balance at the provider in its latest response. Absent before the first.',
     labels: {},
     isShared: true,
   },
@@ -183,7 +183,7 @@ export const METRICS = {
   },
   reconciliation_checks_total: {
     type: 'counter',
-    help: 'Checks of what became of orders, by what the provider listed.',
+    help: 'Checks for the outcome of orders, by what the provider listed.',
     labels: {
       outcome:
         '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: there was no listing',
@@ -323,7 +323,7 @@ export const METRICS = {
   },
   ready: {
     type: 'gauge',
-    help: 'Whether this replica is to be sent requests, as GET /health/ready answers.',
+    help: 'Whether this replica should receive requests, as GET /health/ready reports.',
     labels: {},
   },
   build_info: {
