@@ -218,8 +218,7 @@ export const SETTINGS = {
       rule: databaseUrl,
       isSecret: true,
       defaultText: 'the embedded PostgreSQL, with a demo user',
-      description:
-        'PostgreSQL 15 or later, without a pooler in transaction mode in between.',
+      description: 'PostgreSQL 15 or later, without a pooler in transaction mode in between.',
     },
     ownerUrl: {
       variable: 'DATABASE_OWNER_URL',
