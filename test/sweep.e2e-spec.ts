@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { inTransaction } from '../src/database';
 import { WireClient } from '../src/sandbox';
 import { Work } from '../src/work';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -18,10 +19,13 @@ describe('The full sweep', () => {
     const gone = new Set(goneProxyIds);
     const left = sales.flatMap(({ proxyIds }) => proxyIds.filter((id) => !gone.has(id)));
     await Promise.all(left.map((id) => service.control.withdrawProxy(id)));
-    // Without the triggers that keep what is only ever added to.
-    await service.owner.query(
-      `SET LOCAL session_replication_role = replica;
-       TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs, completed_sweeps CASCADE`,
+    // Without the triggers that keep what is only ever added to. A job that reads some of these tables at the same
+    // moment may deadlock with it, so that it is retried.
+    await inTransaction(service.owner, (manager) =>
+      manager.query(
+        `SET LOCAL session_replication_role = replica;
+         TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs, completed_sweeps CASCADE`,
+      ),
     );
   });
 
