@@ -19,8 +19,7 @@ describe('The full sweep', () => {
     const gone = new Set(goneProxyIds);
     const left = sales.flatMap(({ proxyIds }) => proxyIds.filter((id) => !gone.has(id)));
     await Promise.all(left.map((id) => service.control.withdrawProxy(id)));
-    // Without the triggers that keep what is only ever added to. A job that reads some of these tables at the same
-    // moment may deadlock with it, so that it is retried.
+    // Without the triggers that keep what is only ever added to. It is retried when it deadlocks with a job.
     await inTransaction(service.owner, (manager) =>
       manager.query(
         `SET LOCAL session_replication_role = replica;
