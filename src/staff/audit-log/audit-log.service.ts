@@ -1,9 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError } from '../../common';
-import { Conditions, inTransaction, type Queryable, queryRows } from '../../database';
+import {
+  Conditions,
+  inTransaction,
+  type Queryable,
+  queryRows,
+  untilReplicated,
+  violatedConstraint,
+} from '../../database';
 import { assertPeriod, type PageRequest, readPage, RequestInvalid } from '../../http';
-import type { Idempotency } from '../../orders';
+import { type Idempotency, IdempotencyKeyReused } from '../../orders';
 import { usernameOf } from '../links';
 import { type AuditContext, type AuditTarget, parseTarget } from './audit-context';
 import type { ActionOut, ActionsPage, ActionsQuery } from './audit-log.dto';
@@ -47,6 +54,56 @@ export class AuditLogService {
     });
     audit.isRecorded = true;
     return result;
+  }
+
+  /**
+   * Makes a change as {@link recordChange} does, once for each idempotency key, however often it is retried.
+   *
+   * @param idempotency the key belongs to the member of staff; the command line has one namespace
+   * @param resultOf finds the result of an earlier request by the id of its record
+   * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
+   */
+  async recordOnce<Result extends object>(
+    audit: AuditContext,
+    idempotency: Idempotency,
+    work: (manager: EntityManager, record: RecordChange) => Promise<Result>,
+    resultOf: (actionId: number) => Promise<Result | null>,
+  ): Promise<Result & { replayed: boolean }> {
+    const findEarlier = async (): Promise<Result | null> => {
+      const actionId = await this.findByKey(audit, idempotency);
+      return actionId === null ? null : resultOf(actionId);
+    };
+    const earlier = await findEarlier();
+    if (earlier) return Object.assign(earlier, { replayed: true });
+    try {
+      const result = await this.recordChange(audit, (manager, record) =>
+        work(manager, (change) => record({ ...change, idempotency })),
+      );
+      return Object.assign(result, { replayed: false });
+    } catch (error) {
+      // A request with the same key was committed in the meantime.
+      const isRepeated = violatedConstraint(error) === 'audit_log_idempotency_key';
+      const meanwhile = isRepeated ? await findEarlier() : null;
+      if (!meanwhile) throw error;
+      return Object.assign(meanwhile, { replayed: true });
+    }
+  }
+
+  /** Finds the id of a record that no failover can undo. @throws IdempotencyKeyReused */
+  private async findByKey(
+    { caller }: AuditContext,
+    { key, requestHash }: Idempotency,
+  ): Promise<number | null> {
+    const [action] = await queryRows<{ id: number; hash: Buffer }>(
+      this.dataSource,
+      `SELECT id, request_hash AS hash FROM audit_log
+        WHERE user_id ${caller ? '= $2' : 'IS NULL'} AND idempotency_key = $1`,
+      [key, ...(caller ? [caller.userId] : [])],
+    );
+    if (!action) return null;
+    await untilReplicated(this.dataSource);
+    if (!action.hash.equals(requestHash)) throw new IdempotencyKeyReused(key);
+    return action.id;
   }
 
   /**

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { Money } from '../../common';
-import { queryRows, violatedConstraint } from '../../database';
 import { assertPeriod, type PageRequest, readPage } from '../../http';
-import { type Idempotency, IdempotencyKeyMissing, IdempotencyKeyReused, readIdempotency } from '../../orders';
+import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
 import {
   type DepositFilter,
   type DepositRefund,
@@ -28,7 +27,6 @@ import type {
 @Injectable()
 export class StaffPaymentsService {
   constructor(
-    private readonly dataSource: DataSource,
     private readonly deposits: DepositRefunds,
     private readonly payments: UnmatchedPayments,
     private readonly users: UsersService,
@@ -65,26 +63,21 @@ export class StaffPaymentsService {
     const request = { direction: 'deposit-refund', depositId, amount: amount?.toString() ?? 'all', reason };
     const idempotency = readIdempotency(key, request);
     if (!idempotency) throw new IdempotencyKeyMissing();
-    const earlier = await this.findEarlier(audit, idempotency);
-    if (earlier) return { ...earlier, replayed: true };
-    try {
-      const refund = await this.auditLog.recordChange(audit, async (manager, record) => {
+    const refund = await this.auditLog.recordOnce(
+      audit,
+      idempotency,
+      async (manager, record) => {
         const before = await this.deposits.lockPaid(depositId, manager);
         audit.assertConcernsAnother(before.user_id);
         const returned = this.deposits.amountOf(before, amount);
         const after = { ...before, left: Money.parse(before.left).minus(returned).toString() };
-        const actionId = await record({ target: userOf(before), reason, before, after, idempotency });
+        const actionId = await record({ target: userOf(before), reason, before, after });
         return this.deposits.hold(before, returned, { actionId, reason }, manager);
-      });
-      this.deposits.requestSoon();
-      return { ...refund, replayed: false };
-    } catch (error) {
-      // A request with the same key was committed in the meantime.
-      const isRepeated = violatedConstraint(error) === 'audit_log_idempotency_key';
-      const meanwhile = isRepeated ? await this.findEarlier(audit, idempotency) : null;
-      if (!meanwhile) throw error;
-      return { ...meanwhile, replayed: true };
-    }
+      },
+      (actionId) => this.deposits.ofAction(actionId),
+    );
+    if (!refund.replayed) this.deposits.requestSoon();
+    return refund;
   }
 
   /** @throws RefundNotFound, RefundDecided, InsufficientBalance, OwnAccount */
@@ -149,23 +142,6 @@ export class StaffPaymentsService {
       await decision(manager, await this.payments.lockUnmatched(id, manager), record);
       return this.payments.get(id, manager);
     });
-  }
-
-  /** @throws IdempotencyKeyReused */
-  private async findEarlier(
-    { caller }: AuditContext,
-    { key, requestHash }: Idempotency,
-  ): Promise<DepositRefund | null> {
-    const [action] = await queryRows<{ id: number; isSame: boolean }>(
-      this.dataSource,
-      `SELECT id, request_hash = $2 AS "isSame" FROM audit_log
-        WHERE user_id ${caller ? '= $3' : 'IS NULL'} AND idempotency_key = $1`,
-      [key, requestHash, ...(caller ? [caller.userId] : [])],
-    );
-    if (!action) return null;
-    const refund = action.isSame ? await this.deposits.ofAction(action.id) : null;
-    if (!refund) throw new IdempotencyKeyReused(key);
-    return refund;
   }
 }
 
