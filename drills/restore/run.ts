@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StateView } from '../../src/sandbox';
 import { createDrillDirectory } from '../support/accounts';
-import { type Answered, Clients, type Customer } from '../support/clients';
+import { type Answer, type Answered, Clients, type Customer, type Intent } from '../support/clients';
 import { startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
 import { ArchivedCluster } from './archived-cluster';
@@ -215,6 +215,14 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
 }
 
 /**
+ * How many proxies an order was for. A request may get an order that was put back with fewer proxies than it
+ * wants: to the service it is the retry of that order.
+ */
+function countProxies({ body: { count = 1 } }: Intent, { isReplay, body }: Answer): number {
+  return isReplay ? (body['proxies'] as unknown[]).length : count;
+}
+
+/**
  * Counts at the provider what clients wanted once, however often they asked and whoever forgot it. No id
  * names things of two customers.
  */
@@ -226,7 +234,7 @@ function findDoubles(clients: Clients, repeated: readonly Answered[], book: Stat
     if (intent.path !== '/proxies/buy') {
       if (answer.status === 200) wanted.prolongations += 1;
       else unknown += 1;
-    } else if (answer.status === 200) wanted.proxies += intent.body.count ?? 1;
+    } else if (answer.status === 200) wanted.proxies += countProxies(intent, answer);
   }
   const sold = {
     proxies: book.sales.flatMap(({ proxyIds }) => proxyIds).length,

@@ -26,6 +26,7 @@ export interface Answer {
   readonly body: Record<string, unknown>;
   /** As `Date.now()` tells it. */
   readonly atMs: number;
+  readonly isReplay: boolean;
 }
 
 /** An order with its final answer. */
@@ -126,7 +127,12 @@ export class Clients {
         signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
       const { status } = response;
-      const answer = { status, body: (await response.json()) as Record<string, unknown>, atMs: Date.now() };
+      const answer = {
+        status,
+        body: (await response.json()) as Record<string, unknown>,
+        atMs: Date.now(),
+        isReplay: response.headers.get('Idempotency-Replayed') === 'true',
+      };
       const retryAfter = response.headers.get('Retry-After');
       if (status >= 500 || status === 429 || status === 409) {
         const how = retryAfter === null ? 'without Retry-After' : 'with Retry-After';
@@ -134,8 +140,7 @@ export class Clients {
         this.count(`${status} ${how}: ${detail}`);
         return { retryAfterMs: 1000 * Number(retryAfter ?? 1) };
       }
-      const isReplay = response.headers.get('Idempotency-Replayed') === 'true';
-      this.count(isReplay ? `${status}, replayed` : String(status));
+      this.count(answer.isReplay ? `${status}, replayed` : String(status));
       return { answer, retryAfterMs: 0 };
     } catch {
       this.count('connection lost');

@@ -11,10 +11,11 @@
 -- names: a caller sets no others, and what is not named begins with the default of the table.
 -- `of_users` and `limited`: the users and the tokens that are named there.
 -- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
--- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. The order
--- may have fewer proxies and another type: staff put it back with what the provider lists of it. The key of a
--- renewal says which end it moves, so it is never that of an order that has moved another one. Where there is
--- no such order, a key may be in use by a request that was written off: `take_written_off`.
+-- An unknown key is in use by an order whose own key was forgotten, if the request is for the same. The type may
+-- differ, because the provider may list another. The count may be greater, up to what was found, because
+-- staff may have given the order fewer proxies. The key of a renewal says which end it moves, so it is never
+-- that of an order that has moved another one. Where there is no such order, a key may be in use by a request
+-- that was written off: `take_written_off`.
 --
 -- The answer names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
@@ -63,7 +64,7 @@ BEGIN
        WHERE key_forgotten AND user_id = wanted.user_id
          AND (kind, country, version, period)
              = (wanted.kind, wanted.country, wanted.version, wanted.period)
-         AND count <= wanted.count
+         AND wanted.count BETWEEN count AND coalesce(found_count, count)
          AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id) THEN
       refusal := 'key-in-use';
     ELSIF take_written_off(wanted.user_id, wanted.idempotency_key, wanted.request_hash, wanted.proxy_id,

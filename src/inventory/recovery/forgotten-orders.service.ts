@@ -38,6 +38,8 @@ type OrphanProxy = ProviderProxy & {
   readonly tag: string;
   readonly country: string | null;
   readonly version: string | null;
+  /** How many undecided proxies there are of the tag. */
+  readonly found: number;
 };
 
 /** The order in the tag of an orphan. */
@@ -119,6 +121,7 @@ export class ForgottenOrdersService {
         version,
         period: tagged?.period ?? period ?? rented,
         count: orphans.length,
+        foundCount: first.found,
         proxyType: tagged?.proxyType ?? (first.type === 'auto' ? 'http' : first.type),
         proxyId: null,
         dateEndBefore: null,
@@ -210,6 +213,7 @@ export class ForgottenOrdersService {
         kind: 'prolongation',
         period: charged,
         count: 1,
+        foundCount: 1,
         unitPrice: price,
         unitCost: cost ?? price,
       },
@@ -266,7 +270,9 @@ export class ForgottenOrdersService {
     return queryRows(
       manager,
       `SELECT id AS "orphanId", provider, provider_proxy_id AS id, tag, host, port, login, password,
-              proxy_type AS type, country, version, date_start AS "dateStart", date_end AS "dateEnd"
+              proxy_type AS type, country, version, date_start AS "dateStart", date_end AS "dateEnd",
+              (SELECT count(*)::integer FROM orphans AS other
+                WHERE other.tag = orphans.tag AND (other.id = $1 OR resolution IS NULL)) AS found
          FROM orphans
         WHERE tag = (SELECT tag FROM orphans WHERE id = $1) AND (id = $1 OR resolution IS NULL)
         ORDER BY id <> $1, id LIMIT $2 FOR UPDATE`,

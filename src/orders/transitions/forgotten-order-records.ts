@@ -21,6 +21,8 @@ export interface ForgottenOrder {
   /** Days. */
   readonly period: number;
   readonly count: number;
+  /** The most proxies that it may have been for: those that were found of it. */
+  readonly foundCount: number;
   readonly proxyType: string;
   /** For a prolongation, and so is the former end of its rental. */
   readonly proxyId: number | null;
@@ -67,11 +69,13 @@ export class ForgottenOrderRecords {
       `WITH placed AS (
          INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count,
                              proxy_type, proxy_id, unit_price, held, provider, provider_price, deadline,
-                             next_check_at, submitted_at, date_end_before, key_forgotten)
+                             next_check_at, submitted_at, date_end_before, key_forgotten,
+                             found_count)
          SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
                 coalesce($5, order_tag(tag_prefix(), $3::bigint, named.id)), $6, $7,
                 $8::integer, $9::integer, $10, $11::bigint, $12::numeric, $12::numeric * $9::integer, $13,
-                $14::numeric * $9::integer, now(), now(), now(), $15::timestamptz, true
+                $14::numeric * $9::integer, now(), now(), now(), $15::timestamptz, true,
+                $16::integer
            FROM (SELECT coalesce($1, nextval(pg_get_serial_sequence('orders', 'id'))) AS id) AS named
          RETURNING id, user_id, held
        ),
@@ -99,6 +103,7 @@ export class ForgottenOrderRecords {
         order.provider,
         order.unitCost.toString(),
         order.dateEndBefore,
+        order.foundCount,
       ],
     );
     if (!placed) throw new Error('the INSERT of an order that was put back returned no row');
@@ -137,7 +142,8 @@ export class ForgottenOrderRecords {
               max_price = CASE WHEN held <= $11::numeric THEN $11::numeric END
         WHERE id = (SELECT id FROM orders
                      WHERE key_forgotten AND user_id = $1
-                       AND (kind, country, version, period) = ($2, $3, $4, $5) AND count <= $6
+                       AND (kind, country, version, period) = ($2, $3, $4, $5)
+                       AND $6 BETWEEN count AND coalesce(found_count, count)
                        AND proxy_id IS NOT DISTINCT FROM $8
                      ORDER BY count DESC, proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING id`,
