@@ -547,4 +547,49 @@ describe('Staff', () => {
     expect(await available(customer)).toBe('60.00');
     expect(atProvider.status).toBe('succeeded');
   });
+
+  it.each([
+    ['debit', '10.00'],
+    ['write-off', '50.00'],
+  ])('decide one that was listed after all, when the deposit was refunded: %s', async (decision, left) => {
+    const customer = await createUser('50.00');
+    const deposited = await paid(customer, '100');
+    payments.fail('refund', '500');
+    const late = await refund(deposited.id, { amount: '40', reason: 'x' });
+    await eventually(async () => {
+      await service.dataSource.query(
+        `UPDATE deposit_refunds SET next_check_at = now(), requested_at = now() - interval '2 hours'
+          WHERE id = $1 AND requested_at IS NOT NULL`,
+        [late.body.id],
+      );
+      return (await stateOfRefund(late.body.id)) === 'failed';
+    });
+    const whole = await refund(deposited.id, { reason: 'x' });
+    await eventually(async () => (await stateOfRefund(whole.body.id)) === 'succeeded');
+    const [{ key } = { key: '' }] = await service.dataSource.query<{ key: string }[]>(
+      'SELECT refund_key AS key FROM deposit_refunds WHERE id = $1',
+      [late.body.id],
+    );
+    payments.book.refunds.set(key, {
+      id: key,
+      payment_id: paymentOf(deposited),
+      status: 'succeeded',
+      amount: { value: '40.00', currency: 'RUB' },
+      created_at: new Date().toISOString(),
+      metadata: { refund_key: key },
+    });
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
+    expect(await refund(deposited.id, { reason: 'x' })).toMatchObject({
+      status: 409,
+      body: { detail: 'Of the deposit, 0.00 can be refunded' },
+    });
+    const { body } = await staff.get<{ items: { id: number }[] }>('/staff/deposit-refunds?state=found');
+    const decided = await staff.post(`/staff/deposit-refunds/${body.items[0]?.id}/decide`, {
+      decision,
+      reason: 'x',
+    });
+    expect(decided.status).toBe(200);
+    expect(await available(customer)).toBe(left);
+    expect(await read(customer, deposited.id)).toMatchObject({ state: 'refunded', refunded: '140.00' });
+  });
 });

@@ -9,6 +9,7 @@ import { Deposits1767700000000 } from './migrations/1767700000000-deposits';
 import { DepositEntries1767710000000 } from './migrations/1767710000000-deposit-entries';
 import { DepositConstraints1767720000000 } from './migrations/1767720000000-deposit-constraints';
 import { PaymentIndexes1767730000000 } from './migrations/1767730000000-payment-indexes';
+import { RefundsBeyondDeposits1767800000000 } from './migrations/1767800000000-refunds-beyond-deposits';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -22,6 +23,7 @@ export const migrations = [
   DepositEntries1767710000000,
   DepositConstraints1767720000000,
   PaymentIndexes1767730000000,
+  RefundsBeyondDeposits1767800000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

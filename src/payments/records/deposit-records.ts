@@ -5,12 +5,13 @@ import type { PageRequest } from '../../http';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
 
-/** The public states: a deposit is `refunded` if all of it was returned. */
+/** The public states: a deposit is `refunded` if all of it, or even more, was returned. */
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
 
 /** The public state of a row of `deposits`. */
-export const SHOWN_STATE = `CASE WHEN refunded = amount THEN 'refunded' ELSE state END`;
+export const SHOWN_STATE = `CASE WHEN deposits.refunded >= deposits.amount THEN 'refunded'
+  ELSE deposits.state END`;
 
 /** A deposit in responses to its customer. */
 export interface Deposit {

@@ -29,10 +29,6 @@ export interface DueRefund extends NewRefund {
   readonly ageSeconds: number;
 }
 
-/** The event of a deposit that a statement has just changed. */
-const STATE_NOW = `
-  CASE WHEN deposits.refunded = deposits.amount THEN 'refunded' ELSE deposits.state END AS state`;
-
 /** Pauses between checks grow as those of deposits. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
@@ -116,7 +112,7 @@ export class RefundRecords {
          UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
           WHERE deposits.id = refund.deposit_id
          RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
-                   refund.reason, ${STATE_NOW}
+                   refund.reason, ${SHOWN_STATE} AS state
        ),
        entries AS (
          INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason)
@@ -186,7 +182,7 @@ export class RefundRecords {
          UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
           WHERE deposits.id = refund.deposit_id
          RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
-                   ${STATE_NOW}
+                   ${SHOWN_STATE} AS state
        ),
        entry AS (
          INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason, action_id)
@@ -210,5 +206,5 @@ export class RefundRecords {
 
 /** The columns of a deposit for a refund. */
 export const REFUNDABLE_COLUMNS = `id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded,
-  amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
-    WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0) AS left`;
+  greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
+    WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0)) AS left`;
