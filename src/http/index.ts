@@ -6,6 +6,7 @@ export {
 } from './description/describe-route';
 export {
   ApiBoolean,
+  ApiChoice,
   ApiInteger,
   ApiListOf,
   ApiMoment,
@@ -49,7 +50,7 @@ export {
   StringListField,
 } from './validation/fields';
 export { ApiIdParam, decorateRoute, IdParam, readId, TextHeader } from './validation/id-param';
-export { ChoiceField, IdField, oneOf, PRINTABLE, SearchField, TextField } from './validation/common-fields';
+export { ChoiceField, IdField, PRINTABLE, SearchField, TextField } from './validation/common-fields';
 export { Refusal } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';
 export { StrictRequest } from './validation/strict-request';

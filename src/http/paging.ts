@@ -46,7 +46,7 @@ export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> 
     @ApiProperty({ type: () => item, isArray: true })
     items!: readonly Item[];
 
-    @ApiNullable('integer', { description: NEXT_CURSOR, example: null })
+    @ApiNullable('integer', NEXT_CURSOR, null)
     next_cursor!: number | null;
   }
   return ItemsPage;

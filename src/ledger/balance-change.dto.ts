@@ -1,5 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { ApiInteger, ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
+import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
 import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
 /** A ledger entry for its customer. */
@@ -10,21 +9,19 @@ export class BalanceChangeOut {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiProperty({
-    type: 'string',
-    enum: SHOWN_KINDS,
-    description:
-      '`hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. ' +
+  @ApiChoice(
+    SHOWN_KINDS,
+    '`hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. ' +
       '`release`: given back of what was held. `refund`: given back of what was captured. `credit` and ' +
       '`debit`: put on the balance and taken from it by the shop',
-    example: 'capture',
-  })
+    'capture',
+  )
   kind!: ShownKind;
 
-  @ApiNullable('integer', { description: 'The order that it belongs to', example: 815 })
+  @ApiNullable('integer', 'The order that it belongs to', 815)
   order_id!: number | null;
 
-  @ApiNullable('integer', { description: 'The deposit that it belongs to', example: null })
+  @ApiNullable('integer', 'The deposit that it belongs to', null)
   deposit_id?: number | null;
 
   @ApiRoubles('Roubles that could be spent before the change', '974.92')

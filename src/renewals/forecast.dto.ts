@@ -53,16 +53,13 @@ export class ForecastItem {
   @ApiBoolean('Whether the rental will be renewed', true)
   renewed!: boolean;
 
-  @ApiNullable(SKIP_REASONS, {
-    description: 'The reason for which the rental will not be renewed',
-    example: null,
-  })
+  @ApiNullable(SKIP_REASONS, 'The reason for which the rental will not be renewed', null)
   reason!: SkipReason | null;
 
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiNullable('string', { description: 'Roubles. `null` if no price is known', example: '25.08' })
+  @ApiNullable('string', 'Roubles. `null` if no price is known', '25.08')
   price!: string | null;
 
   @ApiNullableMoment('The end after this renewal', '2026-12-22T12:00:00.000Z')

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
+import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
 import { SKIP_REASONS, type SkipReason } from './decide';
 import { RENEWAL_STATES, type RenewalState } from './renewal-states';
 
@@ -16,30 +16,29 @@ export class RenewalOut {
   @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
   date_end!: Date;
 
-  @ApiProperty({
-    type: 'string',
-    enum: RENEWAL_STATES,
-    description:
-      '`planned`: due later. `placed`: its order is under way. `done`: charged and prolonged. ' +
+  @ApiChoice(
+    RENEWAL_STATES,
+    '`planned`: due later. `placed`: its order is under way. `done`: charged and prolonged. ' +
       '`skipped`: not renewed so far, for the `reason`; retried at `next_try_at`, if set. `failed`: ' +
       'not renewed, and not retried',
-    example: 'done',
-  })
+    'done',
+  )
   state!: RenewalState;
 
-  @ApiNullable(SKIP_REASONS, { description: 'The reason for which it was skipped or failed', example: null })
+  @ApiNullable(SKIP_REASONS, 'The reason for which it was skipped or failed', null)
   reason!: SkipReason | null;
 
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiNullable('string', {
-    description: 'Roubles: the amount charged, or held for its order. `null` before there is an order',
-    example: '25.08',
-  })
+  @ApiNullable(
+    'string',
+    'Roubles: the amount charged, or held for its order. `null` before there is an order',
+    '25.08',
+  )
   price!: string | null;
 
-  @ApiNullable('integer', { description: 'Its order, or the latest of several attempts', example: 815 })
+  @ApiNullable('integer', 'Its order, or the latest of several attempts', 815)
   order_id!: number | null;
 
   @ApiMoment('When it is due', '2026-11-21T12:00:00.000Z')

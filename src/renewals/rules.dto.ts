@@ -4,6 +4,7 @@ import type { Money } from '../common';
 import {
   AmountField,
   ApiBoolean,
+  ApiChoice,
   ApiInteger,
   ApiMoment,
   ApiNullable,
@@ -95,33 +96,22 @@ export class RenewalRuleOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;
 
-  @ApiProperty({
-    type: 'string',
-    enum: RULE_TARGETS,
-    description: 'The target of the rule',
-    example: 'filter',
-  })
+  @ApiChoice(RULE_TARGETS, 'The target of the rule', 'filter')
   target!: RuleTarget;
 
-  @ApiNullable('string', { description: 'The proxy of a rule for one proxy', example: null })
+  @ApiNullable('string', 'The proxy of a rule for one proxy', null)
   proxy_id!: string | null;
 
-  @ApiNullable(RenewalFilterBody, {
-    description: 'The filter of a rule with a filter',
-    example: { tag: 'team-a' },
-  })
+  @ApiNullable(RenewalFilterBody, 'The filter of a rule with a filter', { tag: 'team-a' })
   filter!: object | null;
 
   @ApiBoolean('`false` for an exclusion: wider rules do not apply to the proxy', true)
   renews!: boolean;
 
-  @ApiNullable('integer', { description: 'Days. `null` for an exclusion', example: 30 })
+  @ApiNullable('integer', 'Days. `null` for an exclusion', 30)
   period!: number | null;
 
-  @ApiNullable('string', {
-    description: 'The highest price of one renewal of one proxy, in roubles. `null` for any',
-    example: '30.00',
-  })
+  @ApiNullable('string', 'The highest price of one renewal of one proxy, in roubles. `null` for any', '30.00')
   max_price!: string | null;
 
   @ApiInteger('The hours before its end at which a rental is renewed', 24)
@@ -144,10 +134,11 @@ export class BudgetRequest {
 }
 
 export class BudgetOut {
-  @ApiNullable('string', {
-    description: 'The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget',
-    example: '5000.00',
-  })
+  @ApiNullable(
+    'string',
+    'The highest cost of all renewals of a month (UTC), in roubles. `null` without a budget',
+    '5000.00',
+  )
   monthly!: string | null;
 
   @ApiText('The month (UTC) of the other fields', '2026-11')
@@ -156,10 +147,7 @@ export class BudgetOut {
   @ApiRoubles('Roubles that renewals of this month were charged, or that their open orders hold', '1254.00')
   spent!: string;
 
-  @ApiNullable('string', {
-    description: 'The rest of the budget. `null` without a budget',
-    example: '3746.00',
-  })
+  @ApiNullable('string', 'The rest of the budget. `null` without a budget', '3746.00')
   left!: string | null;
 
   @ApiBoolean('The operator has paused renewals: none is ordered until they continue', false)

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import {
   ApiBoolean,
+  ApiChoice,
   ApiInteger,
   ApiListOf,
   ApiMoment,
@@ -52,12 +53,11 @@ export class JobStatusOut {
   )
   name!: string;
 
-  @ApiProperty({
-    type: 'string',
-    enum: ['done', 'running', 'broken-off'],
-    description: 'The state of the last run. Another replica takes up a run that broke off',
-    example: 'done',
-  })
+  @ApiChoice(
+    ['done', 'running', 'broken-off'],
+    'The state of the last run. Another replica takes up a run that broke off',
+    'done',
+  )
   state!: 'done' | 'running' | 'broken-off';
 
   @ApiMoment('When the last run began')
@@ -86,12 +86,11 @@ export class BrokenInvariantOut {
 }
 
 export class AuditRunOut {
-  @ApiProperty({
-    type: 'string',
-    enum: ['day', 'all'],
-    description: '`day`: what changed in the last day, each night. `all`: everything, each week',
-    example: 'day',
-  })
+  @ApiChoice(
+    ['day', 'all'],
+    '`day`: what changed in the last day, each night. `all`: everything, each week',
+    'day',
+  )
   scope!: 'day' | 'all';
 
   @ApiMoment('When the last run began')
@@ -113,23 +112,19 @@ export class AuditRunOut {
 }
 
 export class BreakerOut {
-  @ApiProperty({
-    type: 'string',
-    enum: ['money', 'reads', 'funds'],
-    description:
-      '`money` guards calls that cost something and `reads` all others; `funds` opens when our balance at ' +
+  @ApiChoice(
+    ['money', 'reads', 'funds'],
+    '`money` guards calls that cost something and `reads` all others; `funds` opens when our balance at ' +
       'the provider is too low',
-    example: 'money',
-  })
+    'money',
+  )
   name!: BreakerStatus['name'];
 
-  @ApiProperty({
-    type: 'string',
-    enum: ['closed', 'open', 'half-open'],
-    description:
-      '`closed` lets calls through, `open` holds them back, `half-open` lets one through as a trial',
-    example: 'closed',
-  })
+  @ApiChoice(
+    ['closed', 'open', 'half-open'],
+    '`closed` lets calls through, `open` holds them back, `half-open` lets one through as a trial',
+    'closed',
+  )
   state!: BreakerStatus['state'];
 
   @ApiMoment('Since when the breaker is in this state')
@@ -194,20 +189,18 @@ export class StatusOut {
   @ApiMoment('The time of the database, which ages are measured by')
   at!: Date;
 
-  @ApiNullable(ProviderBalanceOut, {
-    description: 'Our balance at the provider. Null before its first answer',
-  })
+  @ApiNullable(ProviderBalanceOut, 'Our balance at the provider. Null before its first answer')
   provider_balance!: ProviderBalanceOut | null;
 
   @ApiRoubles('Roubles that the provider charged for orders closed in the last 24 hours', '3310.40')
   spent_24_hours!: string;
 
-  @ApiNullable('number', {
-    description:
-      'How many hours the balance lasts at that rate. Null when nothing was spent, or the balance is not ' +
+  @ApiNullable(
+    'number',
+    'How many hours the balance lasts at that rate. Null when nothing was spent, or the balance is not ' +
       'known',
-    example: 349.5,
-  })
+    349.5,
+  )
   runway_hours!: number | null;
 
   @ApiCount('Orders that have not been sent to the provider', 3)

@@ -109,9 +109,7 @@ export class UsageOut {
   @ApiProperty({ type: () => SpentOut })
   spent!: SpentOut;
 
-  @ApiNullable(TokenUsageOut, {
-    description: 'The daily limit of the token of this request. `null` without one',
-  })
+  @ApiNullable(TokenUsageOut, 'The daily limit of the token of this request. `null` without one')
   token!: TokenUsageOut | null;
 
   @ApiProperty({ type: () => RentalsOut })

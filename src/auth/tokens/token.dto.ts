@@ -6,7 +6,7 @@ export class Token {
   @ApiProperty({ type: 'integer', example: 17 })
   id!: number;
 
-  @ApiNullable('string', { description: 'The purpose of the token', example: 'reports' })
+  @ApiNullable('string', 'The purpose of the token', 'reports')
   name!: string | null;
 
   @ApiProperty({ type: 'array', items: { type: 'string' }, example: ['profile:read', 'proxies:read'] })
@@ -37,16 +37,14 @@ export class Token {
   })
   allowed_ips!: readonly string[] | null;
 
-  @ApiNullable('string', {
-    description: 'The highest amount of its orders per day (UTC), in roubles. `null` for no limit',
-    example: '500.00',
-  })
+  @ApiNullable(
+    'string',
+    'The highest amount of its orders per day (UTC), in roubles. `null` for no limit',
+    '500.00',
+  )
   daily_limit!: string | null;
 
-  @ApiNullable('integer', {
-    description: "The token that issued it. `null` if none of the user's tokens did",
-    example: 3,
-  })
+  @ApiNullable('integer', "The token that issued it. `null` if none of the user's tokens did", 3)
   issued_by!: number | null;
 }
 

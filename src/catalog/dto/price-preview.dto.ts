@@ -22,7 +22,7 @@ export class PreviewedPriceOut {
 }
 
 export class PreviewedOfferOut {
-  @ApiNullable('integer', { description: '`null` for every user without own rules', example: 42 })
+  @ApiNullable('integer', '`null` for every user without own rules', 42)
   user_id!: number | null;
 
   @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
@@ -31,10 +31,7 @@ export class PreviewedOfferOut {
   @ApiInteger('Days', 30)
   period!: number;
 
-  @ApiNullable('string', {
-    description: '`null` for the quote and every country without own rules',
-    example: null,
-  })
+  @ApiNullable('string', '`null` for the quote and every country without own rules', null)
   country!: string | null;
 
   @ApiProperty({ type: () => PreviewedPriceOut })
@@ -54,7 +51,7 @@ export class PricePreviewOut {
   @ApiInteger('The number of offers whose price changes', 12)
   changed!: number;
 
-  @ApiNullable('string', { description: 'Why no price changes. Null when one does', example: null })
+  @ApiNullable('string', 'Why no price changes. Null when one does', null)
   unchanged_because!: string | null;
 
   @ApiProperty({ type: () => PreviewedOfferOut, isArray: true })

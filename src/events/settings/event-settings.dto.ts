@@ -4,7 +4,7 @@ import { AmountField, ApiNullable, StrictRequest } from '../../http';
 const BALANCE_LOW = 'Roubles. `balance.low` is sent each time the available balance falls below this amount';
 
 export class EventSettingsOut {
-  @ApiNullable('string', { description: `${BALANCE_LOW}. Null: never`, example: '500.00' })
+  @ApiNullable('string', `${BALANCE_LOW}. Null: never`, '500.00')
   balance_low!: string | null;
 }
 

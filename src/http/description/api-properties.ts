@@ -9,10 +9,15 @@ interface NullableOptions {
 
 type Described = 'string' | 'integer' | 'number' | 'object' | readonly string[] | Type<object>;
 
-/** @param type of the field if it is not null; or the words of a choice, or the DTO of an object */
+/**
+ * @param type of the field if it is not null; or the words of a choice, or the DTO of an object
+ * @param about the description, or more than that
+ */
 export const ApiNullable =
-  (type: Described, { format, ...options }: NullableOptions = {}): PropertyDecorator =>
+  (type: Described, about: string | NullableOptions = {}, example?: unknown): PropertyDecorator =>
   (target, key) => {
+    const { format, ...options }: NullableOptions =
+      typeof about === 'string' ? { description: about, example } : about;
     if (typeof type === 'function') ApiExtraModels(type)(target.constructor);
     ApiProperty({ ...options, anyOf: [toSchema(type, format), { type: 'null' }] })(target, key);
   };
@@ -36,6 +41,13 @@ export const ApiNullableMoment = (
 
 export const ApiText = (description: string, example: string): PropertyDecorator =>
   ApiProperty({ type: 'string', description, example });
+
+/** @param words one of which is the text */
+export const ApiChoice = (
+  words: readonly string[],
+  description: string,
+  example: string | null,
+): PropertyDecorator => ApiProperty({ type: 'string', enum: [...words], description, example });
 
 export const ApiInteger = (description: string, example: number): PropertyDecorator =>
   ApiProperty({ type: 'integer', description, example });

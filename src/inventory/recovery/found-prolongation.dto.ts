@@ -33,6 +33,6 @@ export class FoundProlongationOut {
   @ApiNullableMoment('When staff decided about it', null)
   resolved_at!: Date | null;
 
-  @ApiNullable('integer', { description: 'The order by which it was charged', example: null })
+  @ApiNullable('integer', 'The order by which it was charged', null)
   order_id!: number | null;
 }

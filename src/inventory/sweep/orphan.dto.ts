@@ -21,10 +21,10 @@ export class OrphanOut {
   @ApiText('The tag under which the proxy was bought', 'prs.a1b2c3.u42.o815x')
   tag!: string;
 
-  @ApiNullable('integer', { description: 'The order that the tag names', example: 815 })
+  @ApiNullable('integer', 'The order that the tag names', 815)
   tag_order_id!: number | null;
 
-  @ApiNullable('integer', { description: 'The user whom the tag names', example: 42 })
+  @ApiNullable('integer', 'The user whom the tag names', 42)
   tag_user_id!: number | null;
 
   @ApiBoolean('Whether that order is not in the database, which was restored to a moment before it', false)
@@ -57,6 +57,6 @@ export class OrphanOut {
   @ApiNullableMoment('When staff decided about it', null)
   resolved_at!: Date | null;
 
-  @ApiNullable('integer', { description: 'The order that it was assigned to', example: null })
+  @ApiNullable('integer', 'The order that it was assigned to', null)
   order_id!: number | null;
 }

@@ -32,12 +32,9 @@ export class SalesRowOut extends SalesFiguresOut {
   })
   day!: string | null;
 
-  @ApiNullable('string', { description: 'Null when the sums are not by country', example: null })
+  @ApiNullable('string', 'Null when the sums are not by country', null)
   country!: string | null;
 
-  @ApiNullable('string', {
-    description: '6, 4 or 4s (IPv4 shared). Null when the sums are not by version',
-    example: null,
-  })
+  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). Null when the sums are not by version', null)
   version!: string | null;
 }

@@ -44,19 +44,16 @@ export class BulkProxyOut {
   @ApiProperty({ type: 'string', enum: BULK_STATUSES, example: 'prolonged' })
   status!: BulkStatus;
 
-  @ApiNullable('integer', { description: 'The order that prolongs this proxy', example: 43 })
+  @ApiNullable('integer', 'The order that prolongs this proxy', 43)
   order_id!: number | null;
 
-  @ApiNullable('string', { description: 'Roubles, if the proxy was prolonged', example: '25.08' })
+  @ApiNullable('string', 'Roubles, if the proxy was prolonged', '25.08')
   price_charged!: string | null;
 
   @ApiNullableMoment('The new end of the rental, if the proxy was prolonged', '2026-12-31T12:00:00Z')
   date_end!: string | null;
 
-  @ApiNullable('string', {
-    description: 'The reason for which the proxy is not prolonged, or not yet',
-    example: null,
-  })
+  @ApiNullable('string', 'The reason for which the proxy is not prolonged, or not yet', null)
   detail!: string | null;
 }
 

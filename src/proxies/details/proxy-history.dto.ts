@@ -1,5 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, LimitField, NEXT_CURSOR, StrictRequest, StringField } from '../../http';
+import {
+  ApiChoice,
+  ApiMoment,
+  ApiNullable,
+  LimitField,
+  NEXT_CURSOR,
+  StrictRequest,
+  StringField,
+} from '../../http';
 
 /** The kinds of changes of a row of `proxies` after its purchase, set by `note_proxy_changes()`. */
 export const PROXY_CHANGES = [
@@ -30,32 +38,30 @@ export class ProxyEvent {
   @ApiMoment('When it happened, or was noticed')
   at!: Date;
 
-  @ApiProperty({
-    type: 'string',
-    enum: PROXY_EVENTS,
-    description:
-      '`bought`; `assigned` (by the shop, free of charge); `prolonged`; `moved` (another host or port); ' +
+  @ApiChoice(
+    PROXY_EVENTS,
+    '`bought`; `assigned` (by the shop, free of charge); `prolonged`; `moved` (another host or port); ' +
       '`credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); ' +
       '`withdrawn` (by the provider) and `returned`',
-    example: 'prolonged',
-  })
+    'prolonged',
+  )
   event!: ProxyEventKind;
 
-  @ApiNullable('integer', { description: 'The order that caused it', example: 43 })
+  @ApiNullable('integer', 'The order that caused it', 43)
   order_id!: number | null;
 
-  @ApiNullable('string', { description: 'The amount charged for this proxy, in roubles', example: '3.54' })
+  @ApiNullable('string', 'The amount charged for this proxy, in roubles', '3.54')
   price!: string | null;
 
-  @ApiNullable('string', {
-    description:
-      'The value before: the end of the rental for `prolonged` or `end_changed`, `host:port` for ' +
+  @ApiNullable(
+    'string',
+    'The value before: the end of the rental for `prolonged` or `end_changed`, `host:port` for ' +
       '`moved`, the type. `null` without a value, or if it is no longer known',
-    example: '2026-12-01T12:00:00Z',
-  })
+    '2026-12-01T12:00:00Z',
+  )
   from!: string | null;
 
-  @ApiNullable('string', { description: 'The value afterwards', example: '2026-12-31T12:00:00Z' })
+  @ApiNullable('string', 'The value afterwards', '2026-12-31T12:00:00Z')
   to!: string | null;
 }
 
@@ -63,6 +69,6 @@ export class ProxyHistoryPage {
   @ApiProperty({ type: [ProxyEvent] })
   items!: readonly ProxyEvent[];
 
-  @ApiNullable('string', { description: NEXT_CURSOR, example: null })
+  @ApiNullable('string', NEXT_CURSOR, null)
   next_cursor!: string | null;
 }

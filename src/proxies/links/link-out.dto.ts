@@ -1,5 +1,5 @@
 import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
-import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
 import { FORMAT_NAMES, type FormatName } from '../export/formats';
 import { ProxyFilterBody } from '../filter/proxy-filter.query';
 
@@ -7,13 +7,13 @@ export class LinkOut {
   @ApiProperty({ type: 'integer', example: 5 })
   id!: number;
 
-  @ApiNullable('string', { description: 'The purpose of the link', example: 'Clash on the laptop' })
+  @ApiNullable('string', 'The purpose of the link', 'Clash on the laptop')
   descr!: string | null;
 
-  @ApiNullable(FORMAT_NAMES, { description: '`null` if there is a template', example: 'clash' })
+  @ApiNullable(FORMAT_NAMES, '`null` if there is a template', 'clash')
   format!: FormatName | null;
 
-  @ApiNullable('string', { description: '`null` if there is a format', example: null })
+  @ApiNullable('string', '`null` if there is a format', null)
   template!: string | null;
 
   @ApiProperty({
@@ -30,12 +30,11 @@ export class LinkOut {
   })
   networks!: readonly string[] | null;
 
-  @ApiProperty({
-    type: 'string',
-    enum: ['active', 'expired', 'revoked'],
-    description: '`revoked`: the token that created the link was revoked',
-    example: 'active',
-  })
+  @ApiChoice(
+    ['active', 'expired', 'revoked'],
+    '`revoked`: the token that created the link was revoked',
+    'active',
+  )
   state!: 'active' | 'expired' | 'revoked';
 
   @ApiInteger('The token that created the link', 17)

@@ -9,20 +9,20 @@ export class PingedProxy {
   @ApiProperty({ type: 'string', example: '17' })
   proxy_id!: string;
 
-  @ApiNullable('integer', {
-    description:
-      'Milliseconds until the TCP connection was open; `null` if it could not be opened, or was not ' +
+  @ApiNullable(
+    'integer',
+    'Milliseconds until the TCP connection was open; `null` if it could not be opened, or was not ' +
       'tried: `detail` has the reason',
-    example: 12,
-  })
+    12,
+  )
   latency_ms!: number | null;
 
-  @ApiNullable('string', {
-    description:
-      '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended ' +
+  @ApiNullable(
+    'string',
+    '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended ' +
       'before this proxy had its turn. Otherwise null',
-    example: null,
-  })
+    null,
+  )
   detail!: string | null;
 }
 

@@ -24,33 +24,24 @@ export class TrialOut {
   })
   works!: boolean | null;
 
-  @ApiNullable(TRIAL_REASONS, {
-    description:
-      'The reason: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the ' +
+  @ApiNullable(
+    TRIAL_REASONS,
+    'The reason: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the ' +
       'proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), ' +
       '`wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With ' +
       '`works: true`: null, or `exit-differs`, if the exit address has changed since the last check. ' +
       'With `works: null`: `judge-down`',
-    example: null,
-  })
+    null,
+  )
   reason!: TrialReason | null;
 
-  @ApiNullable('string', {
-    description: 'The address that the judge saw. `null` if it was not reached',
-    example: '203.0.113.7',
-  })
+  @ApiNullable('string', 'The address that the judge saw. `null` if it was not reached', '203.0.113.7')
   exit_address!: string | null;
 
-  @ApiNullable('integer', {
-    description: 'Milliseconds until the TCP connection to the proxy was open',
-    example: 34,
-  })
+  @ApiNullable('integer', 'Milliseconds until the TCP connection to the proxy was open', 34)
   connect_ms!: number | null;
 
-  @ApiNullable('integer', {
-    description: 'Milliseconds from the start of the check to the first byte of the response',
-    example: 182,
-  })
+  @ApiNullable('integer', 'Milliseconds from the start of the check to the first byte of the response', 182)
   first_byte_ms!: number | null;
 
   @ApiMoment('When the check ended')

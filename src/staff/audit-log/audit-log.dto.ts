@@ -1,5 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, DateTimeField, IdField, PageOf, PageQuery, SearchField } from '../../http';
+import {
+  ApiChoice,
+  ApiMoment,
+  ApiNullable,
+  DateTimeField,
+  IdField,
+  PageOf,
+  PageQuery,
+  SearchField,
+} from '../../http';
 import { TARGET_PATTERN } from './audit-context';
 
 export class ActionsQuery extends PageQuery {
@@ -47,26 +56,19 @@ export class ActionOut {
   @ApiMoment()
   at!: Date;
 
-  @ApiProperty({
-    type: 'string',
-    enum: ['api', 'cli'],
-    description: 'Over HTTP or on the command line',
-    example: 'api',
-  })
+  @ApiChoice(['api', 'cli'], 'Over HTTP or on the command line', 'api')
   via!: 'api' | 'cli';
 
-  @ApiNullable('integer', { description: 'The member of staff. Null on the command line', example: 7 })
+  @ApiNullable('integer', 'The member of staff. Null on the command line', 7)
   user_id!: number | null;
 
-  @ApiNullable('string', { description: 'The username of the member of staff', example: 'olga' })
+  @ApiNullable('string', 'The username of the member of staff', 'olga')
   username!: string | null;
 
-  @ApiNullable('integer', { description: 'The token that was used', example: 12 })
+  @ApiNullable('integer', 'The token that was used', 12)
   token_id!: number | null;
 
-  @ApiNullable(TokenIssuer, {
-    description: 'The issuer of that token, and its token. `null` if the command line issued it',
-  })
+  @ApiNullable(TokenIssuer, 'The issuer of that token, and its token. `null` if the command line issued it')
   issuer!: TokenIssuer | null;
 
   @ApiProperty({ type: 'string', example: 'users.block' })
@@ -86,31 +88,22 @@ export class ActionOut {
   })
   request!: object;
 
-  @ApiNullable('object', {
-    description: 'The changed values before. `null` for reads',
-    example: { id: 42, blocked_at: null },
-  })
+  @ApiNullable('object', 'The changed values before. `null` for reads', { id: 42, blocked_at: null })
   before!: object | null;
 
-  @ApiNullable('object', {
-    description: 'The changed values afterwards. `null` for reads',
-    example: { id: 42, blocked_at: '2026-11-21T12:00:00.000Z' },
+  @ApiNullable('object', 'The changed values afterwards. `null` for reads', {
+    id: 42,
+    blocked_at: '2026-11-21T12:00:00.000Z',
   })
   after!: object | null;
 
-  @ApiNullable('string', {
-    description: 'The error of a refused request. `null` if the request succeeded',
-    example: null,
-  })
+  @ApiNullable('string', 'The error of a refused request. `null` if the request succeeded', null)
   refusal!: string | null;
 
-  @ApiNullable('string', { description: 'The address that the request came from', example: '203.0.113.7' })
+  @ApiNullable('string', 'The address that the request came from', '203.0.113.7')
   ip!: string | null;
 
-  @ApiNullable('string', {
-    description: '`X-Request-Id` of the request',
-    example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e',
-  })
+  @ApiNullable('string', '`X-Request-Id` of the request', '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e')
   request_id!: string | null;
 }
 

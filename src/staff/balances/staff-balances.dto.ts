@@ -62,10 +62,10 @@ export class CausingAction {
   @ApiProperty({ type: 'string', enum: ['api', 'cli'], example: 'api' })
   via!: 'api' | 'cli';
 
-  @ApiNullable('integer', { description: 'The member of staff. Null on the command line', example: 7 })
+  @ApiNullable('integer', 'The member of staff. Null on the command line', 7)
   user_id!: number | null;
 
-  @ApiNullable('string', { description: 'The username of the member of staff', example: 'olga' })
+  @ApiNullable('string', 'The username of the member of staff', 'olga')
   username!: string | null;
 }
 

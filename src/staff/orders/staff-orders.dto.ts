@@ -2,6 +2,7 @@ import { ApiProperty, PickType } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import {
   AmountField,
+  ApiChoice,
   ApiInteger,
   ApiMoment,
   ApiNullable,
@@ -98,10 +99,7 @@ export class OrderOut extends PickType(OrderSummary, [
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('string', {
-    description: 'The username of the user, or else the web_username',
-    example: 'boris',
-  })
+  @ApiNullable('string', 'The username of the user, or else the web_username', 'boris')
   username!: string | null;
 
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
@@ -110,7 +108,7 @@ export class OrderOut extends PickType(OrderSummary, [
   @ApiText('The tag of this order', 'prs.f3k9.u42.o815x')
   tag!: string;
 
-  @ApiNullable('integer', { description: 'The proxy that a prolongation prolongs', example: null })
+  @ApiNullable('integer', 'The proxy that a prolongation prolongs', null)
   proxy_id!: number | null;
 
   @ApiRoubles('Roubles held when the order was placed', '25.08')
@@ -122,18 +120,18 @@ export class OrderOut extends PickType(OrderSummary, [
   @ApiNullable('string', { example: '100500' })
   provider_order_id!: string | null;
 
-  @ApiNullable('string', { description: 'The reason of the refund or of the review', example: null })
+  @ApiNullable('string', 'The reason of the refund or of the review', null)
   failure!: string | null;
 
   @ApiNullableMoment('When the order was sent to the provider', '2026-11-21T12:00:00.200Z')
   submitted_at!: Date | null;
 
-  @ApiNullable('integer', {
-    description:
-      'The batch in which the order was sent, named by its leading order. The order itself when it was ' +
+  @ApiNullable(
+    'integer',
+    'The batch in which the order was sent, named by its leading order. The order itself when it was ' +
       'sent alone',
-    example: 815,
-  })
+    815,
+  )
   batch_id!: number | null;
 
   @ApiProperty({ type: OrderLinks })
@@ -154,10 +152,11 @@ export class OrderStepOut {
 }
 
 export class OrderBatchOut {
-  @ApiNullable('string', {
-    description: 'The tag of the leading order, under which the provider lists the purchases of the batch',
-    example: 'prs.f3k9.u42.o815x',
-  })
+  @ApiNullable(
+    'string',
+    'The tag of the leading order, under which the provider lists the purchases of the batch',
+    'prs.f3k9.u42.o815x',
+  )
   tag!: string | null;
 
   @ApiProperty({ type: 'array', items: { type: 'integer' }, example: [815, 816] })
@@ -185,12 +184,11 @@ export class ProviderCallOut {
   })
   request!: Readonly<Record<string, string>>;
 
-  @ApiProperty({
-    type: 'string',
-    enum: ['done', 'refused', 'unavailable', 'unknown'],
-    description: '`unavailable`: the call was not sent. `unknown`: it was sent, and had no usable response',
-    example: 'done',
-  })
+  @ApiChoice(
+    ['done', 'refused', 'unavailable', 'unknown'],
+    '`unavailable`: the call was not sent. `unknown`: it was sent, and had no usable response',
+    'done',
+  )
   outcome!: string;
 
   @ApiNullable('integer', { example: 200 })
@@ -233,32 +231,23 @@ export class OrderedProxyOut {
   @ApiNullableMoment('When the service found that the provider had withdrawn the proxy', null)
   withdrawn_at!: Date | null;
 
-  @ApiNullable('integer', {
-    description: 'The record in the audit log by which staff assigned the proxy',
-    example: null,
-  })
+  @ApiNullable('integer', 'The record in the audit log by which staff assigned the proxy', null)
   assigned_action_id!: number | null;
 }
 
 /** All known data of an order. */
 export class OrderDetail extends OrderOut {
-  @ApiNullable('string', {
-    description: "The customer's highest price, in roubles. `null` for any",
-    example: null,
-  })
+  @ApiNullable('string', "The customer's highest price, in roubles. `null` for any", null)
   max_price!: string | null;
 
-  @ApiNullable('string', {
-    description:
-      'Percent added to the price of the provider. Null for orders from before there were price rules',
-    example: '20.0000',
-  })
+  @ApiNullable(
+    'string',
+    'Percent added to the price of the provider. Null for orders from before there were price rules',
+    '20.0000',
+  )
   markup_percent!: string | null;
 
-  @ApiNullable('integer', {
-    description: 'The price rule that set the markup. `null` for the default markup',
-    example: null,
-  })
+  @ApiNullable('integer', 'The price rule that set the markup. `null` for the default markup', null)
   price_rule_id!: number | null;
 
   @ApiProperty({ type: 'string', example: 'px6' })
@@ -267,7 +256,7 @@ export class OrderDetail extends OrderOut {
   @ApiRoubles('Roubles that the provider quoted for the whole order', '20.9000')
   provider_price!: string;
 
-  @ApiNullable('string', { description: 'Roubles that the provider charged', example: '20.9000' })
+  @ApiNullable('string', 'Roubles that the provider charged', '20.9000')
   provider_charge!: string | null;
 
   @ApiNullableMoment('The end of the rental without the prolongation', null)
@@ -289,10 +278,10 @@ export class OrderDetail extends OrderOut {
   @ApiNullableMoment('The time since which no check has shown evidence of the order', null)
   nothing_seen_since!: Date | null;
 
-  @ApiNullable('integer', { description: 'The token with which the order was placed', example: 17 })
+  @ApiNullable('integer', 'The token with which the order was placed', 17)
   token_id!: number | null;
 
-  @ApiNullable('string', { description: 'The Idempotency-Key of the customer', example: null })
+  @ApiNullable('string', 'The Idempotency-Key of the customer', null)
   idempotency_key!: string | null;
 
   @ApiProperty({
@@ -301,9 +290,10 @@ export class OrderDetail extends OrderOut {
   })
   history!: readonly OrderStepOut[];
 
-  @ApiNullable(OrderBatchOut, {
-    description: 'The orders that were sent to the provider in one call. Null until the order is sent',
-  })
+  @ApiNullable(
+    OrderBatchOut,
+    'The orders that were sent to the provider in one call. Null until the order is sent',
+  )
   batch!: OrderBatchOut | null;
 
   @ApiProperty({ type: [LedgerEntryOut] })

@@ -130,36 +130,27 @@ export class PriceRuleOut {
   @ApiProperty({ type: 'integer', example: 5 })
   id!: number;
 
-  @ApiNullable('integer', {
-    description: 'The user to which the rule applies. `null` for all users',
-    example: 42,
-  })
+  @ApiNullable('integer', 'The user to which the rule applies. `null` for all users', 42)
   user_id!: number | null;
 
-  @ApiNullable('string', { description: 'The username of that user', example: 'boris' })
+  @ApiNullable('string', 'The username of that user', 'boris')
   username!: string | null;
 
-  @ApiNullable('string', {
-    description:
-      'The country to which the rule applies, where it is cheaper than the quote. `null` for all ' +
+  @ApiNullable(
+    'string',
+    'The country to which the rule applies, where it is cheaper than the quote. `null` for all ' +
       'countries',
-    example: null,
-  })
+    null,
+  )
   country!: string | null;
 
-  @ApiNullable('string', { description: '6, 4 or 4s (IPv4 shared). `null` for all versions', example: '6' })
+  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). `null` for all versions', '6')
   version!: string | null;
 
-  @ApiNullable('integer', {
-    description: 'The shortest period in days, inclusive. `null` for any',
-    example: 30,
-  })
+  @ApiNullable('integer', 'The shortest period in days, inclusive. `null` for any', 30)
   min_period!: number | null;
 
-  @ApiNullable('integer', {
-    description: 'The longest period in days, inclusive. `null` for any',
-    example: null,
-  })
+  @ApiNullable('integer', 'The longest period in days, inclusive. `null` for any', null)
   max_period!: number | null;
 
   @ApiPercent()
@@ -199,8 +190,6 @@ export class HeldMarkupOut {
   @ApiPercent()
   markup_percent!: string;
 
-  @ApiNullable(PriceRuleOut, {
-    description: 'The rule that sets the markup. `null` for the setting MARKUP_PERCENT',
-  })
+  @ApiNullable(PriceRuleOut, 'The rule that sets the markup. `null` for the setting MARKUP_PERCENT')
   rule!: PriceRuleOut | null;
 }

@@ -47,10 +47,7 @@ export class StaffRenewalOut extends OmitType(RenewalOut, ['proxy_id', 'charged_
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('string', {
-    description: 'The username of the user, or else the web_username',
-    example: 'boris',
-  })
+  @ApiNullable('string', 'The username of the user, or else the web_username', 'boris')
   username!: string | null;
 
   @ApiProperty({ type: 'integer', example: 17 })
@@ -79,16 +76,16 @@ export class RenewalRuleOfUserOut extends OmitType(RenewalRuleOut, [
   'filter',
   'renews',
 ]) {
-  @ApiNullable('integer', { description: 'The only proxy that it is for', example: null })
+  @ApiNullable('integer', 'The only proxy that it is for', null)
   proxy_id!: number | null;
 
-  @ApiNullable('string', { description: 'Only proxies of this country', example: 'ru' })
+  @ApiNullable('string', 'Only proxies of this country', 'ru')
   country!: string | null;
 
-  @ApiNullable('string', { description: 'Only proxies with this label', example: null })
+  @ApiNullable('string', 'Only proxies with this label', null)
   label!: string | null;
 
-  @ApiNullable('string', { description: 'Only proxies with this tag', example: null })
+  @ApiNullable('string', 'Only proxies with this tag', null)
   tag!: string | null;
 }
 
@@ -108,10 +105,11 @@ export class RenewalsOfUserOut {
   @ApiNullable('string', { example: null })
   paused_reason!: string | null;
 
-  @ApiNullable('string', {
-    description: 'The highest cost of the renewals of a month (UTC), in roubles. `null` without a budget',
-    example: '500.00',
-  })
+  @ApiNullable(
+    'string',
+    'The highest cost of the renewals of a month (UTC), in roubles. `null` without a budget',
+    '500.00',
+  )
   monthly_budget!: string | null;
 
   @ApiRoubles(

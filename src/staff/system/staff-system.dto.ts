@@ -44,6 +44,6 @@ export class SalesPage {
   @ApiProperty({ type: () => SalesRowOut, isArray: true })
   items!: readonly SalesRowOut[];
 
-  @ApiNullable('string', { description: NEXT_CURSOR, example: '2026-11-20' })
+  @ApiNullable('string', NEXT_CURSOR, '2026-11-20')
   next_cursor!: string | null;
 }

@@ -12,6 +12,7 @@ import {
 import { type Money } from '../../common';
 import {
   AmountField,
+  ApiChoice,
   ApiNullable,
   ApiText,
   BooleanField,
@@ -62,18 +63,14 @@ export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiNullable('integer', {
-    description: 'The token that issued it. `null` for the command line or a sign-in',
-    example: 3,
-  })
+  @ApiNullable('integer', 'The token that issued it. `null` for the command line or a sign-in', 3)
   issued_by!: number | null;
 
-  @ApiProperty({
-    type: 'string',
-    enum: ['staff', 'customer', 'sign-in'],
-    description: 'The issuer: staff or the command line, its customer, or a sign-in with Telegram',
-    example: 'staff',
-  })
+  @ApiChoice(
+    ['staff', 'customer', 'sign-in'],
+    'The issuer: staff or the command line, its customer, or a sign-in with Telegram',
+    'staff',
+  )
   origin!: TokenOrigin;
 }
 

@@ -42,19 +42,20 @@ export class UserOut {
   @ApiProperty({ type: 'integer', example: 42 })
   id!: number;
 
-  @ApiNullable('string', { description: 'The name of the user among staff', example: 'boris' })
+  @ApiNullable('string', 'The name of the user among staff', 'boris')
   username!: string | null;
 
-  @ApiNullable('string', {
-    description: 'The name of the user on Telegram at the last sign-in: anybody can take any name',
-    example: 'boris_1990',
-  })
+  @ApiNullable(
+    'string',
+    'The name of the user on Telegram at the last sign-in: anybody can take any name',
+    'boris_1990',
+  )
   telegram_username!: string | null;
 
-  @ApiNullable('integer', { description: 'The number on the messaging platform', example: 123456789 })
+  @ApiNullable('integer', 'The number on the messaging platform', 123456789)
   tg_id!: number | null;
 
-  @ApiNullable('string', { description: 'The login on the website', example: 'boris@example.org' })
+  @ApiNullable('string', 'The login on the website', 'boris@example.org')
   web_username!: string | null;
 
   @ApiBoolean('Whether the user has ever opened the companion application', false)

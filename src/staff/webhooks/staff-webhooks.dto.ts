@@ -51,12 +51,12 @@ export class StaffWebhookOut {
   @ApiNullableMoment('When it was disabled. `null` if it is enabled', null)
   disabled_at!: Date | null;
 
-  @ApiNullable('string', {
-    description:
-      'The cause: `customer`, `failing` (days of failure), `gone` (it returned 410) or `operator`. ' +
+  @ApiNullable(
+    'string',
+    'The cause: `customer`, `failing` (days of failure), `gone` (it returned 410) or `operator`. ' +
       '`null` if it is enabled',
-    example: null,
-  })
+    null,
+  )
   disabled_reason!: string | null;
 
   @ApiNullableMoment('The time since which every attempt has failed. `null` if the last one succeeded', null)

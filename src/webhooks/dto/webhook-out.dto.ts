@@ -2,6 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ALL_EVENT_TYPES } from '../../events';
 import {
   ApiBoolean,
+  ApiChoice,
   ApiInteger,
   ApiMoment,
   ApiNullable,
@@ -38,11 +39,11 @@ export class WebhookOut {
   @ApiNullableMoment('When it was disabled. `null` if it is enabled', null)
   disabled_at!: Date | null;
 
-  @ApiNullable(REASONS, {
-    description:
-      'The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled',
-    example: null,
-  })
+  @ApiNullable(
+    REASONS,
+    'The cause: you, days of failure, a response 410 Gone, or the operator. `null` if it is enabled',
+    null,
+  )
   disabled_reason!: (typeof REASONS)[number] | null;
 
   @ApiNullableMoment('The time since which every attempt has failed. `null` if the last one succeeded', null)
@@ -89,27 +90,23 @@ export class AttemptOut {
   @ApiProperty({ type: 'string', example: 'order.completed' })
   event_type!: string;
 
-  @ApiNullable('integer', { description: 'The status of the response. `null` without one', example: 200 })
+  @ApiNullable('integer', 'The status of the response. `null` without one', 200)
   status!: number | null;
 
   @ApiInteger('The duration in milliseconds', 48)
   duration_ms!: number;
 
-  @ApiNullable('string', { description: 'The first kilobyte of the response', example: 'ok' })
+  @ApiNullable('string', 'The first kilobyte of the response', 'ok')
   answer!: string | null;
 
-  @ApiNullable('string', {
-    description: 'The reason of the failure. `null` if the event was delivered',
-    example: null,
-  })
+  @ApiNullable('string', 'The reason of the failure. `null` if the event was delivered', null)
   error!: string | null;
 
-  @ApiProperty({
-    type: 'string',
-    enum: [...DELIVERY_STATES],
-    description: 'The present state of the event: `failed` is not retried unless it is replayed',
-    example: 'delivered',
-  })
+  @ApiChoice(
+    [...DELIVERY_STATES],
+    'The present state of the event: `failed` is not retried unless it is replayed',
+    'delivered',
+  )
   state!: DeliveryState;
 
   @ApiNullableMoment('The next attempt. `null` for none', null)
@@ -122,10 +119,10 @@ export class ReplayedOut {
   @ApiInteger('The number of events that are sent again', 12)
   replayed!: number;
 
-  @ApiNullable('string', {
-    description:
-      'The `after` of the next request, with the same `since`, if more events remain. Otherwise `null`',
-    example: null,
-  })
+  @ApiNullable(
+    'string',
+    'The `after` of the next request, with the same `since`, if more events remain. Otherwise `null`',
+    null,
+  )
   next_after!: string | null;
 }

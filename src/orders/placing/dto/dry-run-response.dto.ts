@@ -15,23 +15,23 @@ export class DryRunResponse {
   @ApiProperty({ type: 'boolean', enum: [true], example: true })
   dry_run!: true;
 
-  @ApiNullable('integer', {
-    description:
-      'The earlier order that has the Idempotency-Key: nothing would be placed, and the response ' +
+  @ApiNullable(
+    'integer',
+    'The earlier order that has the Idempotency-Key: nothing would be placed, and the response ' +
       "would be that order's. `null` if the key is free, or absent",
-    example: null,
-  })
+    null,
+  )
   order_id!: number | null;
 
-  @ApiNullable('string', {
-    description:
-      'Roubles for one proxy; multiplied by `count` it is exactly `price_final`. Null when nothing would ' +
+  @ApiNullable(
+    'string',
+    'Roubles for one proxy; multiplied by `count` it is exactly `price_final`. Null when nothing would ' +
       'be placed that could have a price',
-    example: '25.08',
-  })
+    '25.08',
+  )
   price_single!: string | null;
 
-  @ApiNullable('string', { description: 'Roubles for the whole order', example: '250.80' })
+  @ApiNullable('string', 'Roubles for the whole order', '250.80')
   price_final!: string | null;
 
   @ApiProperty({ type: 'string', example: 'RUB' })

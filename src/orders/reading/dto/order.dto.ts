@@ -1,6 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, PROXY_TYPES } from '../../../common';
-import { ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, PageOf } from '../../../http';
+import {
+  ApiChoice,
+  ApiInteger,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  PageOf,
+} from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 
 /** An order in lists for its customer. */
@@ -11,15 +19,13 @@ export class OrderSummary {
   @ApiProperty({ type: 'string', enum: ORDER_KINDS, example: 'purchase' })
   kind!: OrderKind;
 
-  @ApiProperty({
-    type: 'string',
-    enum: ALL_PUBLIC_STATES,
-    description:
-      '`open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and ' +
+  @ApiChoice(
+    ALL_PUBLIC_STATES,
+    '`open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and ' +
       'its money is held. `completed`, `partial`: delivered in full or in part. `refunded`: nothing ' +
       'was delivered or charged.',
-    example: 'completed',
-  })
+    'completed',
+  )
   state!: PublicState;
 
   @ApiProperty({ type: 'string', example: 'ru' })
@@ -37,7 +43,7 @@ export class OrderSummary {
   @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
   proxy_type!: string;
 
-  @ApiNullable('string', { description: 'The `id` of the proxy that a prolongation prolongs', example: null })
+  @ApiNullable('string', 'The `id` of the proxy that a prolongation prolongs', null)
   proxy_id!: string | null;
 
   @ApiInteger('The number of proxies that were delivered, or prolonged', 2)
@@ -49,7 +55,7 @@ export class OrderSummary {
   @ApiRoubles('Roubles for the whole order: the sum of `held`, `charged` and `released`', '50.16')
   price!: string;
 
-  @ApiNullable('string', { description: 'The `max_price` of the request', example: null })
+  @ApiNullable('string', 'The `max_price` of the request', null)
   max_price!: string | null;
 
   @ApiRoubles('Roubles that are held until the order is closed', '0.00')
@@ -67,19 +73,17 @@ export class OrderSummary {
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: string;
 
-  @ApiNullable('string', {
-    description: 'The reason of the refund, as in the response to the order. `null` without a refund',
-    example: null,
-  })
+  @ApiNullable(
+    'string',
+    'The reason of the refund, as in the response to the order. `null` without a refund',
+    null,
+  )
   reason!: string | null;
 
-  @ApiNullable('string', { description: 'The `Idempotency-Key` of the request', example: 'first-order' })
+  @ApiNullable('string', 'The `Idempotency-Key` of the request', 'first-order')
   idempotency_key!: string | null;
 
-  @ApiNullable('string', {
-    description: 'The `X-Request-Id` of the request',
-    example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e',
-  })
+  @ApiNullable('string', 'The `X-Request-Id` of the request', '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e')
   request_id!: string | null;
 
   @ApiMoment('When the order was placed')
