@@ -1,8 +1,8 @@
 import { IntegrityService } from '../src/integrity';
-import { WireClient } from '../src/sandbox';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 describe('an audit against the provider', () => {
   let proxy: { id: string; tag: string; end: number };

@@ -3,13 +3,13 @@ import type { DataSource } from 'typeorm';
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { migrate, migrations, untilMigrated } from '../src/database';
 import { LAST_COMMIT_BEFORE } from '../src/database/schema-version';
-import { WireClient } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
 import { loadBeforeTheBaseline } from './support/before-the-baseline';
 import { forEachTest } from './support/fixtures';
 import { readSchema } from './support/schema-catalog';
 import { connectAsOwner, createTestDatabase } from './support/test-database';
 import { startTestService } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 // Each test has a database of the version before, and one starts the service on it.
 

@@ -1,10 +1,11 @@
 import { requestId } from '../src/common';
-import { type FaultSpec, WireClient } from '../src/sandbox';
+import type { FaultSpec } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { startTestService } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 type Version = '6' | '4' | '4s';
 const VERSIONS = ['6', '4', '4s'] as const satisfies Version[];

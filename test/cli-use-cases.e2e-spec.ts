@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { createCli } from '../src/cli/cli';
-import { WireClient } from '../src/sandbox';
 import { StaffModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { createStaff } from './support/staff';
 import { startTestService } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 interface Row {
   readonly id: number;

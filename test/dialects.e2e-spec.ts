@@ -1,8 +1,9 @@
 import { ProxyProvider } from '../src/provider';
-import { SandboxControl, startSandbox, WireClient } from '../src/sandbox';
+import { SandboxControl, startSandbox } from '../src/sandbox';
 import PUBLISHED from './fixtures/px6-answers.json';
 import { forAllTests } from './support/fixtures';
 import { startTestService } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 const NUMBERS = ['published', 'strings', 'numbers'] as const;
 

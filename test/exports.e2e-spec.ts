@@ -1,9 +1,9 @@
 import type { ProxyType } from '../src/common';
-import { WireClient } from '../src/sandbox';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startTestService } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 // Proxies are inserted that nobody bought, which an audit of a shared service would find.
 const service = forAllTests(startTestService);

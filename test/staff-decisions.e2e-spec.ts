@@ -2,12 +2,12 @@ import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
 import type { FoundProlongationOut, OrphanOut } from '../src/inventory';
 import type { FaultSpec } from '../src/sandbox';
-import { WireClient } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 type Order = Json<OrderOut>;
 type Orphan = Json<OrphanOut>;

@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { inTransaction } from '../src/database';
-import { WireClient } from '../src/sandbox';
 import { Work } from '../src/work';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestUser } from './support/test-service';
+import { WireClient } from './support/wire-client';
 
 /** What a sweep reports while both sides agree, but for how many are listed. */
 const NOTHING = { changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 };

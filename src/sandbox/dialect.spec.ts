@@ -1,5 +1,6 @@
-import { DEFAULT_DIALECT, type Dialect, SandboxControl, startSandbox, WireClient } from '.';
+import { DEFAULT_DIALECT, type Dialect, SandboxControl, startSandbox } from '.';
 import { forAllTests } from '../../test/support/fixtures';
+import { WireClient } from '../../test/support/wire-client';
 
 const STARTED = { pageLimit: 4 } as const;
 

@@ -1,7 +1,6 @@
 export { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbox';
 export { DEFAULT_DIALECT, type Dialect } from './dialect';
 export { SandboxControl } from './control/control-client';
-export { WireClient } from './wire-client';
 export type { ExitFault } from './exits/endpoint';
 export type { Fault, FaultSpec } from './wire/faults/fault';
 export type { StateView } from './control/views';

@@ -9,7 +9,6 @@ import type { Daemon } from '../../drills/support/daemon';
 import { missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
 import { until } from '../../drills/support/until';
-import { WireClient } from '../../src/sandbox';
 import { Facts } from '../../src/status/facts';
 import { BUILD_TIMEOUT_MS, type BuiltService, ensureBuild, killLeftovers } from '../support/built-service';
 import { OPERATIONS, readAlertRules } from '../support/operations';
@@ -17,6 +16,7 @@ import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
 import { type Labels, type Prometheus, startNodeExporter, startPrometheus } from '../support/prometheus';
 import { type Customer, purchase, Replicas, send } from '../support/replicas';
 import { connectStreamingStandby } from '../support/streaming-standby';
+import { WireClient } from '../support/wire-client';
 
 /** Often enough that a test need not wait. */
 const SCRAPE_MS = 1000;

@@ -1,7 +1,8 @@
-import { DEFAULT_DIALECT, type Dialect, WireClient } from '../../src/sandbox';
+import { DEFAULT_DIALECT, type Dialect } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { startTestService } from '../support/test-service';
+import { WireClient } from '../support/wire-client';
 
 const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap((descrFilter) =>
   (['sorted', 'unsorted', 'moving'] as const).map((pageOrder): [what: string, dialect: Partial<Dialect>] => [

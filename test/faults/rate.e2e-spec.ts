@@ -5,10 +5,11 @@ import { readEnvironment, resolveConfig } from '../../src/config';
 import { DatabaseModule } from '../../src/database';
 import { GlobalsModule } from '../../src/globals.module';
 import { type CallPriority, ProviderModule, ProxyProvider } from '../../src/provider';
-import { type Call, SandboxControl, startSandbox, WireClient } from '../../src/sandbox';
+import { type Call, SandboxControl, startSandbox } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { createTestDatabase } from '../support/test-database';
+import { WireClient } from '../support/wire-client';
 
 const PRIORITIES: readonly CallPriority[] = ['order', 'confirmation', 'price', 'rest', 'exact'];
 const WAIT_MS = 15_000;

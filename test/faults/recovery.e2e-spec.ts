@@ -1,11 +1,11 @@
 import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/inventory';
-import { WireClient } from '../../src/sandbox';
 import { type ApiClient, createApiClient } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forEachTest } from '../support/fixtures';
 import { captureLog } from '../support/log-capture';
 import { type Restored, restorePoint } from '../support/restored';
 import { startTestService, type TestUser } from '../support/test-service';
+import { WireClient } from '../support/wire-client';
 
 const REASON = ['--reason', 'restored'];
 const reason = 'restored';

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SandboxControl, WireClient } from '../../src/sandbox';
+import { SandboxControl } from '../../src/sandbox';
 import { eventually, isRunning } from '../support/built-service';
+import { WireClient } from '../support/wire-client';
 
 interface Address {
   pid: number;

@@ -3,7 +3,8 @@ import http from 'node:http';
 import net from 'node:net';
 import tls from 'node:tls';
 import { forAllTests } from '../../../test/support/fixtures';
-import { startSandbox, WireClient } from '../../sandbox';
+import { WireClient } from '../../../test/support/wire-client';
+import { startSandbox } from '../../sandbox';
 import { type ProxyToTry, requestThrough } from './request-through';
 
 const TIMEOUT_MS = 3000;

@@ -4,8 +4,9 @@ import { createServer, request } from 'node:http';
 import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SandboxControl, startSandbox, WireClient } from '..';
+import { SandboxControl, startSandbox } from '..';
 import { forAllTests } from '../../../test/support/fixtures';
+import { WireClient } from '../../../test/support/wire-client';
 import { listenOnFirstFree, stopListening } from '../listen';
 
 interface BoughtProxy {

@@ -1,5 +1,6 @@
-import { SandboxControl, startSandbox, WireClient } from '..';
+import { SandboxControl, startSandbox } from '..';
 import { forEachTest } from '../../../test/support/fixtures';
+import { WireClient } from '../../../test/support/wire-client';
 import { SlidingRateLimit } from './rate-limit';
 
 test('at most three requests are admitted within any second', () => {

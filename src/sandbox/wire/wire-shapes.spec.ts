@@ -1,5 +1,6 @@
-import { SandboxControl, startSandbox, WireClient } from '..';
+import { SandboxControl, startSandbox } from '..';
 import { forAllTests } from '../../../test/support/fixtures';
+import { WireClient } from '../../../test/support/wire-client';
 
 interface Listing {
   list_count: number;

@@ -1,5 +1,6 @@
-import { type FaultSpec, SandboxControl, startSandbox, WireClient } from '../..';
+import { type FaultSpec, SandboxControl, startSandbox } from '../..';
 import { forAllTests } from '../../../../test/support/fixtures';
+import { WireClient } from '../../../../test/support/wire-client';
 
 const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
 const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { SandboxControl, startSandbox, WireClient } from '../..';
+import { SandboxControl, startSandbox } from '../..';
 import { forEachTest } from '../../../../test/support/fixtures';
+import { WireClient } from '../../../../test/support/wire-client';
 
 const sandbox = forEachTest(() => startSandbox({ rateLimitPerSecond: null }));
 const client = forEachTest(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));

@@ -7,7 +7,7 @@ export interface WireAnswer {
 }
 
 /**
- * A minimal client of the provider's interface, for tests and benchmarks. It uses one connection for each
+ * A minimal client of the provider's interface, for tests. It uses one connection for each
  * call, without retries or validation.
  */
 export class WireClient {
