@@ -102,6 +102,7 @@ describe('An event is written', () => {
 
   it('with a reason as fine as what the request of the order was told', async () => {
     const failures = [...FAILURE_REASONS, 'a reason of a newer version', null];
+    await buy();
     const runner = service.owner.createQueryRunner();
     await runner.startTransaction();
     await runner.query(PUT_IN, [user.id, failures, 1_000_000_000]);

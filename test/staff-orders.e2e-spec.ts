@@ -66,6 +66,8 @@ async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
     );
     return row?.count ?? 0;
   };
+  // The service has fetched what it checks orders against, so that no order needs a call for it.
+  for (const user of users.slice(0, 1)) await buy(user);
   await pauseCalls('1 second');
   const orders = users.map((user) => buy(user));
   await eventually(async () => {
