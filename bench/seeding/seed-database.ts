@@ -3,18 +3,7 @@ import { Client } from 'pg';
 import { ALL_SCOPES } from '../../src/auth';
 import { generateToken, hashToken } from '../../src/auth/token-text';
 import { withoutIndexes } from './bulk-load';
-import {
-  ENTRIES_PER_ORDER,
-  findSampleUser,
-  functions,
-  lastNumbers,
-  planBatch,
-  planTables,
-  type SeedPlan,
-  writeAccounts,
-  writeOrphans,
-  writeSlice,
-} from './seed-statements';
+import { ENTRIES_PER_ORDER, findSampleUser, historyOf, type SeedPlan, writeOrphans } from './seed-statements';
 
 export interface SeedOptions {
   readonly databaseUrl: string;
@@ -50,9 +39,6 @@ const LOCK_TIMEOUT_MS = 30_000;
 const LOCK_RETRY_MS = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
 
-const USERS_AT_ONCE = 20_000;
-const ROWS_PER_SLICE = 150_000;
-const MAX_SLICES = 150;
 const ORPHANS = 20;
 const SAMPLE_PROXIES = 100;
 const SAMPLE_TOPUP = '100000.00';
@@ -76,14 +62,14 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   try {
     await client.query(SESSION);
     await beginAlone(client);
-    const plan = await fill(client, options);
+    await fill(client, options);
     // What is seeded happened before there was a log of events.
     await client.query('UPDATE installation SET events_began_at = clock_timestamp()');
     await client.query('COMMIT');
     await client.query('RESET session_replication_role');
     options.onProgress?.('vacuum');
     await client.query(`VACUUM (ANALYZE) ${TABLES.join(', ')}`);
-    return await createSampleUser(client, plan);
+    return await createSampleUser(client);
   } finally {
     await client.end();
   }
@@ -112,26 +98,16 @@ async function beginAlone(client: Client): Promise<void> {
   }
 }
 
-async function fill(client: Client, options: SeedOptions): Promise<SeedPlan> {
+async function fill(client: Client, options: SeedOptions): Promise<void> {
   const { users, entriesPerUser, proxiesPerUser, seed, onProgress = () => undefined } = options;
-  const plan: SeedPlan = {
-    users,
-    ordersPerUser: entriesPerUser / ENTRIES_PER_ORDER,
-    proxiesPerUser,
-    seed,
-    slices: Math.min(
-      MAX_SLICES,
-      Math.ceil((users * Math.max(entriesPerUser, proxiesPerUser)) / ROWS_PER_SLICE),
-    ),
-    until: await nowSeconds(client),
-    lastUserId: 0,
-  };
-  await client.query(functions(seed));
-  await client.query(planTables(plan));
+  const ordersPerUser = entriesPerUser / ENTRIES_PER_ORDER;
+  const plan: SeedPlan = { users, ordersPerUser, proxiesPerUser, seed, until: await nowSeconds(client) };
   await withoutIndexes(client, TABLES, async () => {
-    onProgress('users');
-    await planAll(client, plan);
-    await writeAll(client, plan, onProgress);
+    const history = historyOf(plan, ALL_SCOPES);
+    for (const [step, [statement, parameters]] of history.entries()) {
+      onProgress(`step ${step + 1} of ${history.length}`);
+      await client.query(statement, parameters);
+    }
     onProgress('indexes');
   });
   await client.query(writeOrphans, [ORPHANS]);
@@ -140,39 +116,15 @@ async function fill(client: Client, options: SeedOptions): Promise<SeedPlan> {
   for (const table of ['users', 'orders', 'proxies']) {
     await client.query(`SELECT setval(pg_get_serial_sequence($1, 'id'), max(id)) FROM ${table}`, [table]);
   }
-  return plan;
-}
-
-async function planAll(client: Client, plan: SeedPlan): Promise<void> {
-  for (let done = 0; done < plan.users;) {
-    const to = Math.min(done + USERS_AT_ONCE, plan.users);
-    const statements = planBatch(plan, { from: done + 1, to, scopes: ALL_SCOPES });
-    for (const [statement, parameters] of statements) await client.query(statement, parameters);
-    done = to;
-  }
-  await client.query(writeAccounts(plan));
-}
-
-async function writeAll(client: Client, plan: SeedPlan, onProgress: (line: string) => void): Promise<void> {
-  let last = { lastOrderId: 0, lastProxyId: 0 };
-  for (let slice = 0; slice < plan.slices; slice += 1) {
-    onProgress(`history, ${slice} of ${plan.slices}`);
-    for (const [statement, parameters] of writeSlice(slice, last)) await client.query(statement, parameters);
-    const { rows } = await client.query<Record<keyof typeof last, string>>(lastNumbers, [
-      last.lastOrderId,
-      last.lastProxyId,
-    ]);
-    last = { lastOrderId: Number(rows[0]?.lastOrderId), lastProxyId: Number(rows[0]?.lastProxyId) };
-  }
 }
 
 /** Gives the sample user a token, and a top-up through the ledger's trigger. */
-async function createSampleUser(client: Client, plan: SeedPlan): Promise<Seeded> {
-  const { rows: found } = await client.query<{ id: string; proxies: number }>(findSampleUser(plan), [
+async function createSampleUser(client: Client): Promise<Seeded> {
+  const { rows: found } = await client.query<{ id: string; proxies: number }>(findSampleUser, [
     SAMPLE_PROXIES,
   ]);
   const sample = {
-    userId: Number(found[0]?.id ?? plan.lastUserId + 1),
+    userId: Number(found[0]?.id ?? 1),
     proxies: found[0]?.proxies ?? 0,
     token: generateToken(),
   };

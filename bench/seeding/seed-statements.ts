@@ -24,16 +24,12 @@ export interface SeedPlan {
   readonly ordersPerUser: number;
   readonly proxiesPerUser: number;
   readonly seed: number;
-  /** Number of time slices in which the history is written. */
-  readonly slices: number;
   /** End of the history, in seconds since 1970. */
   readonly until: number;
-  /** The highest user id before seeding. */
-  readonly lastUserId: number;
 }
 
 /** Temporary functions, all simple enough for the planner to inline. */
-export const functions = (seed: number): string => `
+const functions = (seed: number): string => `
   CREATE FUNCTION pg_temp.chance(subject bigint, place integer, topic integer) RETURNS float8
       LANGUAGE sql IMMUTABLE AS
     $$ SELECT (hashint8extended(subject * 1000003 + place * 101 + topic, ${seed}) & 4294967295)
@@ -66,68 +62,23 @@ export const functions = (seed: number): string => `
       LANGUAGE sql IMMUTABLE AS
     $$ SELECT md5(subject || '/' || place || '/' || topic || '/${seed}') $$;`;
 
-/**
- * Tables for planned rows that have no ids yet, partitioned by time: they are written slice by slice, so rows
- * lie on disk in the order in which a live service would have inserted them.
- */
-export const planTables = ({ slices, until }: SeedPlan): string => {
-  const columns = {
-    orders: `user_id bigint, place integer, kind text, state text, at timestamptz, closed_at timestamptz,
-    is_sent boolean,
-      is_keyed boolean, bought_at_place integer, proxy_index integer, country text, version text,
-      period integer, count integer,
-      size integer, proxy_type text, unit_price numeric, provider_price numeric, date_end_before timestamptz`,
-    entries: `user_id bigint, place integer, seq bigint, kind text, available_delta numeric,
-    held_delta numeric,
-      available_after numeric, held_after numeric, reason text, created_at timestamptz`,
-  };
-  const borders = Array.from({ length: slices + 1 }, (_, slice) => {
-    if (slice === 0) return 'MINVALUE';
-    if (slice === slices) return 'MAXVALUE';
-    return `'${new Date((until - DAYS * 86_400 * (1 - slice / slices)) * 1000).toISOString()}'`;
-  });
-  const partitions = (table: string): string =>
-    borders
-      .slice(1)
-      .map(
-        (to, slice) =>
-          `CREATE TEMPORARY TABLE ${table}_${slice} PARTITION OF ${table} FOR VALUES
-             FROM (${borders[slice]}) TO (${to}) ON COMMIT DROP;`,
-      )
-      .join('\n');
-  return `
-    CREATE TEMPORARY TABLE chunk_users (id bigint, joined timestamptz, life interval, orders integer,
-                                        purchases integer, proxies integer)
-      ON COMMIT DROP;
-    CREATE TEMPORARY TABLE chunk_orders (${columns.orders}) ON COMMIT DROP;
-    CREATE TEMPORARY TABLE planned_orders (${columns.orders}) PARTITION BY RANGE (at) ON COMMIT DROP;
-    CREATE TEMPORARY TABLE planned_entries (${columns.entries}) PARTITION BY RANGE (created_at)
-        ON COMMIT DROP;
-    ${partitions('planned_orders')}
-    ${partitions('planned_entries')}
-    CREATE TEMPORARY TABLE prolonged (user_id bigint, place integer, proxy_index integer,
-                                      date_end timestamptz) ON COMMIT DROP;
-    CREATE TEMPORARY TABLE slice_orders (${columns.orders}, id bigint, first_proxy_id bigint) ON COMMIT DROP;
-    CREATE TEMPORARY TABLE numbers (user_id bigint, place integer, id bigint, first_proxy_id bigint,
-                                    PRIMARY KEY (user_id, place))
-      ON COMMIT DROP;`;
-};
-
-/** Users $1 to $2 with their numbers of orders and proxies. Few users have many. */
-const planUsers = ({ users, ordersPerUser, proxiesPerUser, until, lastUserId }: SeedPlan): string => `
-  INSERT INTO chunk_users
-  SELECT id, joined, to_timestamp(${until}) - joined, greatest(planned_orders, purchases), purchases, proxies
-    FROM (SELECT ${lastUserId} + n AS id,
+/** The users with their numbers of orders and proxies. Few users have many. */
+const planUsers = ({ users, ordersPerUser, proxiesPerUser, until }: SeedPlan): string => `
+  CREATE TEMPORARY TABLE planned_users ON COMMIT DROP AS
+  SELECT id, joined, to_timestamp(${until}) - joined AS life, greatest(planned_orders, purchases) AS orders,
+         purchases, proxies
+    FROM (SELECT n::bigint AS id,
                  to_timestamp(${until} - 86400 * (7 + ${DAYS - 7} * (1 - (n::float8 / ${users}) ^ 0.8)))
                      AS joined
-            FROM generate_series($1::integer, $2::integer) AS n) AS person,
+            FROM generate_series(1, ${users}) AS n) AS person,
          LATERAL (SELECT floor(${2 * ordersPerUser}::float8 * pg_temp.chance(id, 0, 1)
                                + pg_temp.chance(id, 0, 2))::integer AS planned_orders,
                          floor(${3 * proxiesPerUser}::float8 * pg_temp.chance(id, 0, 3) ^ 2
                                + pg_temp.chance(id, 0, 4))::integer AS proxies) AS use,
          -- No purchase has more than 801 proxies.
          LATERAL (SELECT least(proxies, greatest(ceil(proxies / 400.0), round(planned_orders / 2.0)))::integer
-                  AS purchases) AS share`;
+                  AS purchases) AS share;
+  ANALYZE planned_users`;
 
 const writeUsers = `
   INSERT INTO users (id, username, tg_id, web_username, has_app, created_at)
@@ -137,7 +88,7 @@ const writeUsers = `
          CASE WHEN pg_temp.chance(id, 0, 10) < 0.7
              THEN replace(lower(first || '.' || last), ' ', '') || '-' || id END,
          pg_temp.chance(id, 0, 11) < 0.4, joined
-    FROM chunk_users,
+    FROM planned_users,
          LATERAL (SELECT (ARRAY['Anna', 'Boris', 'Daria', 'Egor', 'Fedor', 'Galina', 'Ilya', 'Irina',
                                 'Kirill', 'Lev', 'Maria', 'Nikita', 'Olga', 'Pavel', 'Roman', 'Sofia',
                                 'Timur', 'Vera', 'Yana', 'Zakhar'])
@@ -159,27 +110,32 @@ const writeTokens = (until: number): string => `
          CASE WHEN pg_temp.chance(id, number, 15) < 0.1 THEN joined + interval '1 year' END,
          CASE WHEN number = 2 AND pg_temp.chance(id, 0, 16) < 0.3 THEN joined + life * 0.5 END,
          CASE WHEN orders > 0 THEN to_timestamp(${until}) - life * 0.1 * pg_temp.chance(id, number, 17) END
-    FROM chunk_users, generate_series(1, CASE WHEN pg_temp.chance(id, 0, 18) < 0.2 THEN 2 ELSE 1 END)
+    FROM planned_users, generate_series(1, CASE WHEN pg_temp.chance(id, 0, 18) < 0.2 THEN 2 ELSE 1 END)
         AS number`;
 
+/** The orders. Their ids, and those of their proxies, follow their times. */
 const planOrders = (until: number): string => `
-  INSERT INTO chunk_orders
-  SELECT u.id, place, kind, state, at,
-         CASE WHEN state <> 'review' THEN at + pg_temp.duration(u.id, place) END,
-         state <> 'refunded' OR pg_temp.chance(u.id, place, 27) < 0.5, pg_temp.chance(u.id, place, 28) < 0.3,
+  CREATE TEMPORARY TABLE planned_orders ON COMMIT DROP AS
+  SELECT row_number() OVER line AS id,
+         1 - size + sum(size) OVER (line ROWS UNBOUNDED PRECEDING) AS first_proxy_id,
+         u.id AS user_id, place, kind, state, at,
+         CASE WHEN state <> 'review' THEN at + pg_temp.duration(u.id, place) END AS closed_at,
+         state <> 'refunded' OR pg_temp.chance(u.id, place, 27) < 0.5 AS is_sent,
+         pg_temp.chance(u.id, place, 28) < 0.3 AS is_keyed,
          bought_at_place, proxy_index, country, version, period, count, size, proxy_type,
-         ceil(day_price * period * 120) / 100, round(day_price * period * count, 4),
+         ceil(day_price * period * 120) / 100 AS unit_price,
+         round(day_price * period * count, 4) AS provider_price,
          -- The proxy is prolonged shortly before it expires.
          CASE WHEN kind = 'prolongation' THEN greatest(
            date_trunc('second', pg_temp.moment(joined, life, orders, u.id, bought_at_place)
                       + pg_temp.duration(u.id, bought_at_place))
              + make_interval(days => first_period),
-           date_trunc('second', at) + interval '2 hours') END
-    FROM chunk_users u
+           date_trunc('second', at) + interval '2 hours') END AS date_end_before
+    FROM planned_users u
     CROSS JOIN LATERAL generate_series(1, orders) AS place
     -- Delivered purchases are spread evenly among the orders; "ordinal" counts them up to this order.
     CROSS JOIN LATERAL (SELECT (place * purchases + orders - 1) / orders AS ordinal,
-                               ((place - 1) * purchases + orders - 1) / orders AS ordinal_before) AS line
+                               ((place - 1) * purchases + orders - 1) / orders AS ordinal_before) AS count_of
     CROSS JOIN LATERAL (SELECT ordinal > ordinal_before AS is_delivery,
                         pg_temp.chance(u.id, place, 20) AS roll) AS lot
     CROSS JOIN LATERAL (SELECT CASE WHEN is_delivery OR purchases = 0 OR roll > 0.8 THEN 'purchase'
@@ -220,32 +176,35 @@ const planOrders = (until: number): string => `
                                         CASE state WHEN 'review'
                                           THEN to_timestamp(${until}
                                                             - 10 * 86400 * pg_temp.chance(u.id, 0, 25))
-                                        END) AS at) AS terms`;
+                                        END) AS at) AS terms
+  WINDOW line AS (ORDER BY at, u.id)`;
 
-const planEntries = `
+/** In the order of their times, as a live service would have inserted them. */
+const writeEntries = `
   WITH money AS (
-    SELECT user_id, place, at, closed_at, unit_price * count AS held,
+    SELECT user_id, id, place, at, closed_at, unit_price * count AS held,
            CASE state WHEN 'completed' THEN unit_price * count WHEN 'partial' THEN unit_price * size ELSE 0
                END AS captured
-      FROM chunk_orders
+      FROM planned_orders
   )
-  INSERT INTO planned_entries
-  SELECT user_id, place, row_number() OVER line, kind, available_delta, held_delta,
+  INSERT INTO ledger_entries (user_id, order_id, seq, kind, available_delta, held_delta, available_after,
+                              held_after, reason, created_at)
+  SELECT user_id, order_id, row_number() OVER line, kind, available_delta, held_delta,
          sum(available_delta) OVER line, sum(held_delta) OVER line, reason, created_at
     FROM (
-      SELECT user_id, place, 3 AS step, 'hold' AS kind, -held AS available_delta, held AS held_delta,
+      SELECT user_id, id AS order_id, 3 AS step, 'hold' AS kind, -held AS available_delta, held AS held_delta,
              NULL AS reason, at AS created_at
         FROM money
       UNION ALL
-      SELECT user_id, place, 4, 'capture', 0, -captured, NULL, closed_at FROM money WHERE captured > 0
+      SELECT user_id, id, 4, 'capture', 0, -captured, NULL, closed_at FROM money WHERE captured > 0
       UNION ALL
-      SELECT user_id, place, 5, 'release', held - captured, captured - held, NULL, closed_at FROM money
+      SELECT user_id, id, 5, 'release', held - captured, captured - held, NULL, closed_at FROM money
        WHERE closed_at IS NOT NULL AND captured < held
       UNION ALL
       SELECT user_id, NULL, step, kind, amount, 0, reason, at
         FROM (SELECT user_id, min(place) AS first_place, sum(held) AS needed FROM money
                GROUP BY user_id, (place - 1) / ${ORDERS_PER_TOPUP}) AS chapter
-        JOIN chunk_users u ON u.id = user_id
+        JOIN planned_users u ON u.id = user_id
        CROSS JOIN LATERAL (SELECT pg_temp.chance(user_id, first_place, 40) AS roll,
                                   pg_temp.moment(joined, life, orders, user_id, first_place) AS order_at)
                                       AS lot
@@ -258,54 +217,27 @@ const planEntries = `
                  order_at - life * 0.02 / orders)) AS given (step, kind, amount, reason, at)
        WHERE amount IS NOT NULL
     ) AS entry
-  WINDOW line AS (PARTITION BY user_id ORDER BY created_at, step)`;
+  WINDOW line AS (PARTITION BY user_id ORDER BY created_at, step)
+   ORDER BY created_at, user_id, step`;
 
 /** The latest end date to which each proxy was prolonged. */
-const noteProlonged = `
-  INSERT INTO prolonged
-  SELECT user_id, bought_at_place, proxy_index, max(date_end_before + make_interval(days => period))
-    FROM chunk_orders WHERE kind = 'prolongation' AND state = 'completed' GROUP BY 1, 2, 3`;
-
-/**
- * Statements with their parameters that plan the histories of users `from` to `to` and insert those users.
- */
-export const planBatch = (
-  plan: SeedPlan,
-  { from, to, scopes }: { readonly from: number; readonly to: number; readonly scopes: readonly string[] },
-): (readonly [string, unknown[]])[] => [
-  ['TRUNCATE chunk_users, chunk_orders', []],
-  [planUsers(plan), [from, to]],
-  ['ANALYZE chunk_users', []],
-  [writeUsers, []],
-  [writeTokens(plan.until), [scopes]],
-  [planOrders(plan.until), []],
-  [planEntries, []],
-  [noteProlonged, []],
-  ['INSERT INTO planned_orders SELECT * FROM chunk_orders', []],
-];
-
-/** To be run after all users are planned. */
-export const writeAccounts = ({ lastUserId }: SeedPlan): string => `
+const planEnds = `
+  CREATE INDEX ON planned_orders (user_id, place);
+  CREATE TEMPORARY TABLE prolonged ON COMMIT DROP AS
+  SELECT user_id, bought_at_place AS place, proxy_index,
+         max(date_end_before + make_interval(days => period)) AS date_end
+    FROM planned_orders WHERE kind = 'prolongation' AND state = 'completed' GROUP BY 1, 2, 3;
   CREATE INDEX ON prolonged (user_id, place, proxy_index);
+  ANALYZE planned_orders, prolonged`;
+
+const writeAccounts = `
   INSERT INTO accounts (user_id, available, held, spent, seq)
   SELECT id, coalesce(available, 0), coalesce(held, 0), coalesce(spent, 0), coalesce(seq, 0)
     FROM users
     LEFT JOIN (SELECT user_id, sum(available_delta) AS available, sum(held_delta) AS held,
                       sum(-held_delta) FILTER (WHERE kind = 'capture') AS spent, count(*) AS seq
-                 FROM planned_entries GROUP BY user_id) AS sums ON user_id = id
-   WHERE id > ${lastUserId}
+                 FROM ledger_entries GROUP BY user_id) AS sums ON user_id = id
    ORDER BY id`;
-
-/** Assigns ids to the orders of a slice by time. $1 and $2: the last order id and proxy id in use. */
-const numberOrders = (slice: number): string => `
-  INSERT INTO slice_orders
-  SELECT *, $1::bigint + row_number() OVER line, $2::bigint + 1 - size
-      + sum(size) OVER (line ROWS UNBOUNDED PRECEDING)
-    FROM planned_orders_${slice} WINDOW line AS (ORDER BY at, user_id)`;
-
-/** A scalar subquery, because for a join the planner would hash all numbers for each slice. */
-const numberOf = (what: 'id' | 'first_proxy_id', user: string, place: string): string =>
-  `(SELECT ${what} FROM numbers WHERE numbers.user_id = ${user} AND numbers.place = ${place})`;
 
 const writeOrdersAndProxies = `
   WITH stored AS (
@@ -321,7 +253,7 @@ const writeOrdersAndProxies = `
            period, date_trunc('second', closed_at), date_end, date_end > now() AND NOT is_gone,
            CASE WHEN is_gone THEN 2 ELSE 0 END,
            CASE WHEN is_gone THEN closed_at + (now() - closed_at) * 0.9 END, closed_at
-      FROM slice_orders o
+      FROM planned_orders o
      CROSS JOIN LATERAL generate_series(0, size - 1) AS nth
      CROSS JOIN LATERAL (SELECT first_proxy_id + nth AS proxy_id,
                          pg_temp.word(first_proxy_id, nth, 50) AS secret,
@@ -342,7 +274,7 @@ const writeOrdersAndProxies = `
                                                   'password', password,
                                  'date_start', date_start, 'date_end',
                                  date_start + make_interval(days => period)) ORDER BY stored.id) AS answer
-      FROM stored JOIN slice_orders o ON o.id = order_id
+      FROM stored JOIN planned_orders o ON o.id = order_id
      WHERE is_keyed
      GROUP BY order_id
   )
@@ -356,8 +288,9 @@ const writeOrdersAndProxies = `
                       history)
   SELECT id, user_id, kind, state, prefix || 'u' || user_id || '.o' || id || 'x', country, version, period,
          count, proxy_type,
-         CASE kind WHEN 'prolongation'
-             THEN proxy_index + ${numberOf('first_proxy_id', 'o.user_id', 'o.bought_at_place')} END,
+         CASE kind WHEN 'prolongation' THEN proxy_index + (
+           SELECT first_proxy_id FROM planned_orders AS bought
+            WHERE (bought.user_id, bought.place) = (o.user_id, o.bought_at_place)) END,
          unit_price, held, captured, CASE WHEN closed_at IS NULL THEN 0 ELSE held - captured END,
          'px6', provider_price, CASE WHEN captured > 0 THEN round(provider_price * captured / held, 4) END,
          CASE WHEN captured > 0 THEN (1000000 + id)::text END,
@@ -377,7 +310,7 @@ const writeOrdersAndProxies = `
            || CASE WHEN state IN ('reserved', 'submitting') THEN '[]'
                    ELSE jsonb_build_array(jsonb_build_object('state', state,
                                                                  'at', coalesce(closed_at, deadline))) END
-    FROM slice_orders o
+    FROM planned_orders o
     LEFT JOIN answers ON order_id = id
     CROSS JOIN ${TAG_PREFIX_SQL} AS installation (prefix)
     CROSS JOIN LATERAL (SELECT unit_price * count AS held, CASE WHEN is_keyed
@@ -402,37 +335,23 @@ const writeCalls = `
                     END,
          CASE state WHEN 'review' THEN 20000 ELSE extract(milliseconds FROM closed_at - at)::integer END,
          coalesce(closed_at, at)
-    FROM slice_orders
+    FROM planned_orders
    WHERE is_sent AND (state = 'review' OR pg_temp.chance(id, 0, 70) < 0.3)
    ORDER BY id`;
 
-const writeEntries = (slice: number): string => `
-  INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after,
-                              held_after, reason, created_at)
-  SELECT user_id, seq, kind, ${numberOf('id', 'entry.user_id', 'entry.place')}, available_delta, held_delta,
-         available_after, held_after,
-         reason, created_at
-    FROM planned_entries_${slice} AS entry
-   ORDER BY created_at, user_id, seq`;
-
-/** Statements with their parameters that write one time slice. */
-export const writeSlice = (
-  slice: number,
-  { lastOrderId, lastProxyId }: { readonly lastOrderId: number; readonly lastProxyId: number },
-): (readonly [string, unknown[]])[] => [
-  ['TRUNCATE slice_orders', []],
-  [numberOrders(slice), [lastOrderId, lastProxyId]],
-  ['ANALYZE slice_orders', []],
-  ['INSERT INTO numbers SELECT user_id, place, id, first_proxy_id FROM slice_orders', []],
+/** Statements with their parameters that plan and write the histories, in this order. */
+export const historyOf = (plan: SeedPlan, scopes: readonly string[]): (readonly [string, unknown[]])[] => [
+  [functions(plan.seed), []],
+  [planUsers(plan), []],
+  [writeUsers, []],
+  [writeTokens(plan.until), [scopes]],
+  [planOrders(plan.until), []],
+  [planEnds, []],
   [writeOrdersAndProxies, []],
   [writeCalls, []],
-  [writeEntries(slice), []],
+  [writeEntries, []],
+  [writeAccounts, []],
 ];
-
-/** The last ids in use after a slice. $1 and $2: the last ids before it. */
-export const lastNumbers = `
-  SELECT coalesce(max(id), $1::bigint) AS "lastOrderId", coalesce(max(first_proxy_id + size - 1), $2::bigint)
-      AS "lastProxyId" FROM slice_orders`;
 
 /** At most $1 orphans, of purchases that were refunded because nothing was found. */
 export const writeOrphans = `
@@ -445,7 +364,7 @@ export const writeOrphans = `
     FROM orders WHERE failure = 'nothing-found' AND kind = 'purchase' ORDER BY id DESC LIMIT $1
   ON CONFLICT DO NOTHING`;
 
-/** The seeded user whose number of proxies is closest to $1. */
-export const findSampleUser = ({ lastUserId }: SeedPlan): string => `
-  SELECT user_id AS id, count(*)::integer AS proxies FROM proxies WHERE user_id > ${lastUserId}
+/** The user whose number of proxies is closest to $1. */
+export const findSampleUser = `
+  SELECT user_id AS id, count(*)::integer AS proxies FROM proxies
    GROUP BY user_id ORDER BY abs(count(*) - $1), user_id LIMIT 1`;
