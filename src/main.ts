@@ -9,7 +9,7 @@ import { createApplication, drain } from './application';
 import { failureLine } from './common';
 import { type Environment, EnvironmentError, environmentWarnings, readEnvironment } from './config';
 import { migrate, untilMigrated } from './database';
-import { acquireResources, provideDemo, tour } from './local';
+import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local';
 import { Work } from './work';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -64,6 +64,7 @@ async function main(): Promise<void> {
     for (const warning of environmentWarnings()) new Logger('Environment').warn(warning);
     try {
       const baseUrl = await listen(app, environment.server);
+      await subscribeToSandbox(resources.config, baseUrl);
       if (environment.database.url === undefined) {
         tell(tour(baseUrl, await provideDemo(app, environment.local.dataDir)));
       } else {

@@ -15,6 +15,13 @@ type ResolvedSettings = Environment & {
   readonly provider: ProviderAddress;
 };
 
+/** A shop at a provider of payments. */
+export interface PaymentsAddress {
+  readonly baseUrl: string;
+  readonly shopId: string;
+  readonly secretKey: string;
+}
+
 /**
  * The configuration of the running application: the environment, with the addresses of the database and the
  * provider (the embedded server and the sandbox get theirs when they start). Also the injection token.

@@ -61,7 +61,7 @@ describe('The environment', () => {
       audit: { time: 180 },
       retention: { providerCallDays: 180, historyDays: 365, auditLogReadDays: 0, eventDays: 30 },
       payments: {
-        provider: 'off',
+        provider: 'sandbox',
         shopId: undefined,
         secretKey: undefined,
         baseUrl: 'https://api.yookassa.ru/v3',
@@ -262,7 +262,18 @@ describe('Payments', () => {
   });
 
   it('of a sandbox never go to the real provider', () => {
-    expect(() => readEnvironment({ PAYMENTS: 'sandbox' })).toThrow('YOOKASSA_BASE_URL is missing');
+    const own = { PAYMENTS: 'sandbox', PX6_API_KEY: KEY };
+    expect(() => readEnvironment(own)).toThrow('YOOKASSA_BASE_URL is missing');
+    expect(() => readEnvironment(own)).toThrow('YOOKASSA_SHOP_ID is missing');
+  });
+
+  it.each(['PX6_API_KEY', 'YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY'])(
+    'of a sandbox are accepted by default only where nothing is real: not with %s',
+    (variable) => expect(readEnvironment({ [variable]: KEY }).payments.provider).toBe('off'),
+  );
+
+  it('may be off on a fresh checkout, too', () => {
+    expect(readEnvironment({ PAYMENTS: 'off' }).payments.provider).toBe('off');
   });
 });
 

@@ -1,5 +1,5 @@
 import { readSecretFiles } from './secret-files';
-import { type Lookup, settingGroups, type Settings } from './settings';
+import { isOnItsOwn, type Lookup, settingGroups, type Settings } from './settings';
 import { readTuning, type Tuning, TUNING_VARIABLE } from './tuning';
 
 /** The process environment, checked and typed, in groups. */
@@ -72,8 +72,10 @@ function* providerProblems(given: Lookup, needs: { provider: boolean }): Generat
 /** Mistakes in the combination of the variables of payments. */
 function* paymentsProblems(given: Lookup): Generator<string> {
   // Nothing of a sandbox is ever sent to the real provider.
-  if (given('PAYMENTS') === 'sandbox' && given('YOOKASSA_BASE_URL') === undefined) {
-    yield 'YOOKASSA_BASE_URL is missing: PAYMENTS=sandbox needs the address of a sandbox of payments';
+  if (given('PAYMENTS') === 'sandbox' && !isOnItsOwn(given)) {
+    for (const variable of ['YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID']) {
+      if (given(variable) === undefined) yield `${variable} is missing: PAYMENTS=sandbox needs a sandbox`;
+    }
   }
   if (given('PAYMENTS') !== 'yookassa') return;
   for (const variable of ['YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY']) {

@@ -1,4 +1,4 @@
-export { AppConfig, type ProviderAddress, resolveConfig } from './app-config';
+export { AppConfig, type PaymentsAddress, type ProviderAddress, resolveConfig } from './app-config';
 export { environmentWarnings } from './dropped-variables';
 export { type Environment, EnvironmentError, readEnvironment } from './environment';
 export { readApiKeyFile } from './secret-files';

@@ -56,6 +56,12 @@ const days = (least: number) =>
 
 const LONG_ENOUGH_DAYS = 365;
 
+/** Whether nothing of an operator is set: everything runs on this machine, the sandbox of payments too. */
+export const isOnItsOwn = (given: Lookup): boolean =>
+  ['DATABASE_URL', 'PX6_API_KEY', 'YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY'].every(
+    (variable) => given(variable) === undefined,
+  );
+
 /** The variables that earlier versions read instead of `HISTORY_DAYS`. */
 export const HISTORY_BEFORE = [
   'KEPT_ANSWER_DAYS',
@@ -474,7 +480,8 @@ export const SETTINGS = {
     provider: {
       variable: 'PAYMENTS',
       rule: oneOf('off', 'yookassa', 'sandbox'),
-      default: 'off',
+      default: (given) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
+      defaultText: '`off`; with the embedded PostgreSQL and without a key of a provider, `sandbox`',
       description:
         'The provider by which customers pay deposits. `off`: there are no deposits, and no description ' +
         'mentions them.',

@@ -1,8 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
-import { TokensService, USUAL_SCOPES } from '../auth';
+import { ALL_PAYMENT_SCOPES, TokensService, USUAL_SCOPES } from '../auth';
 import { Money } from '../common';
+import { AppConfig } from '../config';
 import { LedgerService } from '../ledger';
 import { ProxiesService, type Proxy } from '../proxies';
 import { UsersService } from '../users';
@@ -11,6 +12,7 @@ export interface Demo {
   readonly token: string;
   /** A proxy that the demo user has rented and that works now. */
   readonly proxy: Proxy | null;
+  readonly takesPayments: boolean;
 }
 
 const DEMO_BALANCE = Money.parse('10000.00');
@@ -25,19 +27,24 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   const file = join(dataDir, 'demo-token');
   const stored = await readFile(file, 'utf8').catch(() => '');
   const caller = await tokens.findCaller(stored);
-  if (caller) return { token: stored, proxy: await proxies.findActive(caller.userId) };
+  const takesPayments = app.get(AppConfig).payments.provider !== 'off';
+  const scopes = takesPayments ? [...USUAL_SCOPES, ...ALL_PAYMENT_SCOPES] : USUAL_SCOPES;
+  // The token of an earlier version lacks newer scopes.
+  if (caller && scopes.every((scope) => caller.scopes.includes(scope))) {
+    return { token: stored, proxy: await proxies.findActive(caller.userId), takesPayments };
+  }
 
   const users = app.get(UsersService);
   const existing = await users.findByWebUsername('demo');
   const user = existing ?? (await users.create({ username: 'demo', webUsername: 'demo' }));
   if (!existing) await app.get(LedgerService).credit(user.id, DEMO_BALANCE, 'demo');
-  const { text } = await tokens.issue({ userId: user.id, scopes: USUAL_SCOPES, name: 'demo' });
+  const { text } = await tokens.issue({ userId: user.id, scopes, name: 'demo' });
   await writeFile(file, text, { mode: 0o600 });
-  return { token: text, proxy: await proxies.findActive(user.id) };
+  return { token: text, proxy: await proxies.findActive(user.id), takesPayments };
 }
 
 /** Lines for a first visit: addresses, the token, and commands that can be pasted one after the other. */
-export function tour(baseUrl: string, { token, proxy }: Demo): string {
+export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;
   const json = `-H 'Content-Type: application/json'`;
   const key = '-H "Idempotency-Key: $(date +%s%N)"';
@@ -56,6 +63,9 @@ export function tour(baseUrl: string, { token, proxy }: Demo): string {
     ['Use', `curl ${baseUrl}/ -x ${proxy ? addressOf(proxy) : addressFromExport(baseUrl, curl)}`],
     ['Prolong', `${curl} ${json} ${proxyPath}/prolong -d '{"period":30}'`],
     ['Export', `${curl} '${baseUrl}/proxies/export?format=txt'`],
+    ...(takesPayments
+      ? [['Top up', `${curl} ${json} ${key} ${baseUrl}/deposits -d '{"amount":"500.00"}'`]]
+      : []),
     [],
   ]
     .map(([name = '', text = '']) => `${name.padEnd(14)}${text}`.trimEnd())

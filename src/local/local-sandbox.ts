@@ -4,6 +4,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
+import type { PaymentsAddress } from '../config';
 import { isAlive } from './system';
 
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
@@ -16,13 +17,19 @@ const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;
 
 /** The part of a running sandbox's address file that is read here. */
-const addressSchema = z.object({ pid: z.number(), baseUrl: z.string(), apiKey: z.string() });
+const addressSchema = z.object({
+  pid: z.number(),
+  baseUrl: z.string(),
+  apiKey: z.string(),
+  payments: z.object({ baseUrl: z.string(), shopId: z.string(), secretKey: z.string() }),
+});
 type SandboxAddress = z.infer<typeof addressSchema>;
 
 /** The stand-in provider on this machine, in a separate process. */
 export interface LocalSandbox {
   readonly baseUrl: string;
   readonly apiKey: string;
+  readonly payments: PaymentsAddress;
   /** Ends it. */
   release(): Promise<void>;
 }

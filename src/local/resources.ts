@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import { type AppConfig, type Environment, type ProviderAddress, resolveConfig } from '../config';
+import {
+  type AppConfig,
+  type Environment,
+  type PaymentsAddress,
+  type ProviderAddress,
+  resolveConfig,
+} from '../config';
 import type { DatabaseAddress } from '../database';
 import { findLocalSandbox, startLocalSandbox } from './local-sandbox';
 import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
@@ -9,6 +15,9 @@ export interface Resources {
   /** Stops everything started for this process, unless another process uses the database. */
   release(): Promise<void>;
 }
+
+/** The sandbox has a shop, too, where customers pay. */
+type Provider = ProviderAddress & { readonly payments?: PaymentsAddress };
 
 interface Acquired<Value> {
   readonly value: Value;
@@ -39,13 +48,14 @@ export async function acquireResources(
   try {
     const provider = needs.provider
       ? await acquireProvider(environment, needs, onNote)
-      : { value: { baseUrl: '', apiKey: '' }, release: nothingToRelease };
+      : { value: { baseUrl: '', apiKey: '' } as Provider, release: nothingToRelease };
     return {
       config: resolveConfig(
         {
           ...environment,
           database: { ...environment.database, ...database.value },
           trials: { ...environment.trials, judgeUrl: judgeUrlOf(environment) },
+          payments: { ...environment.payments, ...shopOf(environment, provider.value) },
         },
         database.value.url,
         provider.value,
@@ -59,6 +69,12 @@ export async function acquireResources(
     await database.release();
     throw error;
   }
+}
+
+/** The shop of the sandbox, unless another one is configured. Without either there is no address to call. */
+function shopOf({ payments, server: { port } }: Environment, { payments: shop }: Provider) {
+  if (payments.provider !== 'sandbox' || payments.shopId !== undefined) return {};
+  return { baseUrl: '', ...shop, returnUrl: payments.returnUrl ?? `http://127.0.0.1:${port}/docs` };
 }
 
 /** The proxies of the sandbox reach only this machine, so their judge is this process. */
@@ -84,7 +100,7 @@ async function acquireProvider(
   { provider: { baseUrl, apiKey }, local }: Environment,
   { sharesSandbox = false }: Needs,
   onNote: (line: string) => void,
-): Promise<Acquired<ProviderAddress>> {
+): Promise<Acquired<Provider>> {
   if (apiKey !== undefined) return { value: { baseUrl, apiKey }, release: nothingToRelease };
   const directory = join(local.dataDir, 'sandbox');
   const running = sharesSandbox ? await findLocalSandbox(directory) : null;

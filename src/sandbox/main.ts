@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DirectoryInUseError } from './directory-lock';
+import { PaymentsSandbox } from './payments/payments-sandbox';
 import { writePrivateFile } from './private-file';
 import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbox';
 
@@ -70,19 +71,22 @@ async function run({ untilInputEnds, ...options }: Command): Promise<void> {
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
   const sandbox = await startSandbox(options);
+  // A payment page that was opened before a restart is found again.
+  const ports = typeof options.port === 'object' ? options.port : [0];
+  const payments = await PaymentsSandbox.start({ directory: options.directory, ports });
   // The system closes the input when the parent process is killed.
   if (untilInputEnds) process.stdin.once('close', () => end.abort()).resume();
   const addressFile = join(options.directory, ADDRESS_FILE);
   const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
-  await writePrivateFile(
-    addressFile,
-    `${JSON.stringify({ pid: process.pid, baseUrl, controlUrl, controlSecret, apiKey })}\n`,
-  );
+  const shop = { baseUrl: payments.baseUrl, shopId: payments.shopId, secretKey: payments.secretKey };
+  const address = { pid: process.pid, baseUrl, controlUrl, controlSecret, apiKey, payments: shop };
+  await writePrivateFile(addressFile, `${JSON.stringify(address)}\n`);
   announce(sandbox, options.directory, addressFile);
   await ended;
   // An input that is still open would keep this process.
   process.stdin.destroy();
   await rm(addressFile, { force: true });
+  await payments.close();
   await sandbox.close();
 }
 

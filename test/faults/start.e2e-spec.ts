@@ -185,11 +185,12 @@ describe('a start without configuration', () => {
       Use: expect.objectContaining({ name: 'Proxy Rental Service' }),
       Prolong: expect.objectContaining({ proxy: expect.any(Object) }),
       Export: expect.stringMatching(/^(\S+:\d+:\w+:\w+\n){2,}$/),
+      'Top up': expect.objectContaining({ payment_url: expect.stringContaining('/pay/') }),
     };
     expect(Object.keys(commands)).toEqual(Object.keys(expected));
     for (const [name, line] of Object.entries(commands)) {
       const { status, text } = await paste(line);
-      expect({ name, status }).toEqual({ name, status: 200 });
+      expect({ name, status }).toEqual({ name, status: name === 'Top up' ? 201 : 200 });
       expect(name === 'Export' ? text : JSON.parse(text)).toEqual(expected[name]);
     }
   });

@@ -132,6 +132,13 @@ export const paymentsEnvironment = ({ baseUrl, shopId, secretKey }: PaymentsSand
   YOOKASSA_SECRET_KEY: secretKey,
 });
 
+/** For what is described where payments are accepted. No provider of payments is called. */
+export const DESCRIBES_DEPOSITS = {
+  PAYMENTS: 'sandbox',
+  YOOKASSA_BASE_URL: 'http://127.0.0.1:9/v3',
+  YOOKASSA_SHOP_ID: 'none',
+};
+
 interface TestServiceOptions {
   environment?: Record<string, string>;
   /** Constants of the application, in place of the usual ones. */

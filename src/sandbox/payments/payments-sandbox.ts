@@ -24,8 +24,8 @@ export type PaymentFault = 'lost' | '500-done' | '500' | '429' | '400';
 export interface PaymentsSandboxOptions {
   /** Directory of the state. Default: in memory only. */
   readonly directory?: string;
-  /** The URL of notifications. It can be set later. */
-  readonly notifyUrl?: string;
+  /** The first free one is used. Default: any. */
+  readonly ports?: readonly number[];
 }
 
 /** The relevant parts of a request: its method, key and JSON. */
@@ -62,11 +62,10 @@ export class PaymentsSandbox {
     this.notifier = new Notifier();
   }
 
-  static async start({ directory, notifyUrl }: PaymentsSandboxOptions = {}): Promise<PaymentsSandbox> {
+  static async start({ directory, ports = [0] }: PaymentsSandboxOptions = {}): Promise<PaymentsSandbox> {
     const sandbox = new PaymentsSandbox(directory);
     await sandbox.load();
-    sandbox.notifier.url = notifyUrl;
-    const port = await listenOnFirstFree(sandbox.server, LOOPBACK, [0]);
+    const port = await listenOnFirstFree(sandbox.server, LOOPBACK, ports);
     sandbox.baseUrl = `http://${LOOPBACK}:${port}/v3`;
     return sandbox;
   }
@@ -132,6 +131,12 @@ export class PaymentsSandbox {
 
   private async serveWire(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     this.authorize(request);
+    if (request.method === 'POST' && url.pathname === '/v3/webhooks') {
+      const { url: notified } = JSON.parse(await readText(request)) as { readonly url: string };
+      this.notifier.url = notified;
+      sendJson(response, 200, { url: notified });
+      return;
+    }
     const call = await readCall(request, url);
     this.calls[call.method] += 1;
     const fault = this.faults.get(call.method)?.shift();
