@@ -35,7 +35,8 @@ export class RequestCounter<Key extends number | string> {
     readonly limit: number,
     maxKeys: number,
   ) {
-    this.counts = new LRUCache({ max: maxKeys });
+    // `max` would allocate all entries at once.
+    this.counts = new LRUCache({ maxSize: maxKeys, sizeCalculation: () => 1 });
     this.sharedFrom = Math.max(1, limit * SHARED_PART);
   }
 
