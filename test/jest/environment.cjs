@@ -29,10 +29,10 @@ process.on('warning', (warning) => {
  * every new promise, so that a worker would become slower from file to file.
  */
 const storages = new Set();
-const { run } = AsyncLocalStorage.prototype;
+const runIn = Reflect.get(AsyncLocalStorage.prototype, 'run');
 AsyncLocalStorage.prototype.run = function runAndRegister(...parameters) {
   storages.add(this);
-  return run.apply(this, parameters);
+  return Reflect.apply(runIn, this, parameters);
 };
 
 const exit = process.exit.bind(process);
