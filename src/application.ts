@@ -24,8 +24,8 @@ import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 const CUSTOMERS: Omit<ApiInterface, 'takesPayments'> = {
   title: SERVICE_NAME,
   description:
-    'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries ' +
-    '`X-Request-Id`.',
+    'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`, and a `code` ' +
+    'except on the routes of the specified interface. Every response has `X-Request-Id`.',
   scheme: CUSTOMERS_SCHEME,
   tags: {
     Catalog: 'Countries, stock and prices',
@@ -65,7 +65,8 @@ const STAFF: Omit<ApiInterface, 'takesPayments'> = {
     'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
     'scope that it requires. Every action, reading included, is recorded in the audit log. Amounts are ' +
     'roubles, written as text. Lists are paged: send `next_cursor` as `cursor` until it is null. Every ' +
-    'error has a `detail`; every answer carries `X-Request-Id`. Unknown fields and parameters are refused.',
+    'error has a `detail` and a `code`; every response has `X-Request-Id`. Unknown fields and parameters ' +
+    'are refused.',
   scheme: STAFF_SCHEME,
   tags: {
     Users: 'Customers and their accounts',

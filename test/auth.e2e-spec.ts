@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ALL_SCOPES, type Scope, TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
-import { PROTECTED_ENDPOINTS } from './support/endpoints';
+import { isSpecified, PROTECTED_ENDPOINTS } from './support/endpoints';
 import { forAllTests } from './support/fixtures';
 import { exchangeRaw, sendRaw } from './support/raw-http';
 import { startTestService } from './support/test-service';
@@ -21,10 +21,12 @@ describe('Authentication', () => {
   const getMe = (token: string, baseUrl = service.baseUrl) => sendRaw(baseUrl, { path: '/me', token });
 
   describe.each(PROTECTED_ENDPOINTS)('$method $path', ({ scope, ...request }) => {
+    const coded = (code: string) => (isSpecified(request) ? {} : { code });
+
     it('answers 401 without a token', async () => {
       const answer = await sendRaw(service.baseUrl, request);
       expect(answer.status).toBe(401);
-      expect(answer.json()).toEqual(NOT_AUTHENTICATED);
+      expect(answer.json()).toEqual({ ...NOT_AUTHENTICATED, ...coded('not-authenticated') });
       expect(answer.headers['www-authenticate']).toBe('Bearer');
     });
 
@@ -32,7 +34,7 @@ describe('Authentication', () => {
       const { text } = await issue({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
       const answer = await sendRaw(service.baseUrl, { ...request, token: text });
       expect(answer.status).toBe(403);
-      expect(answer.json()).toEqual({ detail: 'Not enough permissions' });
+      expect(answer.json()).toEqual({ detail: 'Not enough permissions', ...coded('not-enough-permissions') });
       expect(answer.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
     });
 

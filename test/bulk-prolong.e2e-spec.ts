@@ -175,7 +175,7 @@ describe('POST /proxies/prolong', () => {
     const before = await service.balanceOf(user);
     const { error, response } = await prolong(user, 'guard', { proxy_ids: ids, max_price: low });
     expect(response.status).toBe(409);
-    expect(error).toEqual({ detail: `The price is ${high}, above the max_price of ${low}` });
+    expect(error).toMatchObject({ detail: `The price is ${high}, above the max_price of ${low}` });
     expect(await service.balanceOf(user)).toEqual(before);
     const { data } = await prolong(user, 'guard', { proxy_ids: ids, max_price: high });
     expect(data?.totals).toMatchObject({ prolonged: 2, price_charged: high });
@@ -262,7 +262,7 @@ describe('POST /proxies/prolong', () => {
     await service.control.untilGateReached(gate);
     const second = await prolong(user, 'twins', { proxy_ids: ids });
     expect(second.response.status).toBe(409);
-    expect(second.error).toEqual({ detail: 'A request with this Idempotency-Key is in progress' });
+    expect(second.error).toMatchObject({ detail: 'A request with this Idempotency-Key is in progress' });
     caller.abort();
     expect(await first).toBe('hung up');
     await service.control.openGate(gate);

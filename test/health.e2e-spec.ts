@@ -26,7 +26,7 @@ const readiness = (baseUrl: string) => ask(baseUrl, '/health/ready');
 
 const READY: Answer = { status: 200, body: { status: 'ready' } };
 const LIVE: Answer = { status: 200, body: { status: 'live' } };
-const notReady = (detail: string): Answer => ({ status: 503, body: { detail } });
+const notReady = (detail: string): Answer => ({ status: 503, body: { detail, code: 'not-ready' } });
 
 describe('A replica', () => {
   const log = forAllTests(captureLog, (opened) => opened.stop());

@@ -1,28 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type MetricDefinition, METRICS, PREFIX } from '../src/metrics';
+import { wrapped } from './support/wrapped';
 
 const DOCUMENT = join(__dirname, '../docs/metrics.md');
-const WIDTH = 110;
 const BEGIN = '<!-- Generated from src/metrics/definitions.ts by `npm run generate:metrics`. -->\n';
 const END = '<!-- End of the list. -->\n';
 
-/** Breaks a text into the lines of an entry of a list. */
-function wrap(text: string, first: string): string {
-  const lines = [first];
-  for (const word of text.split(' ')) {
-    const line = `${lines.at(-1)} ${word}`;
-    if (line.length <= WIDTH) lines[lines.length - 1] = line;
-    else lines.push(`  ${word}`);
-  }
-  return lines.join('\n');
-}
-
 function describeMetric(name: string, { type, help, labels, isShared }: MetricDefinition): string {
-  const values = Object.entries(labels).map(([label, meaning]) => wrap(`\`${label}\`: ${meaning}.`, '  -'));
+  const values = Object.entries(labels).map(([label, meaning]) =>
+    wrapped(`\`${label}\`: ${meaning}.`, '  -'),
+  );
   const source = isShared ? ' The same from every replica.' : '';
   const indented = values.map((text) => text.replaceAll('\n  ', '\n    '));
-  return [wrap(`\`${PREFIX}${name}\` (${type}): ${help}${source}`, '-'), ...indented, ''].join('\n');
+  return [wrapped(`\`${PREFIX}${name}\` (${type}): ${help}${source}`, '-'), ...indented, ''].join('\n');
 }
 
 const list = (): string =>

@@ -52,7 +52,7 @@ describe('POST /proxies/ping', () => {
     const ids = await insertProxies(service.dataSource, user.id, 1001);
     const byFilter = await ping(user, { filter: {} });
     expect(byFilter.response.status).toBe(400);
-    expect(byFilter.error).toEqual({
+    expect(byFilter.error).toMatchObject({
       detail: 'The filter matches 1001 proxies, and a request takes at most 1000',
     });
     const byIds = await ping(user, { proxy_ids: ids.map(String) });

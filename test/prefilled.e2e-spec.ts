@@ -15,8 +15,12 @@ describe('What the page of customers prefills', () => {
     const failed = executed.filter(({ status }) => status >= 300);
     expect(failed.map(({ name, status, text }) => [name, status, text])).toEqual([
       // `npm start` has no bot, and the secret of a link is shown once.
-      ['POST /auth/telegram', 404, '{"detail":"Sign-in with Telegram is switched off"}'],
-      ['GET /l/{secret}', 404, '{"detail":"Link not found"}'],
+      [
+        'POST /auth/telegram',
+        404,
+        '{"detail":"Sign-in with Telegram is switched off","code":"sign-in-disabled"}',
+      ],
+      ['GET /l/{secret}', 404, '{"detail":"Link not found","code":"secret-link-not-found"}'],
     ]);
 
     const answers = new Map(executed.map((each): [string, Executed] => [each.name, each]));

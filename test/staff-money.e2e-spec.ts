@@ -89,14 +89,14 @@ describe('Credit and debit', () => {
   it('take no more than the balance; a refusal makes no entry, and is recorded', async () => {
     await post('credit', { amount: '1.00' });
     const { status, body } = await post('debit', { amount: '1.01' });
-    expect([status, body]).toEqual([400, { detail: 'Insufficient balance' }]);
+    expect([status, body]).toMatchObject([400, { detail: 'Insufficient balance' }]);
     expect((await post('credit', { amount: '100000000.01' })).status).toBe(400);
     expect(await linesOf('balance.debit')).toEqual([]);
     expect(await refusalsOf('balance.debit', user.id)).toEqual(['Insufficient balance']);
     expect(await entriesOf()).toHaveLength(1);
     const request = { amount: '1', reason: 'test' };
     const unknown = await staff.post('/staff/users/999999/credit', request, { 'Idempotency-Key': 'nobody' });
-    expect([unknown.status, unknown.body]).toEqual([404, { detail: 'User not found' }]);
+    expect([unknown.status, unknown.body]).toMatchObject([404, { detail: 'User not found' }]);
     expect(await refusalsOf('balance.credit', 999_999)).toEqual(['User not found']);
   });
 
@@ -111,7 +111,7 @@ describe('Credit and debit', () => {
         { amount: '5.00', reason: 'test' },
         { 'Idempotency-Key': `own-${direction}` },
       );
-      expect([answer.status, answer.body]).toEqual([403, OWN_ACCOUNT]);
+      expect([answer.status, answer.body]).toMatchObject([403, OWN_ACCOUNT]);
       expect(await service.balanceOf({ id })).toMatchObject({ available });
       expect(await refusalsOf(`balance.${direction}`, id)).toEqual([OWN_ACCOUNT.detail]);
     },

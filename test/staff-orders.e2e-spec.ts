@@ -324,7 +324,7 @@ describe('An order', () => {
 
   it('is not found by an unknown id', async () => {
     const { status, body } = await staff.get('/staff/orders/999999');
-    expect([status, body]).toEqual([404, { detail: 'Order not found' }]);
+    expect([status, body]).toMatchObject([404, { detail: 'Order not found' }]);
     expect((await staff.get('/staff/orders/last')).status).toBe(422);
   });
 

@@ -184,10 +184,10 @@ describe('A price rule', () => {
       const answer = await staff.post(`/staff/price-rules/${own.id}/end`, { ...body, ...REASON });
       return [answer.status, answer.body];
     };
-    expect(await end({ at: later })).toEqual([409, refusal]);
+    expect(await end({ at: later })).toMatchObject([409, refusal]);
     expect(await end({ at: '2020-01-01T00:00:00Z' })).toEqual([400, expect.any(Object)]);
     expect(await end({})).toEqual([200, expect.any(Object)]);
-    expect(await end({})).toEqual([409, refusal]);
+    expect(await end({})).toMatchObject([409, refusal]);
     const replacement = { user_id: user.id, markup_percent: '1', replaces: own.id, ...REASON };
     expect(await staff.post('/staff/price-rules', replacement)).toMatchObject({ status: 409, body: refusal });
   });

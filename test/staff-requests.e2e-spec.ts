@@ -89,7 +89,7 @@ describe('What staff send', () => {
       await staff.post('/staff/price-rules', { ...rule, reason: 'Contract 815' }),
       await staff.get('/staff/price-rules/which?period=30&user_id=999999'),
     ]) {
-      expect([status, body]).toEqual([404, { detail: 'User not found' }]);
+      expect([status, body]).toMatchObject([404, { detail: 'User not found' }]);
     }
     expect(
       (await staff.post('/staff/price-rules/preview', { add: { ...rule, user_id: user.id } })).status,

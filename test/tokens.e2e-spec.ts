@@ -132,7 +132,7 @@ describe('A customer with tokens:write', () => {
   ])('cannot issue a token that is wider in %s', async (_, bounds, asked, detail) => {
     const issuer = await createIssuer(bounds);
     const { error, response } = await issue(issuer, asked);
-    expect([response.status, error]).toEqual([403, { detail }]);
+    expect([response.status, error]).toMatchObject([403, { detail }]);
     expect(await list(issuer)).toHaveLength(1);
   });
 
@@ -183,7 +183,7 @@ describe('A customer with tokens:write', () => {
       expect([asked, response.status]).toEqual([asked, 422]);
     }
     const { error, response } = await issue(issuer, { expires_at: inHours(-1).toISOString() });
-    expect([response.status, error]).toEqual([400, { detail: 'expires_at must lie in the future' }]);
+    expect([response.status, error]).toMatchObject([400, { detail: 'expires_at must lie in the future' }]);
     expect(await list(issuer)).toHaveLength(1);
   });
 
@@ -199,7 +199,7 @@ describe('A customer with tokens:write', () => {
     const statuses = answers.map(({ response }) => response.status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(8);
     expect(statuses.filter((status) => status === 409)).toHaveLength(4);
-    expect(answers.find(({ error }) => error)?.error).toEqual({
+    expect(answers.find(({ error }) => error)?.error).toMatchObject({
       detail: 'There are 100 tokens already: revoke some first',
     });
     const tokens = await list(issuer);
@@ -256,7 +256,7 @@ describe('The list', () => {
     const staff = await createStaff(service, ['profile:read', 'staff:users'], issuer.id);
     expect((await list(issuer)).map(({ id }) => id)).toEqual([issuer.tokenId]);
     const { error, response } = await revoke(issuer, staff.tokenId);
-    expect([response.status, error]).toEqual([404, { detail: 'Token not found' }]);
+    expect([response.status, error]).toMatchObject([404, { detail: 'Token not found' }]);
     expect((await staff.get('/staff/users')).status).toBe(200);
   });
 });

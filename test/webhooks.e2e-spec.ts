@@ -166,7 +166,7 @@ describe('A webhook', () => {
     ];
     for (const [method, target, body] of requests) {
       const answer = await send(method, target, body, stranger);
-      expect([method, target, answer]).toEqual([
+      expect([method, target, answer]).toMatchObject([
         method,
         target,
         { status: 404, body: { detail: 'Webhook not found' } },
@@ -174,7 +174,7 @@ describe('A webhook', () => {
     }
     const event = await happen('order.completed');
     const other = await create({}, stranger);
-    expect(await send('POST', `/webhooks/${other.id}/replay`, { event_id: event }, stranger)).toEqual({
+    expect(await send('POST', `/webhooks/${other.id}/replay`, { event_id: event }, stranger)).toMatchObject({
       status: 404,
       body: { detail: 'Event not found' },
     });
@@ -202,16 +202,16 @@ describe('A webhook', () => {
     ['the port must be 80, 443, or 1024 and above', 'https://127.0.0.1:22/hooks'],
   ])('is neither made nor changed when %s: %s', async (why, url) => {
     const refusal = { status: 400, body: { detail: `Nothing can be sent to this URL: ${why}` } };
-    expect(await send('POST', '/webhooks', { url })).toEqual(refusal);
+    expect(await send('POST', '/webhooks', { url })).toMatchObject(refusal);
     const { id } = await create();
-    expect(await send('PATCH', `/webhooks/${id}`, { url })).toEqual(refusal);
+    expect(await send('PATCH', `/webhooks/${id}`, { url })).toMatchObject(refusal);
     expect((await send('GET', `/webhooks/${id}`)).body).toMatchObject({ url: URL });
   });
 
   it('is not made for plain HTTP, unknown types, or beyond the number that a user may have', async () => {
     const url = 'http://127.0.0.1/hooks';
     const refusal = { status: 400, body: { detail: 'The URL must begin with https://' } };
-    expect(await send('POST', '/webhooks', { url })).toEqual(refusal);
+    expect(await send('POST', '/webhooks', { url })).toMatchObject(refusal);
     for (const types of [[], ['order.lost'], ['test'], 'order.completed']) {
       expect([types, (await send('POST', '/webhooks', { url: URL, types })).status]).toEqual([types, 422]);
     }
@@ -222,7 +222,7 @@ describe('A webhook', () => {
     expect(made).toHaveLength(MOST_WEBHOOKS);
     expect(attempts.filter(({ status }) => status === 409)).toHaveLength(2);
     const [id] = made.map(({ body }) => (body as Webhook).id);
-    expect(await send('PATCH', `/webhooks/${id}`, { url })).toEqual(refusal);
+    expect(await send('PATCH', `/webhooks/${id}`, { url })).toMatchObject(refusal);
     expect(await send('DELETE', `/webhooks/${id}`)).toEqual({ status: 204, body: null });
     await create();
   });
@@ -395,7 +395,7 @@ describe('Replaying', () => {
       });
       return [answer];
     });
-    expect(await replaying[0]).toEqual({
+    expect(await replaying[0]).toMatchObject({
       status: 410,
       body: { detail: expect.stringMatching(/^Some of these events were removed/) },
     });
@@ -411,17 +411,17 @@ describe('Replaying', () => {
       status: 400,
       body: { detail: 'Give either event_id or since, and after with since only' },
     };
-    expect(await replay(id, {})).toEqual(what);
-    expect(await replay(id, { event_id: event, since })).toEqual(what);
-    expect(await replay(id, { event_id: event, after: event })).toEqual(what);
+    expect(await replay(id, {})).toMatchObject(what);
+    expect(await replay(id, { event_id: event, since })).toMatchObject(what);
+    expect(await replay(id, { event_id: event, after: event })).toMatchObject(what);
     expect((await replay(id, { event_id: 'evt_999999999' })).status).toBe(404);
     for (const eventId of ['4711', 'evt_0', 'evt_1x', 'EVT_1', 'evt_99999999999999999']) {
       expect([eventId, (await replay(id, { event_id: eventId })).status]).toEqual([eventId, 422]);
     }
     await send('PATCH', `/webhooks/${id}`, { enabled: false });
     const off = { status: 409, body: { detail: 'The webhook is switched off' } };
-    expect(await replay(id, { since })).toEqual(off);
-    expect(await send('POST', `/webhooks/${id}/test`)).toEqual(off);
+    expect(await replay(id, { since })).toMatchObject(off);
+    expect(await send('POST', `/webhooks/${id}/test`)).toMatchObject(off);
   });
 });
 
@@ -581,7 +581,7 @@ describe('Staff', () => {
     const path = `/staff/webhooks/${id}`;
     const off = await staff.post(`${path}/disable`, { reason: 'floods' });
     expect(off).toMatchObject({ status: 200, body: { disabled_at: MOMENT, disabled_reason: 'operator' } });
-    expect(await send('PATCH', `/webhooks/${id}`, { enabled: true })).toEqual({
+    expect(await send('PATCH', `/webhooks/${id}`, { enabled: true })).toMatchObject({
       status: 409,
       body: { detail: 'The webhook was switched off by the operator' },
     });

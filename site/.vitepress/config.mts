@@ -69,6 +69,7 @@ export default withMermaid({
         text: 'Reference',
         items: [
           page('API', 'api'),
+          page('Error codes', 'errors'),
           { text: 'TypeScript client', link: '/clients/typescript/README' },
           page('Configuration', 'configuration'),
           page('Metrics', 'metrics'),

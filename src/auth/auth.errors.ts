@@ -61,4 +61,4 @@ export class TokenWiderThanIssuer extends DomainError {
 
 export class TokenNotFound extends domainError('not-found', 'Token not found') {}
 
-export class TokenOwnerNotFound extends domainError('not-found', 'User not found') {}
+export class TokenUserNotFound extends domainError('not-found', 'User not found') {}

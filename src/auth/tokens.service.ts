@@ -13,7 +13,7 @@ import {
 } from '../database';
 import type { TooManyRequests } from '../http';
 import type { ApiToken, TokenOrigin } from './api-token';
-import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
+import { InvalidToken, TokenNotFound, TokenUserNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';
 import { ALL_STAFF_SCOPES, type Scope } from './scopes';
 import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
@@ -79,7 +79,7 @@ export class TokensService {
   /**
    * Issues a token, which is never wider than its issuer. Only the result has its text.
    *
-   * @throws TokenOwnerNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
+   * @throws TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
    */
   async issue(
     token: NewToken,
@@ -119,7 +119,7 @@ export class TokensService {
       if (!issued) throw new Error('an inserted token was not returned');
       return { text, token: issued };
     } catch (error) {
-      if (violatedConstraint(error) === 'api_tokens_user_id_fkey') throw new TokenOwnerNotFound();
+      if (violatedConstraint(error) === 'api_tokens_user_id_fkey') throw new TokenUserNotFound();
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { DomainError, domainError, type DomainErrorOptions } from '../common';
+import { DomainError, domainError } from '../common';
 
 export class PeriodTooShort extends DomainError {
   readonly kind = 'bad-request';
@@ -15,16 +15,7 @@ export class CountryNotAvailable extends domainError('bad-request', 'Country not
 
 export class NotEnoughProxies extends domainError('bad-request', 'Not enough proxies available') {}
 
-/** The provider is unavailable now. It is certain that nothing was bought. */
-export class ServiceUnavailable extends DomainError {
-  readonly kind = 'unavailable';
-
-  constructor(options: Pick<DomainErrorOptions, 'retryAfterSeconds'> = {}) {
-    super('Service temporarily unavailable', options);
-  }
-}
-
-export class NothingToPreview extends domainError(
+export class PricesUnknown extends domainError(
   'unavailable',
   'The prices of the provider are not known yet: request a price first',
 ) {}

@@ -6,6 +6,7 @@ import {
   type Moment,
   Money,
   multiplyDecimal,
+  ServiceUnavailable,
   stackOf,
   TimeLimit,
   unitPriceWithMarkup,
@@ -28,12 +29,7 @@ import {
   type PriceTable,
   stockKey,
 } from './catalog-store';
-import {
-  CountryNotAvailable,
-  NotEnoughProxies,
-  ServiceUnavailable,
-  UnsupportedPeriod,
-} from './catalog.errors';
+import { CountryNotAvailable, NotEnoughProxies, UnsupportedPeriod } from './catalog.errors';
 import { checkPeriod } from './rental-periods';
 
 export interface Quote {

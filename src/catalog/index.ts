@@ -1,9 +1,8 @@
 export {
   CountryNotAvailable,
   NotEnoughProxies,
-  NothingToPreview,
+  PricesUnknown,
   PeriodTooShort,
-  ServiceUnavailable,
   UnsupportedPeriod,
 } from './catalog.errors';
 export { CatalogModule } from './catalog.module';

@@ -10,7 +10,7 @@ import {
   type PricedOffer,
 } from '../pricing';
 import { CatalogStore, countriesKey, PRICE_TABLE_KEY, type PriceTable } from './catalog-store';
-import { NothingToPreview } from './catalog.errors';
+import { PricesUnknown } from './catalog.errors';
 import type { PreviewedOfferOut, PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
 
 /** Shows the effect of a change of the price rules on the prices in the catalog store. */
@@ -25,7 +25,7 @@ export class PricePreviewService {
    * Lists every version and period on sale that the change touches: as quoted, and in each country on sale
    * for which there is the change or a rule.
    *
-   * @throws NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
+   * @throws PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
     const { at, rules, touched, before, after } = await this.history.compare(change);
@@ -58,7 +58,7 @@ export class PricePreviewService {
     const entries = await this.store.read([PRICE_TABLE_KEY, ...IP_VERSIONS.map(countriesKey)]);
     const byKey = new Map(entries.map((entry) => [entry.key, entry]));
     const table = byKey.get(PRICE_TABLE_KEY);
-    if (!table) throw new NothingToPreview();
+    if (!table) throw new PricesUnknown();
     return {
       prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),

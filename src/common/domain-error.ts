@@ -37,7 +37,15 @@ export abstract class DomainError extends Error {
         ? headers
         : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
   }
+
+  /** The name of the class, for clients: `proxy-not-found`. They decide by it, so it never changes. */
+  get code(): string {
+    return codeOf(this.name);
+  }
 }
+
+/** `ProxyNotFound` and `Proxy Not Found` become `proxy-not-found`. */
+export const codeOf = (name: string): string => name.replaceAll(/(?<=[a-z]) ?(?=[A-Z])/g, '-').toLowerCase();
 
 /** The base class of a domain error whose text is always the same. */
 export function domainError(kind: ErrorKind, detail: string) {
@@ -48,4 +56,13 @@ export function domainError(kind: ErrorKind, detail: string) {
       super(detail);
     }
   };
+}
+
+/** The service, its database or its provider is unavailable now. Nothing was changed. */
+export class ServiceUnavailable extends DomainError {
+  readonly kind = 'unavailable';
+
+  constructor(options: Pick<DomainErrorOptions, 'retryAfterSeconds'> = {}) {
+    super('Service temporarily unavailable', options);
+  }
 }

@@ -2,7 +2,14 @@ export { networkOf, plainAddress } from './address';
 export { Clock, Moment, SystemClock } from './clock';
 export { Counts } from './counts';
 export { csvLine, disarmFormula } from './csv';
-export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
+export {
+  codeOf,
+  DomainError,
+  domainError,
+  type DomainErrorOptions,
+  type ErrorKind,
+  ServiceUnavailable,
+} from './domain-error';
 export { FairTurns } from './fair-turns';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';

@@ -6,7 +6,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 const OTHER_METHOD = 'other';
 
 /** The label of all paths without a route. */
-const UNMATCHED = 'unmatched';
+export const UNMATCHED = 'unmatched';
 
 /**
  * The template of the route that served a request, as in the OpenAPI document: `/proxies/{proxy_id}`. Never

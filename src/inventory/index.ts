@@ -5,7 +5,7 @@ export {
   NoRecovery,
   OrphanAssigned,
   OrphanNotFound,
-  OrphansGoToPurchases,
+  OrderNotAssignable,
   OrphansIncomplete,
   RecoveryNotOver,
   TaggedUserFirst,

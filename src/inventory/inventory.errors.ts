@@ -46,7 +46,7 @@ export class OrphanNotFound extends domainError('not-found', 'Orphan not found')
 export class OrphanAssigned extends domainError('conflict', 'The orphan is assigned to an order already') {}
 
 /** A prolongation has no proxies, and an open order may still account for the orphan. */
-export class OrphansGoToPurchases extends domainError(
+export class OrderNotAssignable extends domainError(
   'conflict',
   'Orphans are assigned to purchases that are closed',
 ) {}
@@ -60,7 +60,7 @@ export class ProxyWithdrawn extends domainError('conflict', 'The provider has wi
 
 export class ProxyGone extends domainError('conflict', 'The provider no longer has this proxy') {}
 
-export class TypeCannotBeChanged extends domainError(
+export class TypeChangeRefused extends domainError(
   'conflict',
   'The provider does not change the type of this proxy',
 ) {}
@@ -86,7 +86,7 @@ export class TypeChangeUncertain extends DomainError {
 }
 
 /** It is certain that nothing was changed. The log has the reason, for staff. */
-export class TypesCannotBeChanged extends domainError(
+export class TypeChangesUnavailable extends domainError(
   'unavailable',
   'Service temporarily unavailable: types cannot be changed at present',
 ) {}

@@ -38,7 +38,7 @@ export class ProlongationInProgress extends DomainError {
 /** Where the open order can be read. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
 
-export class KeyInProgress extends DomainError {
+export class IdempotencyKeyInProgress extends DomainError {
   readonly kind = 'conflict';
 
   /** @param orderId the order under this key, if it is known */

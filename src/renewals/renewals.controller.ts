@@ -14,7 +14,7 @@ import {
   RenewalRuleNotFound,
   TargetMismatch,
   TooManyRenewalRules,
-  WiderRuleWouldHold,
+  WiderRuleWouldApply,
 } from './renewals.errors';
 import {
   BudgetOut,
@@ -144,7 +144,11 @@ export class RenewalsController {
     status: 204,
     response: { description: 'The rule was disabled' },
     errors: {
-      403: ['a wider rule would apply, which it may not enable', WiderRuleWouldHold, LimitedTokenCannotRenew],
+      403: [
+        'a wider rule would apply, which it may not enable',
+        WiderRuleWouldApply,
+        LimitedTokenCannotRenew,
+      ],
       404: ['The user has no enabled rule with this id', RenewalRuleNotFound],
     },
   })

@@ -3,7 +3,7 @@ import { DomainError, domainError } from '../common';
 export class RenewalRuleNotFound extends domainError('not-found', 'Renewal rule not found') {}
 
 /** Without the rule a wider one would apply, and might renew more than now. */
-export class WiderRuleWouldHold extends domainError(
+export class WiderRuleWouldApply extends domainError(
   'forbidden',
   'A wider rule would hold instead, which requires proxies:write: switch that one off first, or all at once',
 ) {}

@@ -13,7 +13,7 @@ import {
   RenewalRuleNotFound,
   TargetMismatch,
   TooManyRenewalRules,
-  WiderRuleWouldHold,
+  WiderRuleWouldApply,
 } from './renewals.errors';
 import type {
   BudgetOut,
@@ -101,7 +101,7 @@ export class RulesService {
     );
   }
 
-  /** @throws RenewalRuleNotFound, WiderRuleWouldHold, LimitedTokenCannotRenew */
+  /** @throws RenewalRuleNotFound, WiderRuleWouldApply, LimitedTokenCannotRenew */
   async switchOff(caller: Caller, id: number): Promise<void> {
     const { userId, scopes } = caller;
     await this.changing(userId, async (manager) => {
@@ -120,7 +120,7 @@ export class RulesService {
       );
       if (!rule) throw new RenewalRuleNotFound();
       if (rule.hasWider) {
-        if (!scopes.includes('proxies:write')) throw new WiderRuleWouldHold();
+        if (!scopes.includes('proxies:write')) throw new WiderRuleWouldApply();
         assertUnlimited(caller);
       }
       await queryRows(

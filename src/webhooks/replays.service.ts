@@ -5,7 +5,7 @@ import { eventIdOf, positionOf } from '../events';
 import { RequestLimits, RequestsUnderWay } from '../http';
 import type { ReplayedOut } from './dto/webhook-out.dto';
 import type { ReplayRequest } from './dto/webhook.request';
-import { EventNotFound, ReplayedEventsGone, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
+import { EventNotFound, InvalidReplay, ReplayedEventsGone, WebhookDisabled } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
 /** The most events that one request replays. */
@@ -49,13 +49,13 @@ export class ReplaysService {
   ) {}
 
   /**
-   * @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound, ReplayedEventsGone,
+   * @throws WebhookNotFound, WebhookDisabled, InvalidReplay, EventNotFound, ReplayedEventsGone,
    *   TooManyUnderWay
    */
   async replay(userId: number, webhookId: number, replay: ReplayRequest): Promise<ReplayedOut> {
     const { event_id: eventId, since, after } = replay;
     if ((eventId === null) === (since === null) || (since === null && after !== null)) {
-      throw new ReplayOfWhat();
+      throw new InvalidReplay();
     }
     await this.assertIsOn(userId, webhookId);
     const [outcome] = await this.underWay
@@ -76,7 +76,7 @@ export class ReplaysService {
   /**
    * Logs a test event, which only this webhook receives, like any other event.
    *
-   * @throws WebhookNotFound, WebhookIsOff, TooManyRequests
+   * @throws WebhookNotFound, WebhookDisabled, TooManyRequests
    */
   async test(userId: number, webhookId: number): Promise<void> {
     await this.assertIsOn(userId, webhookId);
@@ -124,6 +124,6 @@ export class ReplaysService {
 
   private async assertIsOn(userId: number, webhookId: number): Promise<void> {
     const { enabled } = await this.webhooks.get(userId, webhookId);
-    if (!enabled) throw new WebhookIsOff();
+    if (!enabled) throw new WebhookDisabled();
   }
 }

@@ -19,14 +19,14 @@ import {
 import { ReplaysService } from './replays.service';
 import {
   EventNotFound,
+  InvalidReplay,
   ReplayedEventsGone,
-  ReplayOfWhat,
   TooManyWebhooks,
-  WebhookIsOff,
+  WebhookDisabled,
+  WebhookDisabledByOperator,
   WebhookNeedsHttps,
   WebhookNotFound,
-  WebhookOffByOperator,
-  WebhooksSwitchedOff,
+  WebhooksDisabled,
   WebhookUrlRefused,
 } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
@@ -34,7 +34,7 @@ import { WebhooksService } from './webhooks.service';
 const WebhookId = () => IdParam('webhook_id', 'The `id` of a webhook of the user', 1);
 
 const NO_SUCH_WEBHOOK: ErrorsOfStatus = ['The user has no such webhook', WebhookNotFound];
-const IS_OFF: ErrorsOfStatus = ['The webhook is disabled, so nothing is sent to it', WebhookIsOff];
+const IS_OFF: ErrorsOfStatus = ['The webhook is disabled, so nothing is sent to it', WebhookDisabled];
 const URL_REFUSED: ErrorsOfStatus = [
   'The URL is plain HTTP, or leads to an address or port that nothing is sent to',
   WebhookNeedsHttps,
@@ -77,7 +77,7 @@ export class WebhooksController {
     },
     errors: {
       400: URL_REFUSED,
-      403: ['the operator has disabled webhooks', WebhooksSwitchedOff],
+      403: ['the operator has disabled webhooks', WebhooksDisabled],
       409: ['The user has too many', new TooManyWebhooks(10)],
     },
   })
@@ -130,7 +130,7 @@ export class WebhooksController {
       404: NO_SUCH_WEBHOOK,
       409: [
         'The operator disabled the webhook or its receiver, and only the operator can enable it',
-        WebhookOffByOperator,
+        WebhookDisabledByOperator,
       ],
     },
   })
@@ -217,7 +217,7 @@ export class WebhooksController {
     errors: {
       400: [
         '`event_id` and `since` are both given or both omitted, or `after` is given without `since`',
-        ReplayOfWhat,
+        InvalidReplay,
       ],
       404: [
         'The user has no such webhook, or no such event that is still kept',

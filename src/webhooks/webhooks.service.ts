@@ -13,10 +13,10 @@ import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching'
 import type { DisabledReason } from './webhook-states';
 import {
   TooManyWebhooks,
+  WebhookDisabledByOperator,
   WebhookNeedsHttps,
   WebhookNotFound,
-  WebhookOffByOperator,
-  WebhooksSwitchedOff,
+  WebhooksDisabled,
   WebhookUrlRefused,
 } from './webhooks.errors';
 
@@ -43,11 +43,11 @@ export class WebhooksService {
   /**
    * Creates a webhook, which is off if staff switched off its receiver. Only the result has its secret.
    *
-   * @throws WebhooksSwitchedOff, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
+   * @throws WebhooksDisabled, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */
   async create(userId: number, { url, types, description }: NewWebhookRequest): Promise<CreatedWebhook> {
     const { maxPerUser } = this.config.webhooks;
-    if (maxPerUser === 0) throw new WebhooksSwitchedOff();
+    if (maxPerUser === 0) throw new WebhooksDisabled();
     const address = this.readUrl(url);
     const secret = generateWebhookSecret();
     // The lock of the user keeps concurrent requests within the limit.
@@ -97,7 +97,7 @@ export class WebhooksService {
     return webhook;
   }
 
-  /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookOffByOperator */
+  /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookDisabledByOperator */
   change(userId: number, id: number, change: ChangedWebhookRequest): Promise<WebhookOut> {
     const { types, description, enabled } = change;
     const url = change.url === undefined ? null : this.readUrl(change.url);
@@ -112,7 +112,7 @@ export class WebhooksService {
       if (!webhook) throw new WebhookNotFound();
       const blocked = await isBlocked(manager, userId, url ?? webhook.url);
       if (enabled === true && (blocked || webhook.disabled_reason === 'operator')) {
-        throw new WebhookOffByOperator();
+        throw new WebhookDisabledByOperator();
       }
       await queryRows(
         manager,

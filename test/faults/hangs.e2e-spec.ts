@@ -51,7 +51,7 @@ it('A replica is not ready while the database does not answer, and says so in ti
   try {
     await untilReadiness('{"status":"ready"}');
     relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });
-    await untilReadiness('{"detail":"The database cannot be reached"}');
+    await untilReadiness('{"detail":"The database cannot be reached","code":"not-ready"}');
     expect(await ask('/health/live')).toBe('{"status":"live"}');
     await untilReadiness('{"status":"ready"}');
   } finally {

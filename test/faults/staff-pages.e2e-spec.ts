@@ -166,7 +166,7 @@ if (chromium === undefined) {
     it('shows an error as the service answers it', async () => {
       expect(
         await docs.execute('GET', '/staff/users/{user_id}', { parameters: { user_id: 999_999 } }),
-      ).toEqual({ status: '404', body: { detail: 'User not found' } });
+      ).toEqual({ status: '404', body: { detail: 'User not found', code: 'user-not-found' } });
       // Chromium reports a 404 answer as an error.
       expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
     });

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Scope } from '../../src/auth';
 
 export interface Endpoint {
@@ -58,3 +60,15 @@ export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
   { method: 'POST', path: '/webhooks/999/replay', scope: 'events:write', body: '{"event_id":"evt_1"}' },
   { method: 'POST', path: '/webhooks/999/test', scope: 'events:write' },
 ];
+
+const reference = JSON.parse(readFileSync(join(__dirname, '../fixtures/reference-openapi.json'), 'utf8')) as {
+  readonly paths: Readonly<Record<string, object>>;
+};
+
+/** Whether the reference has the endpoint. The errors of such an endpoint have no code. */
+export const isSpecified = ({ method, path }: Pick<Endpoint, 'method' | 'path'>): boolean =>
+  Object.entries(reference.paths).some(
+    ([template, methods]) =>
+      method.toLowerCase() in methods &&
+      new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.replace(/\?.*/, '')),
+  );

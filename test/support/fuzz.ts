@@ -182,7 +182,7 @@ function findFault({ status, text }: RawAnswer, listed: readonly string[]): stri
 function readDetail(text: string): unknown {
   try {
     const body = JSON.parse(text) as { detail?: unknown };
-    return Object.keys(body).join() === 'detail' ? body.detail : undefined;
+    return /^detail(,code)?$/.test(Object.keys(body).join()) ? body.detail : undefined;
   } catch {
     return undefined;
   }

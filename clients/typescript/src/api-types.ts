@@ -1136,6 +1136,8 @@ export interface components {
     ErrorResponse: {
       /** Detail */
       detail: string;
+      /** @description The name of the error, which never changes. Routes of the specified interface omit it */
+      code?: string;
     };
     /** UserInfo */
     UserInfo: {
@@ -3834,7 +3836,15 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
+      /** @description The service cannot reach its database. Nothing was changed */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
     };
   };
   listLedger: {
@@ -4519,7 +4529,15 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
+      /** @description The service cannot reach its database. Nothing was changed */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
     };
   };
   labelProxies: {
@@ -4738,7 +4756,15 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
+      /** @description The service cannot reach its database. Nothing was changed */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
     };
   };
   ping_proxies__proxy_id__ping_get: {
@@ -4835,7 +4861,15 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
+      /** @description The service cannot reach its database. Nothing was changed */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
     };
   };
   pingProxies: {
@@ -6537,7 +6571,15 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      413: components['responses']['BodyTooLarge'];
+      /** @description The body is larger than 100 kB */
+      413: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
       /** @description Validation Error */
       422: {
         headers: {
@@ -6680,7 +6722,15 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      413: components['responses']['BodyTooLarge'];
+      /** @description The body is larger than 100 kB */
+      413: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
       /** @description Validation Error */
       422: {
         headers: {

@@ -9,7 +9,7 @@ import { CustomerTokensService } from './customer-tokens.service';
 import { NewCustomerTokenRequest } from './new-token.request';
 import { RevokeTokenQuery } from './revoke-token.query';
 import { CreatedToken, TokenList } from './token.dto';
-import { TokenAlreadyOver, TooManyTokens } from './tokens.errors';
+import { TokenExpiryInPast, TooManyTokens } from './tokens.errors';
 
 @ApiTags('Tokens')
 @Controller('tokens')
@@ -44,7 +44,7 @@ export class CustomerTokensController {
       },
     },
     errors: {
-      400: ['`expires_at` has passed', TokenAlreadyOver],
+      400: ['`expires_at` has passed', TokenExpiryInPast],
       403: [
         'the new token would be wider than it',
         new ScopeNotGrantable(['proxies:write']),

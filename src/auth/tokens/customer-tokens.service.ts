@@ -7,7 +7,7 @@ import { TokenNotFound } from '../auth.errors';
 import { ALL_STAFF_SCOPES } from '../scopes';
 import { type Caller, type NewToken, TokensService } from '../tokens.service';
 import type { CreatedToken, Token } from './token.dto';
-import { TokenAlreadyOver, TooManyTokens } from './tokens.errors';
+import { TokenExpiryInPast, TooManyTokens } from './tokens.errors';
 
 /** How many valid tokens a customer may have issued. */
 const MOST_TOKENS = 100;
@@ -40,13 +40,13 @@ export class CustomerTokensService {
   /**
    * Issues a token that is never wider than the caller's. Only the result has its text.
    *
-   * @throws TokenAlreadyOver, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
+   * @throws TokenExpiryInPast, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
    */
   issue(
     { userId, tokenId }: Caller,
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
   ): Promise<CreatedToken> {
-    if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenAlreadyOver();
+    if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenExpiryInPast();
     // The lock of the user keeps concurrent requests within the limit.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const issued = await this.tokens.issue(

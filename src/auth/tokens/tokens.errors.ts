@@ -8,4 +8,4 @@ export class TooManyTokens extends DomainError {
   }
 }
 
-export class TokenAlreadyOver extends domainError('bad-request', 'expires_at must lie in the future') {}
+export class TokenExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}

@@ -1,47 +1,57 @@
 import { type OpenAPIObject } from '@nestjs/swagger';
+import { ServiceUnavailable } from '../../common';
+import { isSpecified } from '../errors/specified-routes';
 import { statusText } from '../errors/status-text';
+import { BodyTooLarge, BodyUnreadable } from '../request-body';
+import { bodyOf, type ErrorResponse } from './error-response';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-const answer = (description: string, ...details: readonly string[]) => ({
+const answer = (description: string, ...bodies: readonly ErrorResponse[]) => ({
   description,
   content: {
     'application/json': {
       schema: { $ref: '#/components/schemas/ErrorResponse' },
-      examples: Object.fromEntries(details.map((detail) => [detail, { value: { detail } }])),
+      examples: Object.fromEntries(bodies.map((body) => [body.detail, { value: body }])),
     },
   },
 });
 
-const UNREADABLE_BODY = 'There was an error parsing the body';
+/** Without a code: no route was reached. */
+const unrouted = (status: number): ErrorResponse => ({ detail: statusText(status) });
+
+const UNREADABLE_BODY = bodyOf(new BodyUnreadable());
 
 /** Responses that any operation may return before its route is called, by the name of the component. */
 const COMPONENTS = {
-  MalformedRequest: answer('The request is not valid HTTP', statusText(400)),
+  MalformedRequest: answer('The request is not valid HTTP', unrouted(400)),
   UnreadableRequest: answer(
     'The request is not valid HTTP, or its body is not UTF-8 or nests too deep',
-    statusText(400),
+    unrouted(400),
     UNREADABLE_BODY,
   ),
   MethodNotAllowed: {
-    ...answer('The path has other methods', statusText(405)),
+    ...answer('The path has other methods', unrouted(405)),
     headers: { Allow: { description: 'The methods of the path', schema: { type: 'string' } } },
   },
   RequestTimeout: answer(
     'The headers did not arrive within 15 seconds, or the whole request within 30',
-    statusText(408),
+    unrouted(408),
   ),
-  BodyTooLarge: answer('The body is larger than 100 kB', statusText(413)),
-  HeadersTooLarge: answer('The address and the headers are larger than 16 kB', statusText(431)),
+  BodyTooLarge: answer('The body is larger than 100 kB', bodyOf(new BodyTooLarge())),
+  HeadersTooLarge: answer('The address and the headers are larger than 16 kB', unrouted(431)),
   Unavailable: answer(
     'The service cannot reach its database. Nothing was changed',
-    'Service temporarily unavailable',
+    bodyOf(new ServiceUnavailable()),
   ),
 } as const;
 
 type Shared = keyof typeof COMPONENTS;
+
+/** Errors that occur after a route was reached. A specified route has its own description of them. */
+const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /**
  * Adds to every operation the responses that precede its own code, and marks operations that need no token.
@@ -49,17 +59,18 @@ type Shared = keyof typeof COMPONENTS;
  */
 export function addCommonAnswers(document: OpenAPIObject): void {
   const used = new Set<Shared>();
-  const refer = (name: Shared) => {
-    used.add(name);
-    return { $ref: `#/components/responses/${name}` };
-  };
-  for (const operation of operationsOf(document)) {
+  for (const [route, operation] of routesOf(document)) {
+    const refer = (name: Shared) => {
+      if (isSpecified(route) && WITH_CODE.has(name)) return COMPONENTS[name];
+      used.add(name);
+      return { $ref: `#/components/responses/${name}` };
+    };
     operation.security ??= [];
     const takesBody = operation.requestBody !== undefined;
     const { 400: refused, 503: unavailable } = operation.responses;
     if (takesBody && refused && 'content' in refused) {
       const examples = refused.content?.['application/json']?.examples ?? {};
-      examples[UNREADABLE_BODY] = { value: { detail: UNREADABLE_BODY } };
+      examples[UNREADABLE_BODY.detail] = { value: UNREADABLE_BODY };
     }
     operation.responses = {
       ...(!refused && { 400: refer(takesBody ? 'UnreadableRequest' : 'MalformedRequest') }),
@@ -70,10 +81,16 @@ export function addCommonAnswers(document: OpenAPIObject): void {
       ...(operation.security.length > 0 && !unavailable && { 503: refer('Unavailable') }),
       ...operation.responses,
     };
+    if (isSpecified(route)) operation.responses = withoutCode(operation.responses);
   }
   const responses = Object.fromEntries([...used].map((name) => [name, COMPONENTS[name]]));
   document.components = { ...document.components, responses };
 }
+
+/** Specified routes return no codes, so their examples have none. */
+const withoutCode = <Part>(part: Part): Part =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  JSON.parse(JSON.stringify(part, (name, value: unknown) => (name === 'code' ? undefined : value))) as Part;
 
 /**
  * Nest puts examples of parameters inside their schemas, where generators and testers do not look. The
@@ -95,5 +112,13 @@ export function liftParameterExamples(document: OpenAPIObject): void {
   }
 }
 
-export const operationsOf = ({ paths }: OpenAPIObject): Operation[] =>
-  Object.values(paths).flatMap((path) => METHODS.flatMap((method) => path[method] ?? []));
+export const operationsOf = (document: OpenAPIObject): Operation[] =>
+  routesOf(document).map(([, operation]) => operation);
+
+const routesOf = ({ paths }: OpenAPIObject): [route: string, operation: Operation][] =>
+  Object.entries(paths).flatMap(([path, item]) =>
+    METHODS.flatMap((method): [string, Operation][] => {
+      const operation = item[method];
+      return operation ? [[`${method.toUpperCase()} ${path}`, operation]] : [];
+    }),
+  );

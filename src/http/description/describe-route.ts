@@ -4,7 +4,6 @@ import {
   type ApiBodyOptions,
   ApiExtraModels,
   ApiOperation,
-  ApiProperty,
   ApiResponse,
   type ApiResponseNoStatusOptions,
   getSchemaPath,
@@ -13,15 +12,10 @@ import { DomainError } from '../../common';
 import { statusOf } from '../errors/error.filter';
 import type { ValidationItem } from '../validation/refusal';
 import { hasInput, inputOf } from '../validation/route-input';
+import { bodyOf, ErrorResponse } from './error-response';
 import { HTTPValidationError } from './http-validation-error';
 import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';
 import { refusedExample } from './refused-example';
-
-/** The body of every error except 422. */
-export class ErrorResponse {
-  @ApiProperty({ type: 'string', title: 'Detail' })
-  detail!: string;
-}
 
 /**
  * When an error is returned, and the errors: a class if its text never varies, or an instance as an example.
@@ -77,7 +71,7 @@ export function describeRoute(route: RouteDescription): MethodDecorator {
 }
 
 function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, headers?: Headers) {
-  const details = errors.map((error) => detailOf(error, status));
+  const bodies = errors.map((error) => exampleOf(error, status));
   return applyDecorators(
     ApiExtraModels(ErrorResponse),
     ApiResponse({
@@ -87,18 +81,18 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
       content: {
         'application/json': {
           schema: { $ref: getSchemaPath(ErrorResponse) },
-          examples: Object.fromEntries(details.map((detail) => [detail, { value: { detail } }])),
+          examples: Object.fromEntries(bodies.map((body) => [body.detail, { value: body }])),
         },
       },
     }),
   );
 }
 
-/** The text that the error filter returns with this status. */
-function detailOf(described: ErrorsOfStatus[number], status: number): string {
-  if (typeof described === 'string') return described;
+/** The body that the error filter returns with this status. */
+function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResponse {
+  if (typeof described === 'string') return { detail: described };
   const error = described instanceof DomainError ? described : new described();
-  if (statusOf(error) === status) return error.detail;
+  if (statusOf(error) === status) return bodyOf(error);
   throw new Error(`${error.name} is described with ${status}, and returned with ${statusOf(error)}`);
 }
 

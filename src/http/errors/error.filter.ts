@@ -8,12 +8,14 @@ import {
   NotFoundException,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { DomainError, type ErrorKind, messageOf, stackOf } from '../../common';
+import { codeOf, DomainError, type ErrorKind, messageOf, ServiceUnavailable, stackOf } from '../../common';
 import type { JsonValue } from '../json/json-value';
 import { writeJson } from '../json/write-json';
+import { routeTemplate, UNMATCHED } from '../request-metrics';
 import { Disconnected } from '../under-way';
 import { RequestInvalid } from '../validation/request-invalid';
 import { allowedMethods } from './allowed-methods';
+import { isSpecified } from './specified-routes';
 import { statusText } from './status-text';
 
 const STATUS = {
@@ -45,16 +47,19 @@ const REPLACED_HEADERS = [
 interface ErrorAnswer {
   readonly status: number;
   readonly detail: JsonValue;
+  /** Omitted if the items of `detail` have types, and if no route was reached. */
+  readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const UNAVAILABLE: ErrorAnswer = { status: STATUS.unavailable, detail: 'Service temporarily unavailable' };
+const UNAVAILABLE = answerOf(new ServiceUnavailable());
 
 /** When to retry after a 503, unless the error sets another time: a failover takes seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
 /**
- * Turns any error into `{"detail": …}`. Unexpected ones are logged, and their text is not returned.
+ * Turns any error into `{"detail": …}`, with a `code` on routes that are not specified. Unexpected errors are
+ * logged, and their text is not returned.
  */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
@@ -81,18 +86,29 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
       .status(answer.status)
       .set({ ...(answer.status === STATUS.unavailable && RETRY_UNAVAILABLE), ...answer.headers })
       .type('json')
-      .send(writeJson({ detail: answer.detail }));
+      .send(
+        writeJson({ detail: answer.detail, ...(answer.code && hasCode(request) && { code: answer.code }) }),
+      );
   }
+}
+
+function hasCode(request: Request): boolean {
+  const route = routeTemplate(request);
+  return route !== UNMATCHED && !isSpecified(`${request.method} ${route}`);
+}
+
+function answerOf({ kind, detail, code, headers }: DomainError): ErrorAnswer {
+  // A hidden route has the response of a path without a route.
+  return { status: STATUS[kind], detail, headers, ...(detail !== statusText(404) && { code }) };
 }
 
 function responseTo(error: unknown, request: Request): ErrorAnswer {
   if (error instanceof RequestInvalid) return { status: STATUS.validation, detail: error.items };
-  if (error instanceof DomainError) {
-    return { status: STATUS[error.kind], detail: error.detail, headers: error.headers };
-  }
+  if (error instanceof DomainError) return answerOf(error);
   if (error instanceof NotFoundException) return notServed(request);
-  const status = clientErrorStatus(error) ?? 500;
-  return { status, detail: statusText(status) };
+  const status = clientErrorStatus(error);
+  if (status !== undefined) return { status, detail: statusText(status) };
+  return { status: 500, detail: statusText(500), code: codeOf(statusText(500)) };
 }
 
 /** Only the router throws Nest's `NotFoundException`: it found no route for the method and the path. */

@@ -15,7 +15,7 @@ import type { ProviderProxy } from '../../provider';
 import {
   FoundProlongationDecided,
   FoundProlongationNotFound,
-  OrphansGoToPurchases,
+  OrderNotAssignable,
   OrphansIncomplete,
   TaggedUserFirst,
   TooFewOrphans,
@@ -91,7 +91,7 @@ export class ForgottenOrdersService {
    * @param orphanId one of them, which the caller has locked
    * @param count how many of the tag; `null` for all undecided ones
    * @returns the id of the order
-   * @throws TooFewOrphans, OrphansGoToPurchases, OrphansIncomplete, TaggedUserFirst, InsufficientBalance,
+   * @throws TooFewOrphans, OrderNotAssignable, OrphansIncomplete, TaggedUserFirst, InsufficientBalance,
    *   ProxyBelongsToAnother
    */
   async deliver(
@@ -104,7 +104,7 @@ export class ForgottenOrdersService {
     const [first] = orphans;
     if (!first || (count && orphans.length < count)) throw new TooFewOrphans();
     const tagged = await this.findTagged(first.tag, manager);
-    if (tagged && (tagged.kind !== 'purchase' || !tagged.isClosed)) throw new OrphansGoToPurchases();
+    if (tagged && (tagged.kind !== 'purchase' || !tagged.isClosed)) throw new OrderNotAssignable();
     const country = tagged?.country ?? first.country;
     const version = tagged?.version ?? first.version;
     if (country === null || version === null) throw new OrphansIncomplete();

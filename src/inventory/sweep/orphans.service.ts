@@ -7,7 +7,7 @@ import {
   ProxyBelongsToAnother,
   type WrittenOffRequest,
 } from '../../orders';
-import { OrphanAssigned, OrphanNotFound, OrphansGoToPurchases } from '../inventory.errors';
+import { OrderNotAssignable, OrphanAssigned, OrphanNotFound } from '../inventory.errors';
 import type { OrphanOut, OrphanState } from './orphan.dto';
 
 const ORPHAN = `
@@ -79,7 +79,7 @@ export class OrphansService {
    *
    * @param actionId the entry in the audit log
    * @returns the id of the user
-   * @throws OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother
+   * @throws OrderNotFound, OrderNotAssignable, ProxyBelongsToAnother
    */
   async assign(orphanId: number, orderId: number, actionId: number, manager: EntityManager): Promise<number> {
     const [order] = await queryRows<{ userId: number; takes: boolean }>(
@@ -89,7 +89,7 @@ export class OrphansService {
       [orderId],
     );
     if (!order) throw new OrderNotFound();
-    if (!order.takes) throw new OrphansGoToPurchases();
+    if (!order.takes) throw new OrderNotAssignable();
     // As in every delivery, proxies of a user become visible in the order of their ids.
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
     try {

@@ -1,16 +1,16 @@
 import { Body, Controller, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../../auth';
-import { ServiceUnavailable } from '../../catalog';
+import { ServiceUnavailable } from '../../common';
 import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
 import {
   ProxyEnded,
   ProxyGone,
   ProxyWithdrawn,
-  TypeCannotBeChanged,
   TypeChangeInProgress,
+  TypeChangeRefused,
+  TypeChangesUnavailable,
   TypeChangeUncertain,
-  TypesCannotBeChanged,
 } from '../inventory.errors';
 import { TypeChangeRequest } from './type-change.request';
 import { TypeChangeService } from './type-change.service';
@@ -41,13 +41,13 @@ export class TypeChangeController {
         ProxyEnded,
         ProxyWithdrawn,
         ProxyGone,
-        TypeCannotBeChanged,
+        TypeChangeRefused,
       ],
       503: [
         'The provider cannot be asked and nothing was changed, or the outcome is not known yet',
         ServiceUnavailable,
         TypeChangeUncertain,
-        TypesCannotBeChanged,
+        TypeChangesUnavailable,
       ],
     },
   })

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ServiceUnavailable } from '../../catalog';
-import { Clock, messageOf, type ProxyType } from '../../common';
+import { Clock, messageOf, type ProxyType, ServiceUnavailable } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
 import { OrderQueries, RecoveryState } from '../../orders';
@@ -20,10 +19,10 @@ import {
   ProxyEnded,
   ProxyGone,
   ProxyWithdrawn,
-  TypeCannotBeChanged,
   TypeChangeInProgress,
+  TypeChangeRefused,
+  TypeChangesUnavailable,
   TypeChangeUncertain,
-  TypesCannotBeChanged,
 } from '../inventory.errors';
 
 /** Customers can request any number of changes, so everything else goes first. */
@@ -58,7 +57,7 @@ export class TypeChangeService {
 
   /**
    * @returns the changed proxy
-   * @throws ProxyNotFound, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeCannotBeChanged, TypesCannotBeChanged,
+   * @throws ProxyNotFound, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeChangeRefused, TypeChangesUnavailable,
    *   TypeChangeInProgress, TypeChangeUncertain, ServiceUnavailable
    */
   async change(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
@@ -133,9 +132,9 @@ export class TypeChangeService {
         this.logger.error(
           'the provider takes no changes of type: its key, our address or the method is refused',
         );
-        return new TypesCannotBeChanged();
+        return new TypeChangesUnavailable();
       }
-      return error.reason === 'not-found' ? new ProxyGone() : new TypeCannotBeChanged();
+      return error.reason === 'not-found' ? new ProxyGone() : new TypeChangeRefused();
     }
     return error instanceof ProviderUnavailable ? unavailable(error) : error;
   }

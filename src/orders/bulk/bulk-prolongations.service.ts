@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
-import { CatalogService, type Quote, RenewalPrices, ServiceUnavailable } from '../../catalog';
-import { DomainError, Money, requestId, stackOf } from '../../common';
+import { CatalogService, type Quote, RenewalPrices } from '../../catalog';
+import { DomainError, Money, requestId, ServiceUnavailable, stackOf } from '../../common';
 import { ProxyProvider } from '../../provider';
 import {
   ProxyNotFound,
@@ -13,8 +13,8 @@ import {
 import { bulkOrderKey, type Idempotency, readIdempotency } from '../order-keys';
 import { OrderQueries, WRITTEN_OFF } from '../order-queries';
 import {
+  IdempotencyKeyInProgress,
   IdempotencyKeyMissing,
-  KeyInProgress,
   OrderBeingConfirmed,
   PriceAboveMax,
   RequestWrittenOff,
@@ -89,7 +89,7 @@ export class BulkProlongations {
     const bulk = known ?? (await this.accept(request));
     const earlier = await this.records.findOrders(userId, idempotency.key, bulk);
     if ([...earlier.values()].some(({ state }) => state === 'reserved' || state === 'submitting')) {
-      throw new KeyInProgress();
+      throw new IdempotencyKeyInProgress();
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     if (missing.length > 0 && caller.overLimit) throw caller.overLimit;
@@ -245,7 +245,9 @@ const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
 
 function statusOf(error: DomainError): BulkStatus {
   if (error instanceof ProxyNotFound) return 'not_found';
-  if (error instanceof OrderBeingConfirmed || error instanceof KeyInProgress) return 'being_confirmed';
+  if (error instanceof OrderBeingConfirmed || error instanceof IdempotencyKeyInProgress) {
+    return 'being_confirmed';
+  }
   return error.kind === 'unavailable' ? 'unavailable' : 'refused';
 }
 

@@ -2,11 +2,10 @@ import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
-import { ServiceUnavailable } from '../../catalog';
-import { Money } from '../../common';
+import { Money, ServiceUnavailable } from '../../common';
 import { markReplay } from '../../http';
 import { TooManySelected } from '../../proxies';
-import { KeyInProgress, PriceAboveMax } from '../orders.errors';
+import { IdempotencyKeyInProgress, PriceAboveMax } from '../orders.errors';
 import { BulkProlongations } from './bulk-prolongations.service';
 import { BulkProlongRequest, BulkProlongResponse } from './bulk.dto';
 
@@ -55,7 +54,7 @@ export class BulkController {
         'The prolongations together cost more than `max_price`, and nothing was charged; or an earlier ' +
           'request with this key is still in progress',
         new PriceAboveMax(Money.parse('2508.00'), Money.parse('2500.00')),
-        KeyInProgress,
+        IdempotencyKeyInProgress,
       ],
       503: ['Nothing was charged', ServiceUnavailable],
     },

@@ -1,13 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
+import { CatalogService, checkPeriod, NotEnoughProxies, toIpVersion } from '../../catalog';
 import {
-  CatalogService,
-  checkPeriod,
-  NotEnoughProxies,
+  type DomainError,
+  type Money,
+  PROXY_TYPES,
+  type ProxyType,
+  requestId,
   ServiceUnavailable,
-  toIpVersion,
-} from '../../catalog';
-import { type DomainError, type Money, PROXY_TYPES, type ProxyType, requestId } from '../../common';
+} from '../../common';
 import { StatementOutcomeUnknown } from '../../database';
 import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProxyProvider } from '../../provider';
@@ -17,7 +18,7 @@ import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
 import {
   DailyLimitExceeded,
-  KeyInProgress,
+  IdempotencyKeyInProgress,
   OrderBeingConfirmed,
   PriceAboveMax,
   ProlongationInProgress,
@@ -45,7 +46,7 @@ export interface OrderRequest {
 /** The error that a caller gets for each reason not to place an order. */
 export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
   recovering: ordersAreShut,
-  'key-in-use': () => new KeyInProgress(),
+  'key-in-use': () => new IdempotencyKeyInProgress(),
   'prolongation-open': () => new ProlongationInProgress(),
   'above-max-price': ({ total, maxPrice }) => new PriceAboveMax(total, maxPrice ?? total),
   'insufficient-balance': () => new InsufficientBalance(),

@@ -2,21 +2,15 @@ import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
-import {
-  CountryNotAvailable,
-  NotEnoughProxies,
-  PeriodTooShort,
-  ServiceUnavailable,
-  UnsupportedPeriod,
-} from '../../catalog';
-import { Money } from '../../common';
+import { CountryNotAvailable, NotEnoughProxies, PeriodTooShort, UnsupportedPeriod } from '../../catalog';
+import { Money, ServiceUnavailable } from '../../common';
 import { type ErrorsOfStatus, markReplay, statusOf } from '../../http';
 import { InsufficientBalance } from '../../ledger';
 import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
 import {
   CannotBeProlonged,
   DailyLimitExceeded,
-  KeyInProgress,
+  IdempotencyKeyInProgress,
   OrderBeingConfirmed,
   PriceAboveMax,
   ProlongationInProgress,
@@ -112,7 +106,7 @@ export class OrdersController {
       409: [
         'The order costs more than `max_price`, or that of this key was written off, and nothing was ' +
           'charged; or the first request with this key is still in progress',
-        KeyInProgress,
+        IdempotencyKeyInProgress,
         RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
       ],
@@ -170,7 +164,7 @@ export class OrdersController {
           'was charged; or another prolongation of the proxy, or the first request with this key, is still ' +
           'in progress',
         ProlongationInProgress,
-        KeyInProgress,
+        IdempotencyKeyInProgress,
         RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
       ],

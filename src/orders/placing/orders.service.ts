@@ -9,7 +9,7 @@ import type { Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-outcome';
 import { type EarlierRequest, OrderQueries, WRITTEN_OFF } from '../order-queries';
 import type { OrderKind } from '../order-states';
-import { KeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from '../orders.errors';
+import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
 import { IN_EARNEST, NotedChecks } from './checks';
@@ -211,7 +211,9 @@ export class OrdersService {
 
   private replay(earlier: EarlierRequest): Promise<Delivery> {
     if (earlier === WRITTEN_OFF) throw new RequestWrittenOff();
-    if (earlier.state === 'reserved' || earlier.state === 'submitting') throw new KeyInProgress(earlier.id);
+    if (earlier.state === 'reserved' || earlier.state === 'submitting') {
+      throw new IdempotencyKeyInProgress(earlier.id);
+    }
     return this.toDelivery(earlier, true);
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { ServiceUnavailable } from '../../catalog';
+import { ServiceUnavailable } from '../../common';
 import { violatedConstraint } from '../../database';
 import { type ListedProxy, type ListingOptions, ProviderError, ProxyProvider } from '../../provider';
 import { hasAll, membersByPurchase, type OrderBatch } from '../order-batch';

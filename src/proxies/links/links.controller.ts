@@ -5,9 +5,9 @@ import { type ErrorsOfStatus, IdParam, PageQuery } from '../../http';
 import { CreatedLink, LinkOut, LinksPage } from './link-out.dto';
 import {
   FormatBesideTemplate,
-  LinkAlreadyOver,
+  LinkExpiryInPast,
   LinkNotFound,
-  LinksSwitchedOff,
+  LinksDisabled,
   LinkWiderThanToken,
   TooManyLinks,
 } from './links.errors';
@@ -52,11 +52,11 @@ export class LinksController {
       },
     },
     errors: {
-      400: ['`expires_at` has passed', LinkAlreadyOver],
+      400: ['`expires_at` has passed', LinkExpiryInPast],
       403: [
         'the link would be wider than the token, or the operator has disabled links',
         new LinkWiderThanToken(['expires_at', 'networks']),
-        LinksSwitchedOff,
+        LinksDisabled,
       ],
       409: ['The user has too many', new TooManyLinks(100)],
     },

@@ -7,7 +7,7 @@ export class LinkNotFound extends domainError('not-found', 'Link not found') {}
  * No link with this secret may be fetched from this address: it is unknown, expired, revoked, or restricted
  * to others. The response does not say which.
  */
-export class NothingToFetch extends DomainError {
+export class SecretLinkNotFound extends DomainError {
   readonly kind = 'not-found';
 
   constructor() {
@@ -16,7 +16,7 @@ export class NothingToFetch extends DomainError {
   }
 }
 
-export class LinksSwitchedOff extends domainError('forbidden', 'Links are switched off') {}
+export class LinksDisabled extends domainError('forbidden', 'Links are switched off') {}
 
 export class TooManyLinks extends DomainError {
   readonly kind = 'conflict';
@@ -34,7 +34,7 @@ export class FormatBesideTemplate extends RequestInvalid {
   }
 }
 
-export class LinkAlreadyOver extends domainError('bad-request', 'expires_at must lie in the future') {}
+export class LinkExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}
 
 /** A link inherits the restrictions of the token that creates it. */
 export class LinkWiderThanToken extends DomainError {

@@ -21,11 +21,11 @@ import { type ProxyFilterBody, toProxyFilter } from '../filter/proxy-filter.quer
 import type { CreatedLink, LinkOut } from './link-out.dto';
 import { ENDED_AT } from './links-retention';
 import {
-  LinkAlreadyOver,
+  LinkExpiryInPast,
   LinkNotFound,
-  LinksSwitchedOff,
+  LinksDisabled,
   LinkWiderThanToken,
-  NothingToFetch,
+  SecretLinkNotFound,
   TooManyLinks,
 } from './links.errors';
 
@@ -86,13 +86,13 @@ export class LinksService {
    * Creates a link. Only the result has its secret. The link is never wider than the token that creates it:
    * an omitted end and omitted networks are the token's.
    *
-   * @throws LinksSwitchedOff, LinkAlreadyOver, LinkWiderThanToken, TooManyLinks, InvalidToken
+   * @throws LinksDisabled, LinkExpiryInPast, LinkWiderThanToken, TooManyLinks, InvalidToken
    */
   async create(caller: Caller, link: NewLink): Promise<CreatedLink> {
     const { maxPerUser } = this.config.links;
-    if (maxPerUser === 0) throw new LinksSwitchedOff();
+    if (maxPerUser === 0) throw new LinksDisabled();
     const now = this.clock.now();
-    if (link.expiresAt && link.expiresAt <= now) throw new LinkAlreadyOver();
+    if (link.expiresAt && link.expiresAt <= now) throw new LinkExpiryInPast();
     const secret = generateSecret('link');
     // The lock of the user keeps concurrent requests within the limit.
     const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
@@ -212,16 +212,18 @@ export class LinksService {
    * Finds the link that a secret opens from an address. Each call reads the database, so that the end of a
    * link applies to the next request.
    *
-   * @throws NothingToFetch
+   * @throws SecretLinkNotFound
    */
   async open(secret: string, address: string | null): Promise<OpenLink> {
-    if (this.config.links.maxPerUser === 0 || !isWellFormedSecret('link', secret)) throw new NothingToFetch();
+    if (this.config.links.maxPerUser === 0 || !isWellFormedSecret('link', secret)) {
+      throw new SecretLinkNotFound();
+    }
     const hash = hexHashOf(secret);
     const link = await this.findLink(hash);
     const use = `${hash} ${address}`;
     if (!link || (link.networks && !isWithin(link.networks, address))) {
       this.known.delete(use);
-      throw new NothingToFetch();
+      throw new SecretLinkNotFound();
     }
     this.known.set(use, true);
     return toOpenLink(link);

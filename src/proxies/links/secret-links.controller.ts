@@ -2,14 +2,14 @@ import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public, Route } from '../../auth';
-import { plainAddress, setRequestLink } from '../../common';
-import { rateLimitHeaders, RequestLimits } from '../../http';
+import { plainAddress, ServiceUnavailable, setRequestLink } from '../../common';
+import { rateLimitHeaders, RequestLimits, TooManyRequests } from '../../http';
 import { sendExport } from '../export/conditional-answer';
 import { Conditional, fileResponse } from '../export/file-response';
 import { ProxyExportService } from '../export/proxy-export.service';
 import { ListRevisionService } from '../list-revision.service';
 import { LinkUses } from './link-uses.service';
-import { NothingToFetch } from './links.errors';
+import { SecretLinkNotFound } from './links.errors';
 import { LinksService, type OpenLink } from './links.service';
 
 /** Serves requests with the secret of a link. Tokens do not count as secrets. */
@@ -34,12 +34,12 @@ export class SecretLinksController {
     // The format is not part of the path, so the description cannot know the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
-      404: ['There is no such link, it has ended, or it does not work from this address', NothingToFetch],
+      404: ['There is no such link, it has ended, or it does not work from this address', SecretLinkNotFound],
       429: [
         'The link was fetched too often in this minute, or the address requested too many unknown links',
-        'Too many requests',
+        new TooManyRequests(17, {}),
       ],
-      503: ['The service cannot reach its database', 'Service temporarily unavailable'],
+      503: ['The service cannot reach its database', ServiceUnavailable],
     },
     errorHeaders: { 429: rateLimitHeaders('"link";q=1200;w=60', '"link";r=0;t=17') },
   })
@@ -67,7 +67,7 @@ export class SecretLinksController {
    * Finds the link, unless the address requested too many unknown ones. Links that it has fetched are looked
    * up even then.
    *
-   * @throws NothingToFetch, TooManyRequests
+   * @throws SecretLinkNotFound, TooManyRequests
    */
   private async open(secret: string, address: string | null): Promise<OpenLink> {
     const refusal = this.limits.barsAddresses ? this.limits.refusalOf(address) : null;
@@ -75,7 +75,7 @@ export class SecretLinksController {
     try {
       return await this.links.open(secret, address);
     } catch (error) {
-      if (error instanceof NothingToFetch) this.limits.countFailure(address);
+      if (error instanceof SecretLinkNotFound) this.limits.countFailure(address);
       throw error;
     }
   }

@@ -5,7 +5,7 @@ import { type Page, PageQuery, TooManyUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
 import { NO_SUCH_PROXY, ProxyIdParam } from '../proxy-id';
 import { TrialOut, TrialsPage } from './trial-out.dto';
-import { TrialsSwitchedOff } from './trials.errors';
+import { ChecksDisabled } from './trials.errors';
 import { TrialsService } from './trials.service';
 
 @ApiTags('Proxies')
@@ -27,7 +27,7 @@ export class TrialsController {
       404: [
         'No proxy of the user has this id, or the operator has disabled checks',
         ProxyNotFound,
-        TrialsSwitchedOff,
+        ChecksDisabled,
       ],
       429: ['more than 10 checks are under way', TooManyUnderWay],
     },

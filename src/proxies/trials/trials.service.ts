@@ -8,7 +8,7 @@ import { type Proxy } from '../proxy';
 import { Judge } from './judge';
 import { requestThrough } from './request-through';
 import type { TrialOut, TrialReason } from './trial-out.dto';
-import { TrialsSwitchedOff } from './trials.errors';
+import { ChecksDisabled } from './trials.errors';
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;
 
@@ -37,11 +37,11 @@ export class TrialsService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @throws ProxyNotFound, TrialsSwitchedOff, TooManyUnderWay */
+  /** @throws ProxyNotFound, ChecksDisabled, TooManyUnderWay */
   async run(userId: number, proxyId: string): Promise<TrialOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const { url } = this.judge;
-    if (url === undefined) throw new TrialsSwitchedOff();
+    if (url === undefined) throw new ChecksDisabled();
     return this.underWay.run('check', userId, async () => this.store(proxy, await this.tryProxy(proxy, url)));
   }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { CatalogService, RenewalPrices, ServiceUnavailable } from '../../catalog';
-import { DomainError, Money } from '../../common';
+import { CatalogService, RenewalPrices } from '../../catalog';
+import { DomainError, Money, ServiceUnavailable } from '../../common';
 import { databaseTime } from '../../database';
 import { RenewalOrders, type RenewalRoom, type WantedRenewal } from '../../orders';
 import {

@@ -44,7 +44,7 @@ export class StaffFindingsService {
   /**
    * Gives an orphan to the user of a closed purchase, free of charge.
    *
-   * @throws OrphanNotFound, OrphanAssigned, OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother,
+   * @throws OrphanNotFound, OrphanAssigned, OrderNotFound, OrderNotAssignable, ProxyBelongsToAnother,
    *   OwnAccount
    */
   assignOrphan(audit: AuditContext, orphanId: number, orderId: number, reason: string): Promise<OrphanOut> {
@@ -60,7 +60,7 @@ export class StaffFindingsService {
   /**
    * Delivers orphans of one tag to a user as a purchase, and charges for it.
    *
-   * @throws OrphanNotFound, OrphanAssigned, UserNotFound, TooFewOrphans, OrphansGoToPurchases,
+   * @throws OrphanNotFound, OrphanAssigned, UserNotFound, TooFewOrphans, OrderNotAssignable,
    *   OrphansIncomplete, TaggedUserFirst, InsufficientBalance, ProxyBelongsToAnother, OwnAccount
    */
   async deliverOrphans(

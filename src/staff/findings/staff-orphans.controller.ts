@@ -2,10 +2,10 @@ import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam } from '../../http';
 import {
+  OrderNotAssignable,
   OrphanAssigned,
   OrphanNotFound,
   OrphanOut,
-  OrphansGoToPurchases,
   OrphansIncomplete,
   TaggedUserFirst,
   TooFewOrphans,
@@ -57,7 +57,7 @@ export class StaffOrphansController {
     errors: {
       403: NOT_FOR_ONESELF,
       404: notFound(OrphanNotFound, OrderNotFound),
-      409: ['Nothing was changed', OrphanAssigned, OrphansGoToPurchases, ProxyBelongsToAnother],
+      409: ['Nothing was changed', OrphanAssigned, OrderNotAssignable, ProxyBelongsToAnother],
     },
   })
   assign(
@@ -89,7 +89,7 @@ export class StaffOrphansController {
         OrphanAssigned,
         TooFewOrphans,
         TaggedUserFirst,
-        OrphansGoToPurchases,
+        OrderNotAssignable,
         OrphansIncomplete,
         ProxyBelongsToAnother,
       ],

@@ -1,8 +1,7 @@
 import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ServiceUnavailable } from '../../catalog';
-import { Money } from '../../common';
+import { Money, ServiceUnavailable } from '../../common';
 import { IdParam, INVALID_PERIOD, markReplay } from '../../http';
 import {
   NothingToDeliver,

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { NothingToPreview, PricePreviewOut } from '../../catalog';
+import { PricePreviewOut, PricesUnknown } from '../../catalog';
 import { IdParam } from '../../http';
 import {
   invalidPeriods,
@@ -140,7 +140,7 @@ export class StaffPricesController {
       400: ['The change is not possible', invalidTimes(), invalidPeriods(), noPriceChange()],
       404: notFound(PriceRuleNotFound, UserNotFound),
       409: ['There is nothing to compare', PriceRuleEnded],
-      503: ['Not known yet', NothingToPreview],
+      503: ['Not known yet', PricesUnknown],
     },
   })
   preview(@Body() { add, end }: PreviewRequest): Promise<PricePreviewOut> {

@@ -62,7 +62,7 @@ export class StaffPricesService {
   /**
    * Shows the effect of a change on the prices.
    *
-   * @throws UserNotFound, NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
+   * @throws UserNotFound, PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
     await this.assertUser(change.add?.userId ?? null);

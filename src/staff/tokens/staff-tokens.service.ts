@@ -35,7 +35,7 @@ export class StaffTokensService {
    * Only this response contains the text of the token, which is not stored. The token is never wider than the
    * caller's; the command line may issue any.
    *
-   * @throws TokenOwnerNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
+   * @throws TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
    */
   issue(audit: AuditContext, token: Omit<NewToken, 'issuedBy'>): Promise<IssuedToken> {
     return this.auditLog.recordChange(audit, async (manager, record) => {

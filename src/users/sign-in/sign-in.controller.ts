@@ -1,9 +1,9 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CreatedToken, Public, Route, UserBlocked } from '../../auth';
-import { setRequestUser } from '../../common';
-import { BodyTooLarge, rateLimitHeaders, RequestLimits } from '../../http';
-import { InitDataTooOld, InvalidInitData, NoAccount, SignInSwitchedOff } from './sign-in.errors';
+import { ServiceUnavailable, setRequestUser } from '../../common';
+import { BodyTooLarge, rateLimitHeaders, RequestLimits, TooManyRequests } from '../../http';
+import { InitDataTooOld, InvalidInitData, NoAccount, SignInDisabled } from './sign-in.errors';
 import { SignInService } from './sign-in.service';
 import { TelegramSignInRequest } from './telegram-sign-in.request';
 
@@ -41,14 +41,14 @@ export class SignInController {
     errors: {
       401: ['`initData` is not from the Mini App of this bot, or too old', InvalidInitData, InitDataTooOld],
       403: ['This Telegram user has no account, or it is blocked', NoAccount, UserBlocked],
-      404: ['The operator has named no bot', SignInSwitchedOff],
+      404: ['The operator has named no bot', SignInDisabled],
       413: ['The body is larger than 16 kB', BodyTooLarge],
       429: [
         'The address has sent too many requests without a valid token in this minute, failed sign-ins ' +
           'included, or the Telegram user has signed in 20 times',
-        'Too many requests',
+        new TooManyRequests(17, {}),
       ],
-      503: ['The service cannot reach its database', 'Service temporarily unavailable'],
+      503: ['The service cannot reach its database', ServiceUnavailable],
     },
     errorHeaders: { 429: rateLimitHeaders('"address";q=600;w=60', '"address";r=0;t=17') },
   })

@@ -13,7 +13,7 @@ import { AppConfig, EnvironmentError } from '../../config';
 import { inTransaction } from '../../database';
 import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
-import { NoAccount, SignInSwitchedOff } from './sign-in.errors';
+import { NoAccount, SignInDisabled } from './sign-in.errors';
 
 /** Since the Mini App was opened. Until then, stolen `initData` can be used to sign in. */
 const MAX_AGE_SECONDS = 3600;
@@ -45,11 +45,11 @@ export class SignInService {
     }
   }
 
-  /** @throws SignInSwitchedOff, InvalidInitData, InitDataTooOld */
+  /** @throws SignInDisabled, InvalidInitData, InitDataTooOld */
   read(initData: string): TelegramUser {
     const { botToken } = this.config.telegram;
     const maxAgeSeconds = this.config.tuning.signInMaxAgeSeconds ?? MAX_AGE_SECONDS;
-    if (botToken === undefined) throw new SignInSwitchedOff();
+    if (botToken === undefined) throw new SignInDisabled();
     return readInitData(initData, { botToken, maxAgeSeconds, now: this.clock.now() });
   }
 

@@ -1,0 +1,18 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { DomainError } from '../../common';
+
+/** The body of every error except 422. */
+export class ErrorResponse {
+  @ApiProperty({ type: 'string', title: 'Detail' })
+  detail!: string;
+
+  @ApiProperty({
+    type: 'string',
+    description: 'The name of the error, which never changes. Routes of the specified interface omit it',
+    required: false,
+  })
+  code?: string;
+}
+
+/** Examples of specified routes lose the code later. */
+export const bodyOf = ({ detail, code }: DomainError): ErrorResponse => ({ detail, code });

@@ -1,0 +1,16 @@
+/** The routes of the specified interface, whose errors have exactly the specified fields. */
+const SPECIFIED: ReadonlySet<string> = new Set([
+  'GET /health',
+  'GET /me',
+  'GET /countries',
+  'GET /countries/{country}/count',
+  'GET /price',
+  'GET /proxies',
+  'GET /proxies/export',
+  'GET /proxies/{proxy_id}/ping',
+  'POST /proxies/buy',
+  'POST /proxies/{proxy_id}/prolong',
+]);
+
+/** @param route its method and the template of its path, as in the description */
+export const isSpecified = (route: string): boolean => SPECIFIED.has(route.replace(/^HEAD /, 'GET '));

@@ -1,0 +1,86 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isSpecified } from '../src/http/errors/specified-routes';
+import { examplesOf, operationsOf, readDescription } from './support/description';
+import { forAllTests } from './support/fixtures';
+import { sharedTestService } from './support/test-service';
+import { wrapped } from './support/wrapped';
+
+const DOCUMENT = join(__dirname, '../docs/errors.md');
+const BEGIN = '<!-- Generated from the descriptions by `npm run generate:errors`. -->\n';
+/** Errors before a route is reached. */
+const UNROUTED = ['Bad Request', 'Method Not Allowed', 'Request Timeout', 'Request Header Fields Too Large'];
+
+const service = forAllTests(sharedTestService);
+
+interface DescribedError {
+  readonly route: string;
+  readonly status: string;
+  readonly detail: string;
+  readonly code?: string;
+}
+
+/** The examples of errors, without those of 422, whose items have types. */
+async function readErrors(path: string): Promise<DescribedError[]> {
+  const operations = operationsOf(await readDescription(service.baseUrl + path));
+  return operations.flatMap(({ name: route, operation }) =>
+    Object.entries(operation.responses)
+      .filter(([status]) => Number(status) >= 400 && status !== '422')
+      .flatMap(([status, { content }]) =>
+        examplesOf(content?.['application/json']).map((example) => ({
+          route,
+          status,
+          ...(example as { readonly detail: string; readonly code?: string }),
+        })),
+      ),
+  );
+}
+
+/** An entry for each code, sorted by status and code, with its shortest text. */
+function listOf(errors: readonly DescribedError[]): string {
+  const byText = errors.toSorted((one, other) => other.detail.length - one.detail.length);
+  const entries = byText
+    .filter(({ code }) => code !== undefined)
+    .map(
+      ({ status, detail, code }) =>
+        [`${status} ${code}`, `${wrapped(detail, `- \`${code}\` (${status}):`)}\n`] as const,
+    );
+  const lines = new Map(entries);
+  return [...lines.keys()]
+    .toSorted()
+    .map((key) => lines.get(key))
+    .join('');
+}
+
+describe('docs/errors.md', () => {
+  const customers = forAllTests(() => readErrors('/openapi.json'));
+  const staff = forAllTests(() => readErrors('/staff/openapi.json'));
+
+  it('lists the code of every described error (npm run generate:errors)', () => {
+    const [before] = readFileSync(DOCUMENT, 'utf8').split(BEGIN);
+    const known = new Set(customers.map(({ code }) => code));
+    const ofStaff = staff.filter(({ code }) => !known.has(code));
+    const expected =
+      `${before}${BEGIN}\n## Errors of customers\n\n${listOf(customers)}` +
+      `\n## Further errors of staff\n\n${listOf(ofStaff)}`;
+    if (process.env['UPDATE_ERRORS'] === '1') writeFileSync(DOCUMENT, expected);
+    expect(readFileSync(DOCUMENT, 'utf8')).toBe(expected);
+  });
+
+  it('has codes for every route that is not specified, and for no other', () => {
+    const wrong = [...customers, ...staff].filter(
+      ({ route, detail, code }) => (code === undefined) !== (isSpecified(route) || UNROUTED.includes(detail)),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('has one status for each code', () => {
+    const statuses = new Map<string, string>();
+    const several = [...customers, ...staff].filter(({ status, code = status }) => {
+      const first = statuses.get(code) ?? status;
+      statuses.set(code, first);
+      return first !== status;
+    });
+    expect(several).toEqual([]);
+  });
+});
