@@ -29,9 +29,9 @@ const CUSTOMERS: Omit<ApiInterface, 'takesPayments'> = {
   scheme: CUSTOMERS_SCHEME,
   tags: {
     Catalog: 'Countries, stock and prices',
-    Orders: 'Buying and prolonging, which charge the balance, and what became of orders',
+    Orders: 'Purchases and prolongations, which charge the balance, and their outcomes',
     Proxies: 'The proxies of the user',
-    Renewals: 'Prolonging proxies by themselves, within limits, and what that will cost',
+    Renewals: 'Automatic prolongations within limits, and their forecast',
     Events: 'Events, as they happen',
     Links: 'Secret URLs of exports, for tools that can only fetch',
     Tokens: 'Signing in, and tokens of your own for one purpose each',
@@ -70,7 +70,7 @@ const STAFF: Omit<ApiInterface, 'takesPayments'> = {
   scheme: STAFF_SCHEME,
   tags: {
     Users: 'Customers and their accounts',
-    Tokens: 'What gives access',
+    Tokens: 'Tokens of users',
     Money: 'Balances and the ledger',
     Orders: 'Orders, orders in review, and orphans',
     Renewals: 'Renewals: done, skipped and failed, and how to pause them',

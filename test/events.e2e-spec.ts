@@ -157,7 +157,7 @@ describe('Events', () => {
       const gone = await read(`after=${cursor}&wait=30`);
       expect(gone).toMatchObject({
         status: 410,
-        body: { detail: expect.stringContaining('go on without `after`') },
+        body: { detail: expect.stringContaining('continue without `after`') },
       });
       const oldest = await read();
       expect(numbersOf(oldest.body)).toEqual([3]);
@@ -385,8 +385,7 @@ describe('A replica that is stopping', () => {
     const user = await service.createUser();
     const headers = { Authorization: `Bearer ${user.token}` };
     // The events of the new user may come after now.
-    const poll = () =>
-      fetch(`${service.baseUrl}/events?after=now&type=order.completed&wait=30`, { headers });
+    const poll = () => fetch(`${service.baseUrl}/events?after=now&type=order.completed&wait=30`, { headers });
     const waiting = poll();
     const stream = await openEventStream(service.baseUrl, '/events?after=now', { token: user.token });
     await eventually(() => service.app.get(EventWaits).count() === 2);

@@ -452,7 +452,7 @@ describe('A link is never wider than the token that makes it', () => {
     const refused = await post(wider);
     expect(refused.status).toBe(403);
     expect(refused.json()).toMatchObject({
-      detail: 'A link cannot be wider than the token that makes it: expires_at, networks',
+      detail: 'A link cannot be wider than the token that creates it: expires_at, networks',
     });
     service.clock.advanceSeconds(3601);
     await expectNothing(await fetchLink(inherited, { from: HOME }));
@@ -553,7 +553,7 @@ describe('The number of links', () => {
       const refused = await send(user.token, 'POST', '/links', {}, without.baseUrl);
       expect(refused).toMatchObject({
         status: 403,
-        text: '{"detail":"Links are switched off","code":"links-disabled"}',
+        text: '{"detail":"Links are disabled","code":"links-disabled"}',
       });
       await expectNothing(await fetchLink(link, { baseUrl: without.baseUrl }));
       const deleted = await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without.baseUrl);

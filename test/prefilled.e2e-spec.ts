@@ -18,7 +18,7 @@ describe('What the page of customers prefills', () => {
       [
         'POST /auth/telegram',
         404,
-        '{"detail":"Sign-in with Telegram is switched off","code":"sign-in-disabled"}',
+        '{"detail":"Signing in with Telegram is disabled","code":"sign-in-disabled"}',
       ],
       ['GET /l/{secret}', 404, '{"detail":"Link not found","code":"secret-link-not-found"}'],
     ]);

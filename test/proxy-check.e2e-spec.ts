@@ -311,7 +311,7 @@ describe('Without a judge', () => {
     const { data } = await someone.buy({ count: 1, version: '6', proxy_type: 'http' });
     expect(await check(data?.proxies[0]?.id ?? '', someone)).toMatchObject({
       status: 404,
-      error: { detail: 'Checks of proxies are switched off' },
+      error: { detail: 'Proxy checks are disabled' },
     });
     expect((await fetch(`${plain.baseUrl}/judge?nonce=01`)).status).toBe(404);
   });

@@ -258,7 +258,7 @@ describe('A token with a daily limit', () => {
 
   it('switches nothing on, because nobody would count what renewals take', async () => {
     const answer = await call('POST', '/rules', { target: 'all', period: 30 }, text);
-    expect(await refusalOf(answer)).toEqual([403, 'A token with a daily limit cannot switch renewals on']);
+    expect(await refusalOf(answer)).toEqual([403, 'A token with a daily limit cannot enable renewals']);
     expect((await call('PUT', '/budget', { monthly: '10.00' }, text)).status).toBe(200);
     expect((await call('PUT', '/budget', { monthly: '11.00' }, text)).status).toBe(403);
   });

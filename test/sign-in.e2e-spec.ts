@@ -410,7 +410,7 @@ describe('Signing in', () => {
     const answer = await signIn(validFor(await createPerson()), anyAddress(), replica.baseUrl);
     expect([answer.status, answer.json()]).toMatchObject([
       404,
-      { detail: 'Sign-in with Telegram is switched off' },
+      { detail: 'Signing in with Telegram is disabled' },
     ]);
     await replica.close();
   });

@@ -401,7 +401,7 @@ describe('An orphan', () => {
     );
     const { response } = await user.prolong(assigned?.id ?? '');
     expect(response.status).toBe(200);
-    expect((await assign(orphan, other)).body.detail).toBe('The orphan is assigned to an order already');
+    expect((await assign(orphan, other)).body.detail).toBe('The orphan is already assigned to an order');
   });
 
   it('is not assigned by staff to an order of their own', async () => {
@@ -429,7 +429,7 @@ describe('An orphan', () => {
     const [proxy] = await proxiesOf();
     const { data } = await user.prolong(proxy?.id ?? '');
     expect((await assign(orphan, data?.order_id ?? 0)).body.detail).toBe(
-      'Orphans are assigned to purchases that are closed',
+      'Orphans can be assigned only to closed purchases',
     );
     expect((await assign(orphan, 999_999)).status).toBe(404);
     expect((await assign({ ...orphan, id: 999_999 }, id)).body).toMatchObject({ detail: 'Orphan not found' });

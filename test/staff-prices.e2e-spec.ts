@@ -179,7 +179,7 @@ describe('A price rule', () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const own = await add({ user_id: user.id, markup_percent: '5', valid_to: soon });
     const later = new Date(Date.now() + 7_200_000).toISOString();
-    const refusal = { detail: 'The price rule has been ended already, or ends sooner by itself' };
+    const refusal = { detail: 'The price rule has already ended, or ends earlier' };
     const end = async (body: object) => {
       const answer = await staff.post(`/staff/price-rules/${own.id}/end`, { ...body, ...REASON });
       return [answer.status, answer.body];

@@ -95,7 +95,7 @@ describe('A token that is issued by another one', () => {
     ],
   ])('is not wider: %s of %j', async (fields, wider) => {
     const issuer = await restricted(bounds());
-    const detail = `A token cannot issue one that is wider than itself: ${fields}`;
+    const detail = `A token cannot issue a wider token: ${fields}`;
     for (const userId of [issuer.id, customer.id]) {
       const tokens = await tokensOf(userId);
       const { status, body } = await issue(issuer, { scopes: ['profile:read'], ...wider }, userId);
@@ -113,7 +113,7 @@ describe('A token that is issued by another one', () => {
     const { status, body } = await issue(issuer, { scopes: ['profile:read', 'staff:balance'] });
     expect([status, body]).toMatchObject([
       403,
-      { detail: 'A token cannot grant what it lacks: staff:balance' },
+      { detail: 'A token cannot grant scopes that it lacks: staff:balance' },
     ]);
   });
 

@@ -302,7 +302,7 @@ describe('Tokens', () => {
     const attempt = (scopes: string[]) => clerk.post(`/staff/users/${user.id}/tokens`, { scopes });
     expect(await attempt(['profile:read', 'proxies:write', 'staff:audit'])).toMatchObject({
       status: 403,
-      body: { detail: 'A token cannot grant what it lacks: proxies:write, staff:audit' },
+      body: { detail: 'A token cannot grant scopes that it lacks: proxies:write, staff:audit' },
     });
     expect((await attempt(['profile:read'])).status).toBe(201);
   });

@@ -238,7 +238,7 @@ describe('Delivery of webhooks', () => {
       [webhook.userId],
     );
     expect(events).toEqual([{ data: { webhook_id: webhook.id, reason: its.reason } }]);
-    const line = `webhook ${webhook.id} of user ${webhook.userId} is switched off: ${its.why}: 127.0.0.1:`;
+    const line = `webhook ${webhook.id} of user ${webhook.userId} is disabled: ${its.why}: 127.0.0.1:`;
     await eventually(() => warnings().some((warning) => warning.includes(line)));
 
     // What waits is kept, and sent once the webhook is on again.

@@ -409,7 +409,7 @@ describe('Replaying', () => {
     const event = await happen('order.completed');
     const what = {
       status: 400,
-      body: { detail: 'Give either event_id or since, and after with since only' },
+      body: { detail: 'Send either event_id or since; after requires since' },
     };
     expect(await replay(id, {})).toMatchObject(what);
     expect(await replay(id, { event_id: event, since })).toMatchObject(what);
@@ -419,7 +419,7 @@ describe('Replaying', () => {
       expect([eventId, (await replay(id, { event_id: eventId })).status]).toEqual([eventId, 422]);
     }
     await send('PATCH', `/webhooks/${id}`, { enabled: false });
-    const off = { status: 409, body: { detail: 'The webhook is switched off' } };
+    const off = { status: 409, body: { detail: 'The webhook is disabled' } };
     expect(await replay(id, { since })).toMatchObject(off);
     expect(await send('POST', `/webhooks/${id}/test`)).toMatchObject(off);
   });
@@ -583,7 +583,7 @@ describe('Staff', () => {
     expect(off).toMatchObject({ status: 200, body: { disabled_at: MOMENT, disabled_reason: 'operator' } });
     expect(await send('PATCH', `/webhooks/${id}`, { enabled: true })).toMatchObject({
       status: 409,
-      body: { detail: 'The webhook was switched off by the operator' },
+      body: { detail: 'The operator has disabled the webhook' },
     });
     const told = await service.dataSource.query<object[]>(
       `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,

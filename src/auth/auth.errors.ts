@@ -39,7 +39,7 @@ export class ScopeNotGrantable extends DomainError {
   readonly kind = 'forbidden';
 
   constructor(scopes: readonly string[]) {
-    super(`A token cannot grant what it lacks: ${scopes.join(', ')}`);
+    super(`A token cannot grant scopes that it lacks: ${scopes.join(', ')}`);
   }
 }
 
@@ -55,7 +55,7 @@ export class TokenWiderThanIssuer extends DomainError {
 
   /** @param fields of the request that are wider */
   constructor(fields: readonly string[]) {
-    super(`A token cannot issue one that is wider than itself: ${fields.join(', ')}`);
+    super(`A token cannot issue a wider token: ${fields.join(', ')}`);
   }
 }
 

@@ -5,11 +5,10 @@ export const SCOPES = {
   'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
-  'proxies:read':
-    'Proxies with their history and checks, orders and TCP ping; renewals, and switching them off',
+  'proxies:read': 'Proxies with their history and checks, orders and TCP ping; renewals, and disabling them',
   'proxies:export': 'Proxies as a file, also by secret links',
   'proxies:write':
-    'Buying and prolonging proxies and switching renewals on, which spends the balance; types; labels',
+    'Buying and prolonging proxies and enabling renewals, which spends the balance; types; labels',
   'events:read': 'Events, webhooks and their attempts, and the threshold of a low balance',
   'events:write': 'Adding, changing and removing webhooks; setting the threshold of a low balance',
   'tokens:write': 'Listing, issuing and revoking tokens of their own, none of them wider than this one',
@@ -29,7 +28,7 @@ export const PAYMENT_SCOPES = {
  * reverse.
  */
 export const STAFF_SCOPES = {
-  'staff:users': 'Creating, finding, blocking and unblocking users; seeing and switching off webhooks',
+  'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
   'staff:balance': 'Crediting and debiting balances, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens, and what scopes there are',
   'staff:grant': 'With staff:tokens: issuing tokens with scopes of staff for somebody else',

@@ -12,7 +12,7 @@ export const GROUPS = {
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
   prolongations: 'Prolongations that the provider shows and that no order accounts for',
   recovery: 'The recovery after the database was restored to an earlier moment',
-  renewals: 'Renewals, which customers have switched on',
+  renewals: 'Renewals, which customers have enabled',
   missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
   actions: 'The audit log of what staff do',

@@ -379,7 +379,7 @@ export const SETTINGS = {
       defaultText: 'none, or this process itself when the sandbox runs',
       description:
         'The public URL of `GET /judge` of this service. Checks of proxies ask it through the proxy. ' +
-        'Without it, they are switched off.',
+        'Without it, they are disabled.',
     },
   },
   links: {
@@ -422,8 +422,8 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none (sign-in with Telegram is disabled)',
       description:
-        'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is switched ' +
-        'off.',
+        'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is ' +
+        'disabled.',
     },
     scopes: {
       variable: 'TELEGRAM_SCOPES',

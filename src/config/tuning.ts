@@ -4,8 +4,8 @@ import { z } from 'zod';
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
 
 /**
- * The constants that tests replace: only a few, for which the usual value would take minutes, or would switch
- * something off that the next test needs. The module that uses one declares its value, and why.
+ * The constants that tests replace: only a few, for which the usual value would take minutes, or would
+ * disable something that the next test needs. The module that uses one declares its value, and why.
  */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',

@@ -3,7 +3,7 @@ import { DomainError, domainError } from '../common';
 /** Staff's decision applies only to the number of proxies that they have seen. */
 export class MissingProxiesChanged extends domainError(
   'conflict',
-  'Another number of proxies is missing by now',
+  'The number of missing proxies has changed',
 ) {}
 
 export class NoRecovery extends domainError('conflict', 'There is no recovery') {}
@@ -25,14 +25,11 @@ export class TooFewOrphans extends domainError(
 /** Listings may lack the country or the version. */
 export class OrphansIncomplete extends domainError(
   'conflict',
-  'The provider does not tell the country or the version of this proxy',
+  'The provider does not report the country or the version of this proxy',
 ) {}
 
 /** The order id in the tag is reserved for the user in the tag. */
-export class TaggedUserFirst extends domainError(
-  'conflict',
-  'Deliver first to the user whom the tag names what is theirs',
-) {}
+export class TaggedUserFirst extends domainError('conflict', 'Deliver to the user in the tag first') {}
 
 export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}
 
@@ -43,12 +40,12 @@ export class FoundProlongationDecided extends domainError(
 
 export class OrphanNotFound extends domainError('not-found', 'Orphan not found') {}
 
-export class OrphanAssigned extends domainError('conflict', 'The orphan is assigned to an order already') {}
+export class OrphanAssigned extends domainError('conflict', 'The orphan is already assigned to an order') {}
 
 /** A prolongation has no proxies, and an open order may still account for the orphan. */
 export class OrderNotAssignable extends domainError(
   'conflict',
-  'Orphans are assigned to purchases that are closed',
+  'Orphans can be assigned only to closed purchases',
 ) {}
 
 /** A change of type usually ends soon. */

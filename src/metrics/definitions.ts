@@ -246,7 +246,7 @@ export const METRICS = {
   },
   webhooks_disabled: {
     type: 'gauge',
-    help: 'Webhooks that are switched off because their receivers failed for too long, or are gone.',
+    help: 'Webhooks that are disabled because their receivers failed for too long, or are gone.',
     labels: {},
     isShared: true,
   },

@@ -8,7 +8,7 @@ export class PriceRuleNotFound extends domainError('not-found', 'Price rule not 
 
 export class PriceRuleEnded extends domainError(
   'conflict',
-  'The price rule has been ended already, or ends sooner by itself',
+  'The price rule has already ended, or ends earlier',
 ) {}
 
 export class TooManyPriceRules extends DomainError {
@@ -24,8 +24,8 @@ export class PriceChangeTooLate extends DomainError {
 
   constructor() {
     super(
-      'The change took too long for all replicas to know it in time, and was not made: ' +
-        'try again, or name a later moment',
+      'The change took too long to reach all replicas in time, and was not made: ' +
+        'retry, or choose a later time',
     );
   }
 }

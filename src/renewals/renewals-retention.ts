@@ -24,7 +24,7 @@ export class RenewalsRetention {
     }
   }
 
-  /** Iterates over all rules by id: each step reads as many rows, however many were switched off. */
+  /** Iterates over all rules by id: each step reads as many rows, however many were disabled. */
   private async forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
     const [step] = await queryRows<{ removed: number; next: number | null }>(
       this.dataSource,

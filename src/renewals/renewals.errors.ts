@@ -5,7 +5,7 @@ export class RenewalRuleNotFound extends domainError('not-found', 'Renewal rule 
 /** Without the rule a wider one would apply, and might renew more than now. */
 export class WiderRuleWouldApply extends domainError(
   'forbidden',
-  'A wider rule would hold instead, which requires proxies:write: switch that one off first, or all at once',
+  'A wider rule would apply instead, which requires proxies:write: disable that rule or all rules first',
 ) {}
 
 /** A token that may not spend may not let renewals spend more either. */
@@ -17,19 +17,19 @@ export class BudgetNotRaisable extends domainError(
 /** The service itself orders renewals, so the daily limit of a token cannot count them. */
 export class LimitedTokenCannotRenew extends domainError(
   'forbidden',
-  'A token with a daily limit cannot switch renewals on',
+  'A token with a daily limit cannot enable renewals',
 ) {}
 
 export class TooManyRenewalRules extends DomainError {
   readonly kind = 'conflict';
 
   constructor(most: number) {
-    super(`There are ${most} rules with a filter already: switch some off first`);
+    super(`There are ${most} rules with a filter already: disable some first`);
   }
 }
 
-/** `null` is not a filter: a mistake in a script must not switch on the renewal of everything. */
+/** `null` is not a filter: a mistake in a script must not enable the renewal of everything. */
 export class TargetMismatch extends domainError(
   'bad-request',
-  'target proxy takes proxy_id, target filter takes a filter that is not empty, and target all neither',
+  'Target proxy requires proxy_id, target filter a filter that is not empty, and target all neither',
 ) {}

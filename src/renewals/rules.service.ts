@@ -131,7 +131,7 @@ export class RulesService {
     });
   }
 
-  /** Switches off every rule that renews; exclusions remain. @returns how many there were */
+  /** Disables every rule that renews; exclusions remain. @returns how many there were */
   async switchAllOff(userId: number): Promise<number> {
     return this.changing(userId, async (manager) => {
       const rules = await queryRows(

@@ -166,7 +166,7 @@ export class Facts {
     }));
   }
 
-  /** How many webhooks were switched off because their receivers fail. */
+  /** How many webhooks were disabled because their receivers fail. */
   async failedWebhooks(): Promise<number> {
     const webhooks = await this.row<{ count: number }>(
       `SELECT count(*)::integer AS count FROM webhooks WHERE disabled_reason IN ('failing', 'gone')`,

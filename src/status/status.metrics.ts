@@ -129,7 +129,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
-    // A job that is switched off may have an old row.
+    // A job that is disabled may have an old row.
     const runs = new Set(this.work.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
     for (const { name, succeeded_at: succeeded, interval_seconds: interval } of await facts.jobs()) {
       if (!runs.has(name)) continue;

@@ -4,7 +4,7 @@ import { switchOff, switchOn } from './switching';
 import type { DisabledReason } from './webhook-states';
 import { WebhookNotFound } from './webhooks.errors';
 
-/** Whether staff switched off the receiver of this URL for the user. */
+/** Whether staff disabled the receiver of this URL for the user. */
 export async function isBlocked(manager: Queryable, userId: number, url: string): Promise<boolean> {
   const blocks = await queryRows(
     manager,
@@ -15,7 +15,7 @@ export async function isBlocked(manager: Queryable, userId: number, url: string)
 }
 
 /**
- * Switches off the receiver of a webhook for its user, with all the user's active webhooks there.
+ * Disables the receiver of a webhook for its user, with all the user's active webhooks there.
  *
  * @throws WebhookNotFound
  */
@@ -32,7 +32,7 @@ export async function blockReceiver(manager: Queryable, userId: number, webhookI
 }
 
 /**
- * Switches a webhook on, and the user's other webhooks at its receiver that staff switched off.
+ * Enables a webhook, and the user's other webhooks at its receiver that staff disabled.
  *
  * @throws WebhookNotFound
  */

@@ -4,8 +4,8 @@ import type { DisabledReason } from './webhook-states';
 const PUBLISHED_AT_ONCE = 500;
 
 /**
- * Switches a webhook off; a trigger writes an event for its user. Pending deliveries wait until it is
- * switched on again. If it is off already, only the operator's reason replaces an earlier one.
+ * Disables a webhook; a trigger writes an event for its user. Pending deliveries wait until it is
+ * enabled again. If it is off already, only the operator's reason replaces an earlier one.
  */
 export async function switchOff(
   queryable: Queryable,

@@ -32,7 +32,7 @@ export const EVENT_WEBHOOKS = {
       },
       responses: {
         '2XX': { description: 'Within 15 seconds: the event is delivered' },
-        '410': { description: 'The webhook is switched off' },
+        '410': { description: 'The webhook is disabled' },
         default: { description: 'The event is sent again later' },
       },
     },

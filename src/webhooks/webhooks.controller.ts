@@ -121,7 +121,7 @@ export class WebhooksController {
     body: {
       type: ChangedWebhookRequest,
       examples: {
-        'Switch it on again': { value: { enabled: true } },
+        'Enable it again': { value: { enabled: true } },
         'Another address': { value: { url: 'https://example.com/hooks/v2' } },
       },
     },

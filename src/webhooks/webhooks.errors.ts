@@ -19,7 +19,7 @@ export class TooManyWebhooks extends DomainError {
   }
 }
 
-export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are switched off') {}
+export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are disabled') {}
 
 /** The operator allows no plain HTTP. */
 export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
@@ -35,15 +35,15 @@ export class WebhookUrlRefused extends DomainError {
 }
 
 /** A webhook that is off receives no events. */
-export class WebhookDisabled extends domainError('conflict', 'The webhook is switched off') {}
+export class WebhookDisabled extends domainError('conflict', 'The webhook is disabled') {}
 
-/** Only the operator can switch it on again. */
+/** Only the operator can enable it again. */
 export class WebhookDisabledByOperator extends domainError(
   'conflict',
-  'The webhook was switched off by the operator',
+  'The operator has disabled the webhook',
 ) {}
 
 export class InvalidReplay extends domainError(
   'bad-request',
-  'Give either event_id or since, and after with since only',
+  'Send either event_id or since; after requires since',
 ) {}

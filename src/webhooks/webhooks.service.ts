@@ -41,7 +41,7 @@ export class WebhooksService {
   }
 
   /**
-   * Creates a webhook, which is off if staff switched off its receiver. Only the result has its secret.
+   * Creates a webhook, which is disabled if staff disabled its receiver. Only the result has its secret.
    *
    * @throws WebhooksDisabled, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */

@@ -193,7 +193,7 @@ describe('After the database was restored to an earlier moment', () => {
     };
     // The tag names the user, whose order gets its number back.
     expect(await deliver(mine?.order_id, other, 1)).toMatchObject({
-      detail: 'Deliver first to the user whom the tag names what is theirs',
+      detail: 'Deliver to the user in the tag first',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
       detail: 'Fewer orphans of this tag are undecided than requested',
@@ -201,7 +201,7 @@ describe('After the database was restored to an earlier moment', () => {
     expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
     expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });
     expect(await deliver(mine?.order_id, user)).toMatchObject({
-      detail: 'The orphan is assigned to an order already',
+      detail: 'The orphan is already assigned to an order',
     });
     const [rest] = await orphans();
     expect(

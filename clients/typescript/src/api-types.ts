@@ -10378,7 +10378,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The webhook is switched off */
+      /** @description The webhook is disabled */
       410: {
         headers: {
           [name: string]: unknown;

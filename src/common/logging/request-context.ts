@@ -25,7 +25,7 @@ export function runInRequest<Result>(context: RequestContext, run: () => Result)
 }
 
 /**
- * Whether payments are switched off for the current request, so that their words are refused like any unknown
+ * Whether payments are disabled for the current request, so that their words are refused like any unknown
  * word. False outside a request.
  */
 export const hidesPayments = (): boolean => contexts.getStore()?.hidesPayments === true;

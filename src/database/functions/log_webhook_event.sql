@@ -1,4 +1,4 @@
--- Writes an event when a webhook is switched off, whoever does it: its customer, staff, or an attempt that
+-- Writes an event when a webhook is disabled, whoever does it: its customer, staff, or an attempt that
 -- was one failure too many. A webhook that is deleted tells nothing.
 CREATE OR REPLACE FUNCTION log_webhook_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$

@@ -16,7 +16,7 @@ export class SecretLinkNotFound extends DomainError {
   }
 }
 
-export class LinksDisabled extends domainError('forbidden', 'Links are switched off') {}
+export class LinksDisabled extends domainError('forbidden', 'Links are disabled') {}
 
 export class TooManyLinks extends DomainError {
   readonly kind = 'conflict';
@@ -42,6 +42,6 @@ export class LinkWiderThanToken extends DomainError {
 
   /** @param fields of the request that are wider */
   constructor(fields: readonly string[]) {
-    super(`A link cannot be wider than the token that makes it: ${fields.join(', ')}`);
+    super(`A link cannot be wider than the token that creates it: ${fields.join(', ')}`);
   }
 }

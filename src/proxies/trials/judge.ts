@@ -30,7 +30,7 @@ export class Judge {
 
   constructor(private readonly config: AppConfig) {}
 
-  /** Undefined if trials are switched off. */
+  /** Undefined if trials are disabled. */
   get url(): string | undefined {
     return this.config.trials.judgeUrl;
   }

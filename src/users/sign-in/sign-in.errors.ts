@@ -1,7 +1,7 @@
 import { DomainError, domainError } from '../../common';
 
 /** The operator has configured no bot. */
-export class SignInDisabled extends domainError('not-found', 'Sign-in with Telegram is switched off') {}
+export class SignInDisabled extends domainError('not-found', 'Signing in with Telegram is disabled') {}
 
 abstract class SignInRefused extends DomainError {
   readonly kind = 'not-authenticated';

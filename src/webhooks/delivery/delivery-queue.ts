@@ -43,7 +43,7 @@ export interface ClaimedDelivery extends SigningSecrets {
 
 /** The effect of an attempt on its webhook. */
 export interface SettledDelivery {
-  /** Why the attempt switched the webhook off; null if it did not. */
+  /** Why the attempt disabled the webhook; null if it did not. */
   readonly disabledReason: 'failing' | 'gone' | null;
 }
 
@@ -131,7 +131,7 @@ const CLAIM = `
  *
  * $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7 state, $8 pause (s),
  * $9 result: delivered, failed, or neither, $10 pauses of the webhook by failures (s), $11 the pause that its
- * receiver requested (s), $12 whether it is gone, $13 the time until it is switched off (s)
+ * receiver requested (s), $12 whether it is gone, $13 the time until it is disabled (s)
  */
 const SETTLE = `
   WITH mine AS (

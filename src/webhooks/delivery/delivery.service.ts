@@ -122,6 +122,6 @@ export class DeliveryService implements OnModuleDestroy {
   private tell({ webhookId, userId, url }: ClaimedDelivery, settled: SettledDelivery | null): void {
     if (!settled?.disabledReason) return;
     const why = settled.disabledReason === 'gone' ? 'its receiver is gone' : 'it has failed for too long';
-    this.logger.warn(`webhook ${webhookId} of user ${userId} is switched off: ${why}: ${new URL(url).host}`);
+    this.logger.warn(`webhook ${webhookId} of user ${userId} is disabled: ${why}: ${new URL(url).host}`);
   }
 }
