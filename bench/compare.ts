@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { startServer } from '../drills/support/service';
 import { addToOrdinaryShop, createOrdinaryShop } from './ordinary-shop';
 import { print, progress, readCount, readNames, run } from './support/command';
-import { type BenchRequest, measureInRounds, medianOf, ratio, type Sample } from './support/load';
+import { type BenchRequest, CELLS, cellsOf, measureInRounds, methodOf, ratio } from './support/load';
 import { createCustomers, Place } from './support/place';
 import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
 
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
     await createOrdinaryShop(database.ownerUrl);
     const service = await place.startService(database);
     const bare = await startServer(BARE_NODE, place.environmentOf(database));
-    const { postmasterPid } = place;
+    const options = { connections: CONNECTIONS, rounds, seconds, postmasterPid: place.postmasterPid };
     const rows: string[][] = [];
     try {
       for (const name of names) {
@@ -47,32 +47,23 @@ async function main(): Promise<void> {
           { ...service, name: 'the service', requests },
           { ...bare, name: 'bare node', requests },
         ];
-        const options = { connections: CONNECTIONS, rounds, seconds, postmasterPid };
         const [ours = [], theirs = []] = await measureInRounds(subjects, options);
-        rows.push([title, 'service', ratio(ours, theirs), ...cells(ours)]);
-        rows.push(['', 'bare node', '', ...cells(theirs)]);
+        rows.push([title, 'service', ratio(ours, theirs), ...cellsOf(ours)]);
+        rows.push(['', 'bare node', '', ...cellsOf(theirs)]);
       }
     } finally {
       await bare.stop();
     }
     await place.audit(database);
     await print({
-      method: `${rounds} rounds of ${seconds} s, ${CONNECTIONS} connections. CPU is that of one request.`,
-      head: ['', '', 'service ÷ bare node', 'a second', 'median', 'p99', 'CPU', 'CPU of PostgreSQL'],
+      method: methodOf(options),
+      head: ['', '', 'service ÷ bare node', ...CELLS],
       rows,
     });
   } finally {
     await place.close();
   }
 }
-
-const cells = (samples: readonly Sample[]): string[] => [
-  medianOf(samples, 'perSecond').toFixed(0),
-  `${medianOf(samples, 'p50Ms').toFixed(0)} ms`,
-  `${medianOf(samples, 'p99Ms').toFixed(0)} ms`,
-  `${medianOf(samples, 'cpuMs').toFixed(3)} ms`,
-  `${medianOf(samples, 'databaseCpuMs').toFixed(3)} ms`,
-];
 
 /** @throws Error when the two do not do the same work */
 async function assertSameResponse(

@@ -1,10 +1,11 @@
 import 'reflect-metadata';
 import { parseArgs } from 'node:util';
+import { queryAt } from '../drills/support/database';
 import { until } from '../drills/support/until';
 import { seedDatabase } from './seeding/seed-database';
 import { print, progress, readCount, readNames, run } from './support/command';
-import { measureInRounds, medianOf, ratio, type Subject } from './support/load';
-import { createCustomers, type OwnedDatabase, Place, withClient } from './support/place';
+import { CELLS, cellsOf, measureInRounds, methodOf, ratio, type Subject } from './support/load';
+import { createCustomers, type OwnedDatabase, Place } from './support/place';
 import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
 
 /**
@@ -38,11 +39,7 @@ function readSizes(text: string): Size[] {
 /** Opens the database of a size, and fills it when it is empty. */
 async function openSize(place: Place, { users, proxies }: Size): Promise<OwnedDatabase> {
   const database = await place.openDatabase(`growth_${users}_${proxies}`);
-  const isFilled = await withClient(
-    database.ownerUrl,
-    async (client) => (await client.query('SELECT FROM users LIMIT 1')).rowCount === 1,
-  );
-  if (!isFilled) {
+  if ((await queryAt(database.ownerUrl, 'SELECT FROM users LIMIT 1')).length === 0) {
     progress(`filling a database with ${users} users and ${proxies} proxies`);
     await seedDatabase({
       databaseUrl: database.ownerUrl,
@@ -57,18 +54,13 @@ async function openSize(place: Place, { users, proxies }: Size): Promise<OwnedDa
 }
 
 /** A service that starts on a full database sums up its sales once, which is not measured. */
-const untilSalesAreSummedUp = ({ ownerUrl }: OwnedDatabase): Promise<boolean> =>
-  until(
-    'the sales of the past days',
-    () =>
-      withClient(ownerUrl, async (client) => {
-        const { rowCount } = await client.query(
-          `SELECT FROM sales_rollup WHERE rolled_to >= (now() AT TIME ZONE 'UTC')::date - 1`,
-        );
-        return rowCount === 1;
-      }),
-    { timeoutMs: SUMMED_UP_TIMEOUT_MS, pollMs: 500 },
-  );
+const untilSalesAreSummedUp = ({ ownerUrl }: OwnedDatabase): Promise<boolean> => {
+  const isSummedUp = `SELECT FROM sales_rollup WHERE rolled_to >= (now() AT TIME ZONE 'UTC')::date - 1`;
+  return until('the sales of the past days', async () => (await queryAt(ownerUrl, isSummedUp)).length > 0, {
+    timeoutMs: SUMMED_UP_TIMEOUT_MS,
+    pollMs: 500,
+  });
+};
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -92,7 +84,7 @@ async function main(): Promise<void> {
       opened.push({ name: `${size.users}:${size.proxies}`, database, service });
     }
     await Promise.all(opened.map(({ database }) => untilSalesAreSummedUp(database)));
-    const { postmasterPid } = place;
+    const options = { connections: CONNECTIONS, rounds, seconds, postmasterPid: place.postmasterPid };
     const rows: string[][] = [];
     for (const name of names) {
       const { title, customers, proxies, request } = WORKLOADS[name];
@@ -102,23 +94,15 @@ async function main(): Promise<void> {
         const callers = await createCustomers(database, customers, proxies);
         subjects.push({ ...service, name: size, requests: callers.map(({ token }) => request(token)) });
       }
-      const options = { connections: CONNECTIONS, rounds, seconds, postmasterPid };
       const samples = await measureInRounds(subjects, options);
       for (const [at, taken] of samples.entries()) {
-        rows.push([
-          at === 0 ? title : '',
-          subjects[at]?.name ?? '',
-          at === 0 ? '' : ratio(taken, samples[0] ?? [], 'totalCpuMs'),
-          `${medianOf(taken, 'p50Ms').toFixed(0)} ms`,
-          `${medianOf(taken, 'p99Ms').toFixed(0)} ms`,
-          `${medianOf(taken, 'cpuMs').toFixed(3)} ms`,
-          `${medianOf(taken, 'databaseCpuMs').toFixed(3)} ms`,
-        ]);
+        const growth = at === 0 ? '' : ratio(taken, samples[0] ?? [], 'totalCpuMs');
+        rows.push([at === 0 ? title : '', subjects[at]?.name ?? '', growth, ...cellsOf(taken)]);
       }
     }
     await print({
-      method: `${rounds} rounds of ${seconds} s, ${CONNECTIONS} connections. CPU is that of one request.`,
-      head: ['', 'users:proxies', 'CPU ÷ the first', 'median', 'p99', 'CPU', 'CPU of PostgreSQL'],
+      method: methodOf(options),
+      head: ['', 'users:proxies', 'CPU ÷ the first', ...CELLS],
       rows,
     });
   } finally {

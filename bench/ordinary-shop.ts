@@ -1,4 +1,6 @@
-import { type Customer, inDatabase, withClient } from './support/place';
+import type { Customer } from '../drills/support/clients';
+import { queryAt } from '../drills/support/database';
+import { inDatabase } from './support/place';
 
 /**
  * The tables that one would write for purchases instead of the service's: keys, foreign keys and the indexes
@@ -77,17 +79,16 @@ export const ordinaryUrl = (serverUrl: string): string => inDatabase(serverUrl, 
 
 /** Creates the database beside those of the benchmark. */
 export async function createOrdinaryShop(serverUrl: string): Promise<void> {
-  await withClient(serverUrl, (client) => client.query('CREATE DATABASE bench_ordinary'));
-  await withClient(ordinaryUrl(serverUrl), (client) => client.query(SCHEMA));
+  await queryAt(serverUrl, 'CREATE DATABASE bench_ordinary');
+  await queryAt(ordinaryUrl(serverUrl), SCHEMA);
 }
 
 /** Gives customers of the service an account there, too. */
 export function addToOrdinaryShop(serverUrl: string, customers: readonly Customer[]): Promise<unknown> {
-  return withClient(ordinaryUrl(serverUrl), (client) =>
-    client.query(
-      `WITH added AS (INSERT INTO users (id) SELECT unnest($1::bigint[]) RETURNING id)
-       INSERT INTO accounts (user_id, balance) SELECT id, 99999999999 FROM added`,
-      [customers.map(({ id }) => id)],
-    ),
+  return queryAt(
+    ordinaryUrl(serverUrl),
+    `WITH added AS (INSERT INTO users (id) SELECT unnest($1::bigint[]) RETURNING id)
+     INSERT INTO accounts (user_id, balance) SELECT id, 99999999999 FROM added`,
+    [customers.map(({ id }) => id)],
   );
 }

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { parseArgs } from 'node:util';
 import { migrate } from '../src/database';
 import { seedDatabase } from './seeding/seed-database';
-import { progress, run } from './support/command';
+import { progress, readCount, run } from './support/command';
 
 /**
  * `npm run bench:seed -- --database-url "$URL" --users 1000000 --proxies-per-user 10`: migrates an empty
@@ -25,17 +25,12 @@ async function main(): Promise<void> {
   });
   const url = values['database-url'];
   if (url === undefined) throw new Error('--database-url must name a database, as the owner of its tables');
-  const number = (name: 'users' | 'entries-per-user' | 'proxies-per-user' | 'seed'): number => {
-    const value = Number(values[name]);
-    if (Number.isInteger(value) && value >= 0) return value;
-    throw new Error(`--${name} must be a whole number`);
-  };
   const options = {
     databaseUrl: url,
-    users: number('users'),
-    entriesPerUser: number('entries-per-user'),
-    proxiesPerUser: number('proxies-per-user'),
-    seed: number('seed'),
+    users: readCount('users', values.users),
+    entriesPerUser: readCount('entries-per-user', values['entries-per-user'], 0),
+    proxiesPerUser: readCount('proxies-per-user', values['proxies-per-user'], 0),
+    seed: readCount('seed', values.seed, 0),
   };
   await migrate({ url, ownerUrl: url });
   const { rows, databaseBytes, sample } = await seedDatabase({ ...options, onProgress: progress });

@@ -5,7 +5,7 @@ import { Cluster } from './failover/cluster';
 import { chooseFaults } from './failover/faults';
 import { failoverMarkdown } from './failover/report';
 import { runFailover } from './failover/run';
-import { progress, run } from './support/command';
+import { finish, progress, run } from './support/command';
 import { requirePrograms } from './support/debian';
 
 /**
@@ -30,9 +30,7 @@ async function main(): Promise<void> {
   try {
     const faults = chooseFaults(rounds, values.only);
     const report = await runFailover(cluster, faults, { onProgress: progress });
-    process.stdout.write(`${failoverMarkdown(report)}\n`);
-    for (const violation of report.violations) progress(`BROKEN: ${violation}`);
-    if (report.violations.length > 0) process.exitCode = 1;
+    finish(failoverMarkdown(report), report.violations);
   } finally {
     if (values.outputs !== undefined) await writeFile(values.outputs, cluster.readOutputs());
     await cluster.close();

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { parseArgs } from 'node:util';
 import { restoreMarkdown } from './restore/report';
 import { runRestore } from './restore/run';
-import { progress, run } from './support/command';
+import { finish, progress, run } from './support/command';
 import { requirePrograms } from './support/debian';
 
 /**
@@ -33,9 +33,7 @@ async function main(): Promise<void> {
     archiveTimeoutSeconds: Math.ceil(Math.min(60, 20 * minutes)),
     onProgress: progress,
   });
-  process.stdout.write(`${restoreMarkdown(report)}\n`);
-  for (const violation of report.violations) progress(`BROKEN: ${violation}`);
-  if (report.violations.length > 0) process.exitCode = 1;
+  finish(restoreMarkdown(report), report.violations);
 }
 
 void run(main);

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { ALL_SCOPES } from '../../src/auth';
 import { generateToken, hashToken } from '../../src/auth/token-text';
@@ -35,17 +34,13 @@ const TABLES = [
   'orphans',
 ] as const;
 
-const LOCK_TIMEOUT_MS = 30_000;
-const LOCK_RETRY_MS = 20;
-const LOCK_NOT_AVAILABLE = '55P03';
-
 const ORPHANS = 20;
 const SAMPLE_PROXIES = 100;
 const SAMPLE_TOPUP = '100000.00';
 
 /** Triggers and foreign keys are off: balances are computed in bulk, and `audit` checks the result. */
 const SESSION = `
-  SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+  SET statement_timeout = 0; SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = 0;
       SET TimeZone = 'UTC';
   SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '512MB';
       SET temp_buffers = '256MB';
@@ -75,27 +70,11 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   }
 }
 
-/**
- * Begins a transaction that locks the tables. It never waits for one lock while it holds others: a running
- * service could deadlock with it.
- */
+/** Begins a transaction that locks the tables: whoever else uses them waits. */
 async function beginAlone(client: Client): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM users LIMIT 1');
   if (rowCount) throw new Error('The database has users already');
-  const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
-  for (;;) {
-    await client.query('BEGIN');
-    try {
-      await client.query(`LOCK TABLE ${TABLES.join(', ')} IN ACCESS EXCLUSIVE MODE NOWAIT`);
-      return;
-    } catch (error) {
-      await client.query('ROLLBACK');
-      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || performance.now() > deadlineMs) {
-        throw error;
-      }
-      await pause(LOCK_RETRY_MS);
-    }
-  }
+  await client.query(`BEGIN; LOCK TABLE ${TABLES.join(', ')} IN ACCESS EXCLUSIVE MODE`);
 }
 
 async function fill(client: Client, options: SeedOptions): Promise<void> {

@@ -5,11 +5,11 @@ import { PROJECT } from '../../drills/support/project';
 
 export { progress, run } from '../../drills/support/command';
 
-/** @throws Error that names the option when it is not a whole number above 0 */
-export function readCount(option: string, text: string): number {
+/** @throws Error that names the option when it is not a whole number, or too small */
+export function readCount(option: string, text: string, least = 1): number {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${option} must be a whole number above 0`);
-  return value;
+  if (Number.isInteger(value) && value >= least) return value;
+  throw new Error(`--${option} must be a whole number, ${least} at least`);
 }
 
 /** @throws Error that names the names that do not exist, and those that do */

@@ -94,8 +94,24 @@ export async function measure(
   };
 }
 
-export const medianOf = (samples: readonly Sample[], value: keyof Sample): number =>
-  median(samples.map((sample) => sample[value]));
+export const methodOf = ({ rounds, seconds, connections }: LoadOptions): string =>
+  `${rounds} rounds of ${seconds} s, ${connections} connections. CPU is that of one request.`;
+
+/** The columns of {@link cellsOf}. */
+export const CELLS = ['a second', 'median', 'p99', 'CPU', 'CPU of PostgreSQL'];
+
+/** The medians of all rounds. */
+export function cellsOf(samples: readonly Sample[]): string[] {
+  const of = (value: keyof Sample, digits: number): string =>
+    median(samples.map((sample) => sample[value])).toFixed(digits);
+  return [
+    of('perSecond', 0),
+    `${of('p50Ms', 0)} ms`,
+    `${of('p99Ms', 0)} ms`,
+    `${of('cpuMs', 3)} ms`,
+    `${of('databaseCpuMs', 3)} ms`,
+  ];
+}
 
 /** Of one subject over another: the median of the ratios within each round, with the least and the most. */
 export function ratio(

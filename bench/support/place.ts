@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client } from 'pg';
-import { createDrillDirectory } from '../../drills/support/accounts';
+import { closeAll, createDrillDirectory } from '../../drills/support/accounts';
+import type { Customer } from '../../drills/support/clients';
 import { runProgram } from '../../drills/support/daemon';
+import { queryAt, withClient } from '../../drills/support/database';
 import { BUILT_CLI } from '../../drills/support/project';
 import {
   type BuiltReplica,
@@ -18,11 +19,6 @@ import { SandboxControl } from '../../src/sandbox';
 
 export interface OwnedDatabase extends DatabaseAddress {
   readonly ownerUrl: string;
-}
-
-export interface Customer {
-  readonly id: number;
-  readonly token: string;
 }
 
 const BALANCE = '99999999999.00';
@@ -44,7 +40,6 @@ export class Place {
 
   /** @param dataDir where databases are kept; left out: a temporary directory */
   static async open(dataDir?: string): Promise<Place> {
-    // Closed in reverse order.
     const closers: (() => Promise<unknown>)[] = [];
     try {
       const directory = await createDrillDirectory('bench');
@@ -72,10 +67,8 @@ export class Place {
   /** Opens a database of that name, migrated; creates it when there is none. */
   async openDatabase(name: string): Promise<OwnedDatabase> {
     const { url, ownerUrl } = this.postgres;
-    await withClient(ownerUrl, async (client) => {
-      const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
-      if (!rowCount) await client.query(`CREATE DATABASE ${name}`);
-    });
+    const found = await queryAt(ownerUrl, 'SELECT FROM pg_database WHERE datname = $1', [name]);
+    if (found.length === 0) await queryAt(ownerUrl, `CREATE DATABASE ${name}`);
     const database = { url: inDatabase(url, name), ownerUrl: inDatabase(ownerUrl, name) };
     await migrate(database);
     return database;
@@ -115,19 +108,6 @@ export class Place {
 /** The address of another database on the same server. */
 export const inDatabase = (url: string, name: string): string =>
   Object.assign(new URL(url), { pathname: `/${name}` }).href;
-
-export async function withClient<Result>(
-  url: string,
-  work: (client: Client) => Promise<Result>,
-): Promise<Result> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
 
 /** Sells each customer in $1 an order of $2 proxies; one in ten has ended. */
 const SELL_PROXIES = `
@@ -191,8 +171,4 @@ export function createCustomers(
     await client.query('VACUUM (ANALYZE) users, api_tokens, orders, ledger_entries, proxies');
     return customers;
   });
-}
-
-async function closeAll(closers: (() => Promise<unknown>)[]): Promise<void> {
-  for (const close of closers.splice(0).toReversed()) await close();
 }

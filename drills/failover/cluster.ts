@@ -1,17 +1,7 @@
-import { type INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
-import { AdministrationModule } from '../../src/administration.module';
-import { ALL_SCOPES, TokensService } from '../../src/auth';
-import { Money } from '../../src/common';
-import { readEnvironment, resolveConfig } from '../../src/config';
 import { migrate } from '../../src/database';
-import { IntegrityService } from '../../src/integrity';
-import { LedgerService } from '../../src/ledger';
 import { SandboxControl } from '../../src/sandbox';
-import { UsersService } from '../../src/users';
-import { createDrillDirectory } from '../support/accounts';
-import type { Customer } from '../support/clients';
+import { closeAll, createDrillDirectory } from '../support/accounts';
+import { Office } from '../support/office';
 import { LOOPBACK } from '../support/ports';
 import { type BuiltReplica, startReplica, startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
@@ -30,7 +20,6 @@ const QUICK = {
 };
 
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
-const SWEPT_SINCE = 'SELECT FROM completed_sweeps WHERE began_at >= $1';
 
 /** One replica of the service, on a port of its own, which may be killed and started again. */
 export class ServiceReplica {
@@ -68,7 +57,7 @@ export class Cluster {
     readonly database: DatabaseCluster,
     readonly replicas: readonly ServiceReplica[],
     readonly control: SandboxControl,
-    private readonly office: INestApplicationContext,
+    readonly office: Office,
     readonly close: () => Promise<void>,
   ) {}
 
@@ -77,11 +66,8 @@ export class Cluster {
     settings: Readonly<Record<string, string>> = {},
     onProgress: (line: string) => void = () => undefined,
   ): Promise<Cluster> {
-    // Closed in reverse order.
     const closers: (() => Promise<unknown>)[] = [];
-    const close = async (): Promise<void> => {
-      for (const closer of closers.splice(0).toReversed()) await closer();
-    };
+    const close = (): Promise<void> => closeAll(closers);
     try {
       const directory = await createDrillDirectory('failover');
       closers.push(() => directory.remove());
@@ -113,10 +99,7 @@ export class Cluster {
         closers.push(() => replica.kill());
         await replica.start();
       }
-      const office = await NestFactory.createApplicationContext(
-        AdministrationModule.with(resolveConfig(readEnvironment(environment), url, { baseUrl, apiKey })),
-        { logger: false },
-      );
+      const office = await Office.open(environment);
       closers.push(() => office.close());
       const serviceUrl = `http://${LOOPBACK}:${ports.service}`;
       await until('the service behind HAProxy', async () => (await fetch(`${serviceUrl}/health`)).ok);
@@ -138,15 +121,8 @@ export class Cluster {
     return outputs.map(([name, text = '']) => `=== ${name}\n${text}`).join('\n');
   }
 
-  async createCustomer(balance: string): Promise<Customer> {
-    const { id } = await this.office.get(UsersService).create({ username: 'drill' });
-    await this.office.get(LedgerService).credit(id, Money.parse(balance), 'drill');
-    const { text } = await this.office.get(TokensService).issue({ userId: id, scopes: ALL_SCOPES });
-    return { id, token: text };
-  }
-
   query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
-    return this.office.get(DataSource).query(statement, parameters);
+    return this.office.query(statement, parameters);
   }
 
   /** Waits until every order is closed, and for a complete sweep after that. */
@@ -155,20 +131,6 @@ export class Cluster {
       timeoutMs: 120_000,
       pollMs: 200,
     });
-    const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
-      'SELECT clock_timestamp() AS now',
-    );
-    await until('a sweep', async () => (await this.query(SWEPT_SINCE, [now])).length > 0, {
-      timeoutMs: 120_000,
-      pollMs: 200,
-    });
-  }
-
-  /** The broken invariants of the books, and of the books and what the provider lists. */
-  async findViolations(): Promise<string[]> {
-    const { checks } = await this.office.get(IntegrityService).run({ withProvider: true });
-    return checks
-      .filter(({ violations }) => violations > 0)
-      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
+    await this.office.untilSwept();
   }
 }

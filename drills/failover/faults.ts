@@ -3,10 +3,8 @@ import { until } from '../support/until';
 import type { Cluster, ServiceReplica } from './cluster';
 import type { DatabaseNode } from './patroni';
 
-/** What happens in a round, and what sets it right once writes are back. */
-interface Fault {
-  cause(cluster: Cluster): Promise<() => Promise<void>>;
-}
+/** What happens in a round. Returns what sets it right once writes are back. */
+type Fault = (cluster: Cluster) => Promise<() => Promise<void>>;
 
 const SWITCHOVER_TIMEOUT_MS = 60_000;
 /** Longer than HAProxy takes to give a silent replica up. */
@@ -34,71 +32,53 @@ function nextReplica({ replicas }: Cluster): ServiceReplica {
 }
 
 export const FAULTS = {
-  'kill -9 of the primary, with its machine': {
-    async cause(cluster) {
-      const primary = await cluster.database.findPrimary();
-      await primary.kill();
-      await untilReplaced(cluster, primary);
-      return () => primary.start();
-    },
+  'kill -9 of the primary, with its machine': async (cluster) => {
+    const primary = await cluster.database.findPrimary();
+    await primary.kill();
+    await untilReplaced(cluster, primary);
+    return () => primary.start();
   },
-  'freeze of the primary': {
-    async cause(cluster) {
-      const primary = await cluster.database.findPrimary();
-      primary.freeze();
-      await untilReplaced(cluster, primary);
-      return async () => primary.thaw();
-    },
+  'freeze of the primary': async (cluster) => {
+    const primary = await cluster.database.findPrimary();
+    primary.freeze();
+    await untilReplaced(cluster, primary);
+    return async () => primary.thaw();
   },
-  'planned switchover': {
-    async cause(cluster) {
-      const [primary, candidate] = [
-        await cluster.database.findPrimary(),
-        await cluster.database.findSynchronousStandby(),
-      ];
-      const response = await fetch(`${primary.restUrl}/switchover`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ leader: primary.name, candidate: candidate.name }),
-        signal: AbortSignal.timeout(SWITCHOVER_TIMEOUT_MS),
-      });
-      if (!response.ok) throw new Error(`switchover: ${response.status}: ${await response.text()}`);
-      return async () => undefined;
-    },
+  'planned switchover': async (cluster) => {
+    const [primary, candidate] = [
+      await cluster.database.findPrimary(),
+      await cluster.database.findSynchronousStandby(),
+    ];
+    const response = await fetch(`${primary.restUrl}/switchover`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ leader: primary.name, candidate: candidate.name }),
+      signal: AbortSignal.timeout(SWITCHOVER_TIMEOUT_MS),
+    });
+    if (!response.ok) throw new Error(`switchover: ${response.status}: ${await response.text()}`);
+    return async () => undefined;
   },
-  'etcd loses its leader': {
-    async cause(cluster) {
-      return cluster.database.etcd.killLeader();
-    },
+  'etcd loses its leader': (cluster) => cluster.database.etcd.killLeader(),
+  'freeze of a replica of the service': async (cluster) => {
+    const replica = nextReplica(cluster);
+    replica.signal('SIGSTOP');
+    await pause(REPLICA_FROZEN_MS);
+    return async () => replica.signal('SIGCONT');
   },
-  'freeze of a replica of the service': {
-    async cause(cluster) {
-      const replica = nextReplica(cluster);
-      replica.signal('SIGSTOP');
-      await pause(REPLICA_FROZEN_MS);
-      return async () => replica.signal('SIGCONT');
-    },
+  'kill -9 of the primary alone, beside Patroni': async (cluster) => {
+    const primary = await cluster.database.findPrimary();
+    primary.killPostgres();
+    return async () => undefined;
   },
-  'kill -9 of the primary alone, beside Patroni': {
-    async cause(cluster) {
-      const primary = await cluster.database.findPrimary();
-      primary.killPostgres();
-      return async () => undefined;
-    },
+  'freeze of the synchronous standby': async (cluster) => {
+    const standby = await cluster.database.findSynchronousStandby();
+    standby.freeze();
+    return async () => standby.thaw();
   },
-  'freeze of the synchronous standby': {
-    async cause(cluster) {
-      const standby = await cluster.database.findSynchronousStandby();
-      standby.freeze();
-      return async () => standby.thaw();
-    },
-  },
-  'kill -9 of a replica of the service': {
-    async cause(cluster) {
-      const replica = nextReplica(cluster);
-      await replica.kill();
-      return () => replica.start();
-    },
+  'kill -9 of a replica of the service': async (cluster) => {
+    const replica = nextReplica(cluster);
+    await replica.kill();
+    return () => replica.start();
   },
 } satisfies Record<string, Fault>;
 

@@ -96,7 +96,7 @@ export class DatabaseNode {
         PATRONI_REWIND_USERNAME: 'rewinder',
         PATRONI_REWIND_PASSWORD: passwords.rewind,
       },
-      isReady: async () => (await this.readState()) !== null,
+      isReady: async () => (await this.ask('/patroni')) !== null,
       timeoutMs: 60_000,
     });
   }
@@ -151,10 +151,6 @@ export class DatabaseNode {
     } catch {
       return false;
     }
-  }
-
-  private readState(): Promise<unknown> {
-    return this.ask('/patroni');
   }
 
   private async ask(path: string): Promise<unknown> {

@@ -1,9 +1,5 @@
+import { median } from 'simple-statistics';
 import type { FailoverReport, Round } from './run';
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.ceil(sorted.length / 2) - 1] ?? Number.NaN;
-}
 
 function faultRow(fault: string, rounds: readonly Round[]): string {
   const seconds = rounds.map(({ secondsWithoutWrites }) => secondsWithoutWrites);

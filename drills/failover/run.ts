@@ -46,7 +46,7 @@ export async function runFailover(
 ): Promise<FailoverReport> {
   const startedAtMs = performance.now();
   const customers = await Promise.all(
-    Array.from({ length: CUSTOMERS }, () => cluster.createCustomer('10000000.00')),
+    Array.from({ length: CUSTOMERS }, () => cluster.office.createCustomer('10000000.00')),
   );
   for (const country of ['ru', 'us', 'de', 'nl']) await cluster.control.setStock('6', country, 10_000_000);
   await cluster.control.setLatencies({
@@ -70,7 +70,7 @@ export async function runFailover(
   const rounds: Round[] = [];
   for (const fault of faults) {
     const beganAtMs = Date.now();
-    const setRight = await FAULTS[fault].cause(cluster);
+    const setRight = await FAULTS[fault](cluster);
     await untilServed();
     await setRight();
     await cluster.database.untilWhole();
@@ -108,7 +108,7 @@ export async function runFailover(
       ...Object.entries(clients.counts)
         .filter(([answer]) => !ALLOWED.test(answer))
         .map(([answer, times]) => `${times} times a client was answered: ${answer}`),
-      ...(await cluster.findViolations()),
+      ...(await cluster.office.findViolations()),
       ...(await compareWithBook(cluster)),
       ...(await compareAnswers(cluster, answered)),
       ...(await compareProxies(cluster, answered)),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ServerAccount } from '../../src/local/postgres/embedded-account';
 import { DatabaseCluster } from '../failover/database-cluster';
 import type { DatabaseNode } from '../failover/patroni';
-import { createDrillDirectory, databaseAccount } from '../support/accounts';
+import { closeAll, createDrillDirectory, databaseAccount } from '../support/accounts';
 import { runProgram, startDaemon } from '../support/daemon';
 import { DEBIAN } from '../support/debian';
 import { LOOPBACK } from '../support/ports';
@@ -23,11 +23,8 @@ export class ArchivedCluster implements RestorableDatabase {
   ) {}
 
   static async start(archiveTimeoutSeconds: number): Promise<ArchivedCluster> {
-    // Closed in reverse order.
     const closers: (() => Promise<unknown>)[] = [];
-    const close = async (): Promise<void> => {
-      for (const closer of closers.splice(0).toReversed()) await closer();
-    };
+    const close = (): Promise<void> => closeAll(closers);
     try {
       const directory = await createDrillDirectory('restore');
       closers.push(() => directory.remove());

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import type { ServerAccount } from '../../src/local/postgres/embedded-account';
 import { createDrillDirectory, databaseAccount, type DrillDirectory } from '../support/accounts';
 import { type Daemon, runProgram, startDaemon } from '../support/daemon';
+import { queryAt } from '../support/database';
 import { DEBIAN, POSTGRES_BIN } from '../support/debian';
 import { freePort, LOOPBACK } from '../support/ports';
 import { processesIn } from '../support/processes';
 import { until } from '../support/until';
 import { type BackedUpServer, type MadeBackup, type Measured, PgBackRest } from './pgbackrest';
-import { queryAt } from './query-at';
 
 const SUPERUSER = 'postgres';
 const DATA = 'data';

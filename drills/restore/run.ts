@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StateView } from '../../src/sandbox';
-import { createDrillDirectory } from '../support/accounts';
+import { closeAll, createDrillDirectory } from '../support/accounts';
 import { type Answer, type Answered, Clients, type Customer, type Intent } from '../support/clients';
 import { startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
@@ -53,7 +53,6 @@ export interface RestoreReport {
  */
 export async function runRestore(options: RestoreOptions): Promise<RestoreReport> {
   const { onProgress = () => undefined } = options;
-  // Closed in reverse order.
   const closers: (() => Promise<unknown>)[] = [];
   try {
     onProgress('starts PostgreSQL, with pgBackRest behind it');
@@ -68,7 +67,7 @@ export async function runRestore(options: RestoreOptions): Promise<RestoreReport
     closers.push(() => shop.stop());
     return await execute(shop, postgres, options);
   } finally {
-    for (const closer of closers.splice(0).toReversed()) await closer();
+    await closeAll(closers);
   }
 }
 

@@ -1,26 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { NestFactory } from '@nestjs/core';
-import { AdministrationModule } from '../../src/administration.module';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, TokensService } from '../../src/auth';
-import { Money } from '../../src/common';
-import { readEnvironment, resolveConfig } from '../../src/config';
+import { ALL_STAFF_SCOPES } from '../../src/auth';
 import { migrate } from '../../src/database';
-import { LedgerService } from '../../src/ledger';
+import type { FoundProlongationOut } from '../../src/inventory';
 import { SandboxControl } from '../../src/sandbox';
-import { UsersService } from '../../src/users';
 import type { Customer } from '../support/clients';
 import { runProgram } from '../support/daemon';
+import { queryAt } from '../support/database';
+import { Office } from '../support/office';
 import { freePorts, LOOPBACK } from '../support/ports';
 import { BUILT_CLI } from '../support/project';
 import { type BuiltReplica, type SandboxAddress, startReplica } from '../support/service';
 import { until } from '../support/until';
 import type { RestorableDatabase } from './archived-postgres';
-import { queryAt } from './query-at';
 
 const DATABASE = 'proxy_rental';
 const SERVICE_ROLE = 'proxy_rental_service';
 const REPLICAS = 2;
-const BALANCE = Money.parse('10000000.00');
+const BALANCE = '10000000.00';
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
 
 /** Shortens times that only make a drill longer. No logic is left out. */
@@ -44,13 +40,6 @@ export interface Orphan {
   readonly tag_order_id: number;
   readonly tag_user_id: number;
   readonly country: string;
-}
-
-/** A prolongation that was carried out after the restored moment, as staff see it. */
-export interface FoundProlongation {
-  readonly id: number;
-  readonly user_id: number;
-  readonly proxy_id: number;
 }
 
 /** Two replicas of the built service, with what an operator and staff do about them. */
@@ -97,29 +86,10 @@ export class Shop {
 
   /** Customers with money and a token each, and a token of staff. */
   async createCustomers(count: number): Promise<Customer[]> {
-    const config = resolveConfig(readEnvironment(this.environment), this.urls.url, {
-      apiKey: this.environment['PX6_API_KEY'] ?? '',
-      baseUrl: this.environment['PX6_BASE_URL'] ?? '',
-    });
-    const office = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
-      logger: false,
-    });
+    const office = await Office.open(this.environment);
     try {
-      const [users, ledger, tokens] = [
-        office.get(UsersService),
-        office.get(LedgerService),
-        office.get(TokensService),
-      ];
-      const { id: staffId } = await users.create({ username: 'staff' });
-      const { text } = await tokens.issue({ userId: staffId, scopes: ALL_STAFF_SCOPES });
-      this.staffToken = text;
-      const customers: Customer[] = [];
-      while (customers.length < count) {
-        const { id } = await users.create({ username: 'drill' });
-        await ledger.credit(id, BALANCE, 'drill');
-        customers.push({ id, token: (await tokens.issue({ userId: id, scopes: ALL_SCOPES })).text });
-      }
-      return customers;
+      this.staffToken = (await office.createCustomer(BALANCE, ALL_STAFF_SCOPES)).token;
+      return await Promise.all(Array.from({ length: count }, () => office.createCustomer(BALANCE)));
     } finally {
       await office.close();
     }
@@ -216,7 +186,7 @@ export class Shop {
     return this.list('/orphans');
   }
 
-  listFoundProlongations(): Promise<FoundProlongation[]> {
+  listFoundProlongations(): Promise<FoundProlongationOut[]> {
     return this.list('/found-prolongations');
   }
 
@@ -240,14 +210,11 @@ export class Shop {
 
   /** What is wrong with the books, and between them and what the provider lists. */
   async findViolations(): Promise<string[]> {
-    interface Check {
-      readonly name: string;
-      readonly violations: number;
-      readonly rows: readonly unknown[];
+    const office = await Office.open(this.environment);
+    try {
+      return await office.findViolations();
+    } finally {
+      await office.close();
     }
-    const { checks } = await this.cli<{ checks: readonly Check[] }>('audit', '--provider');
-    return checks
-      .filter(({ violations }) => violations > 0)
-      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
   }
 }

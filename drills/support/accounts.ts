@@ -15,6 +15,11 @@ export interface DrillDirectory {
   remove(): Promise<void>;
 }
 
+/** Closes what was opened, the last one first. */
+export async function closeAll(closers: (() => Promise<unknown>)[]): Promise<void> {
+  for (const close of closers.splice(0).toReversed()) await close();
+}
+
 /** A temporary directory that every user may enter. */
 export async function createDrillDirectory(name: string): Promise<DrillDirectory> {
   const path = await mkdtemp(join(tmpdir(), `proxy-rental-drill-${name}-`));

@@ -23,43 +23,41 @@ export interface Daemon {
   stop(options?: { signal?: NodeJS.Signals; patienceMs?: number }): Promise<void>;
 }
 
-export interface DaemonOptions {
+interface ProgramOptions {
   /** The path of the program. */
   readonly program: string;
   readonly parameters?: readonly string[];
-  /** Shown in errors; left out: the program's name. */
-  readonly name?: string;
   /** Left out: the user of this process. */
   readonly account?: ServerAccount;
   readonly directory?: string;
   /** Nothing else of this process's environment is passed on. */
   readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface DaemonOptions extends ProgramOptions {
+  /** Shown in errors; left out: the program's name. */
+  readonly name?: string;
   /** Whether it serves by now; left out: it is ready at once. */
   readonly isReady?: (output: string) => boolean | Promise<boolean>;
   readonly timeoutMs?: number;
 }
+
+const spawnProgram = ({ program, parameters = [], account, directory, environment }: ProgramOptions) =>
+  spawn(program, parameters, {
+    cwd: directory ?? '/',
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', TZ: 'UTC', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(account && runAs(account)),
+  });
 
 /**
  * Starts a program and returns when it is ready. It is killed when this process exits.
  *
  * @throws Error with the end of its output when it ends first, or is not ready in time
  */
-export async function startDaemon({
-  program,
-  parameters = [],
-  name = basename(program),
-  account,
-  directory = '/',
-  environment = {},
-  isReady = () => true,
-  timeoutMs = 30_000,
-}: DaemonOptions): Promise<Daemon> {
-  const child = spawn(program, parameters, {
-    cwd: directory,
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', TZ: 'UTC', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    ...(account && runAs(account)),
-  });
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { name = basename(options.program), isReady = () => true, timeoutMs = 30_000 } = options;
+  const child = spawnProgram(options);
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
   let output = '';
@@ -114,24 +112,13 @@ export async function startDaemon({
 }
 
 /** Runs a program to its end. Gives its standard output. @throws Error with what it wrote when it fails */
-export async function runProgram({
-  program,
-  parameters = [],
-  account,
-  directory = '/',
-  environment = {},
-}: Pick<DaemonOptions, 'program' | 'parameters' | 'account' | 'directory' | 'environment'>): Promise<string> {
-  const child = spawn(program, parameters, {
-    cwd: directory,
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', TZ: 'UTC', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    ...(account && runAs(account)),
-  });
+export async function runProgram(options: ProgramOptions): Promise<string> {
+  const child = spawnProgram(options);
   const said = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said.stderr += text));
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   if (code === 0) return said.stdout;
   const shown = `${said.stderr}${said.stdout}`.slice(-SHOWN_CHARACTERS);
-  throw new Error(`${basename(program)} ended with ${signal ?? code}: ${shown}`);
+  throw new Error(`${basename(options.program)} ended with ${signal ?? code}: ${shown}`);
 }

@@ -1,14 +1,8 @@
-import { type INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
-import { AdministrationModule } from '../../src/administration.module';
-import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
-import { Money } from '../../src/common';
-import { readEnvironment, resolveConfig, type Tuning } from '../../src/config';
-import { IntegrityService } from '../../src/integrity';
-import { LedgerService } from '../../src/ledger';
+import type { Customer } from '../../drills/support/clients';
+import { Office } from '../../drills/support/office';
+import type { Scope } from '../../src/auth';
+import type { Tuning } from '../../src/config';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
-import { UsersService } from '../../src/users';
 import { Work } from '../../src/work';
 import {
   type BuiltService,
@@ -25,10 +19,7 @@ import { createTestDatabase, type DatabaseUrls } from './test-database';
 import { QUICK_TUNING } from './test-service';
 import { tuned } from './tuning';
 
-export interface Customer {
-  readonly id: number;
-  readonly token: string;
-}
+export type { Customer };
 
 export interface Answer {
   readonly status: number;
@@ -67,7 +58,7 @@ export class Replicas {
     private readonly database: DatabaseUrls,
     private readonly environment: Readonly<Record<string, string>>,
     private readonly tuning: Tuning,
-    private readonly office: INestApplicationContext,
+    private readonly office: Office,
     private readonly dropDatabase: () => Promise<void>,
   ) {}
 
@@ -90,11 +81,6 @@ export class Replicas {
       PX6_BASE_URL: sandbox.baseUrl,
       ...options.environment,
     };
-    const settings = readEnvironment({ ...environment, DATABASE_URL: database.url });
-    const office = await NestFactory.createApplicationContext(
-      AdministrationModule.with(resolveConfig(settings, database.url, sandbox)),
-      { logger: false },
-    );
     return new Replicas(
       sandbox,
       new SandboxControl(sandbox),
@@ -102,7 +88,7 @@ export class Replicas {
       database,
       environment,
       { ...QUICK_TUNING, ...options.tuning },
-      office,
+      await Office.open({ ...environment, DATABASE_URL: database.url }),
       () => database.drop(),
     );
   }
@@ -125,20 +111,17 @@ export class Replicas {
     };
   }
 
-  async createCustomer(balance = '100000.00', scopes: readonly Scope[] = ALL_SCOPES): Promise<Customer> {
-    const { id } = await this.office.get(UsersService).create({ username: 'test' });
-    await this.office.get(LedgerService).credit(id, Money.parse(balance), 'test');
-    const { text } = await this.office.get(TokensService).issue({ userId: id, scopes });
-    return { id, token: text };
+  createCustomer(balance = '100000.00', scopes?: readonly Scope[]): Promise<Customer> {
+    return this.office.createCustomer(balance, scopes);
   }
 
   query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
-    return this.office.get(DataSource).query(statement, parameters);
+    return this.office.query(statement, parameters);
   }
 
   /** Lets no replica send a call until the work is done. */
   holdPermits<Result>(work: () => Promise<Result>): Promise<Result> {
-    return holdPermits(this.office.get(DataSource), work);
+    return holdPermits(this.office.dataSource, work);
   }
 
   lockTable(table: 'orders' | 'accounts', mode: 'SHARE' | 'EXCLUSIVE'): Promise<HeldLock> {
@@ -147,31 +130,22 @@ export class Replicas {
 
   /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void> {
-    return untilSettled(this.office.get(DataSource));
+    return untilSettled(this.office.dataSource);
   }
 
   /** Waits for a complete sweep that begins from now on. */
-  async untilSwept(): Promise<void> {
-    const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
-      'SELECT clock_timestamp() AS now',
-    );
-    await eventually(async () => {
-      const done = await this.query('SELECT FROM completed_sweeps WHERE began_at >= $1', [now]);
-      return done.length > 0;
-    });
+  untilSwept(): Promise<void> {
+    return this.office.untilSwept();
   }
 
   /** The broken invariants of the books, and of the books and the provider. */
-  async findViolations(): Promise<string[]> {
-    const { checks } = await this.office.get(IntegrityService).run({ withProvider: true });
-    return checks
-      .filter((check) => check.violations > 0)
-      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);
+  findViolations(): Promise<string[]> {
+    return this.office.findViolations();
   }
 
   /** Audits the last day as the nightly job does, and keeps the result. */
   async runAudit(): Promise<void> {
-    await this.office.get(Work).runNow('audit-day');
+    await this.office.context.get(Work).runNow('audit-day');
   }
 
   /** Fails the test when an invariant is broken. */

@@ -1,0 +1,20 @@
+import { Client } from 'pg';
+
+/** Does work on a connection of its own. */
+export async function withClient<Result>(
+  url: string,
+  work: (client: Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Runs a statement on a connection of its own. */
+export const queryAt = <Row>(url: string, statement: string, parameters: unknown[] = []): Promise<Row[]> =>
+  withClient(url, async (client) => (await client.query(statement, parameters)).rows as Row[]);

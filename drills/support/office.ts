@@ -1,0 +1,63 @@
+import { type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { AdministrationModule } from '../../src/administration.module';
+import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
+import { Money } from '../../src/common';
+import { readEnvironment, resolveConfig } from '../../src/config';
+import { IntegrityService } from '../../src/integrity';
+import { LedgerService } from '../../src/ledger';
+import { UsersService } from '../../src/users';
+import type { Customer } from './clients';
+import { until } from './until';
+
+/** What an operator does about the replicas of a drill or a test, by the use cases of the command line. */
+export class Office {
+  private constructor(readonly context: INestApplicationContext) {}
+
+  /** @param environment of the replicas, with `DATABASE_URL` and the provider */
+  static async open(environment: Readonly<Record<string, string>>): Promise<Office> {
+    const { DATABASE_URL: url = '', PX6_BASE_URL: baseUrl = '', PX6_API_KEY: apiKey = '' } = environment;
+    const config = resolveConfig(readEnvironment(environment), url, { baseUrl, apiKey });
+    const module = AdministrationModule.with(config);
+    return new Office(await NestFactory.createApplicationContext(module, { logger: false }));
+  }
+
+  close(): Promise<void> {
+    return this.context.close();
+  }
+
+  get dataSource(): DataSource {
+    return this.context.get(DataSource);
+  }
+
+  query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
+    return this.dataSource.query(statement, parameters);
+  }
+
+  /** Waits for a complete sweep that begins from now on. */
+  async untilSwept(): Promise<void> {
+    const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
+      'SELECT clock_timestamp() AS now',
+    );
+    const sweeps = 'SELECT FROM completed_sweeps WHERE began_at >= $1';
+    await until('a sweep', async () => (await this.query(sweeps, [now])).length > 0, {
+      timeoutMs: 120_000,
+    });
+  }
+
+  async createCustomer(balance: string, scopes: readonly Scope[] = ALL_SCOPES): Promise<Customer> {
+    const { id } = await this.context.get(UsersService).create({ username: 'test' });
+    await this.context.get(LedgerService).credit(id, Money.parse(balance), 'test');
+    const { text } = await this.context.get(TokensService).issue({ userId: id, scopes });
+    return { id, token: text };
+  }
+
+  /** The broken invariants of the books, and of the books and what the provider lists. */
+  async findViolations(): Promise<string[]> {
+    const { checks } = await this.context.get(IntegrityService).run({ withProvider: true });
+    return checks
+      .filter(({ violations }) => violations > 0)
+      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);
+  }
+}
