@@ -19,7 +19,7 @@ export {
 } from './auth.errors';
 export { AccessRecheck } from './access-recheck';
 export { AuthModule } from './auth.module';
-export { isNetwork, isWithin, liesWithin } from './network';
+export { isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';
 export { Route, type RouteOptions } from './route';
 export { findRoutes } from './routes';

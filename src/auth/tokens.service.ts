@@ -7,6 +7,7 @@ import {
   lockUser,
   preparedRows,
   type Queryable,
+  queryRow,
   queryRows,
   selectList,
   violatedConstraint,
@@ -98,7 +99,7 @@ export class TokensService {
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer ? restrictedBy(issuer, asked) : { ...asked, issuedBy: null, limitedBy: [] };
     try {
-      const [issued] = await queryRows<ApiToken>(
+      const issued = await queryRow<ApiToken>(
         manager,
         `INSERT INTO api_tokens (user_id, token_hash, name, origin, scopes, expires_at, allowed_ips,
                                  daily_limit, issued_by, limited_by)
@@ -116,7 +117,6 @@ export class TokensService {
           allowed.limitedBy,
         ],
       );
-      if (!issued) throw new Error('an inserted token was not returned');
       return { text, token: issued };
     } catch (error) {
       if (violatedConstraint(error) === 'api_tokens_user_id_fkey') throw new TokenUserNotFound();

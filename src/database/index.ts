@@ -5,14 +5,14 @@ export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
 export { DatabaseModule } from './database.module';
-export { type HintListener, Hints } from './hints';
+export { Hints } from './hints';
 export { RowWaits, untilEnded } from './row-waits';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { installFunctions, type InstallsFunctions } from './install-functions';
 export { resolveLostReply, StatementOutcomeUnknown } from './lost-answers';
 export { clientOutsideThePool } from './client-outside-the-pool';
-export { preparedRows } from './prepared';
+export { preparedRow, preparedRows } from './prepared';
 export { readSchemaDifference } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';
 export { snakeCase } from './snake-naming.strategy';
@@ -22,6 +22,7 @@ export {
   isDatabaseUnavailable,
   mayHaveCommitted,
   type Queryable,
+  queryRow,
   queryRows,
   selectList,
   sqlList,

@@ -2,7 +2,7 @@ import { DataSource, QueryFailedError } from 'typeorm';
 import { connectionPool } from './connection-pool';
 import { noteSession } from './lost-answers';
 import { retryUndone } from './retry-undone';
-import { isSessionLost, type Queryable, queryRows } from './sql';
+import { isSessionLost, type Queryable, queryRows, theRow } from './sql';
 
 /** The names of prepared statements, which are the same on every connection. */
 const names = new Map<string, string>();
@@ -32,6 +32,13 @@ export async function preparedRows<Row>(
     ? retryUndone(() => runPrepared<Row>(queryable, statement, [...parameters]))
     : queryRows<Row>(queryable, statement, parameters);
 }
+
+/** The same for a statement that always returns one row. */
+export const preparedRow = async <Row>(
+  queryable: Queryable,
+  statement: string,
+  parameters: readonly unknown[] = [],
+): Promise<Row> => theRow(await preparedRows<Row>(queryable, statement, parameters), statement);
 
 async function runPrepared<Row>(
   dataSource: DataSource,

@@ -19,6 +19,19 @@ export async function queryRows<Row>(
   return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
 }
 
+/** The row of a statement that always returns one: an aggregate, or an INSERT. */
+export const queryRow = async <Row>(
+  queryable: Queryable,
+  statement: string,
+  parameters: readonly unknown[] = [],
+): Promise<Row> => theRow(await queryRows<Row>(queryable, statement, parameters), statement);
+
+/** @throws Error that names the statement, which contains no values */
+export function theRow<Row>([row]: readonly Row[], statement: string): Row {
+  if (row === undefined) throw new Error(`a statement returned no row: ${statement.trim().slice(0, 200)}`);
+  return row;
+}
+
 /** Formats constants of the code as a list for a check constraint: `('http', 'socks')`. Does not escape. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
@@ -29,8 +42,7 @@ export const selectList = (properties: readonly string[]): string =>
 
 /** The database's time, for comparisons between replicas: their own clocks differ. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {
-  const [row] = await queryRows<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
-  if (!row) throw new Error('the database did not tell the time');
+  const row = await queryRow<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
   return row.now;
 }
 

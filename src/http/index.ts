@@ -15,7 +15,7 @@ export {
   ApiRoubles,
   ApiText,
 } from './description/api-properties';
-export { configureHttp, type ConnectionLimits } from './configure-http';
+export { configureHttp } from './configure-http';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';
 export { isReplay, markReplay, readIdempotencyKey } from './description/idempotency-key';
@@ -50,7 +50,15 @@ export {
   StringListField,
 } from './validation/fields';
 export { ApiIdParam, decorateRoute, IdParam, readId, TextHeader } from './validation/id-param';
-export { ChoiceField, IdField, PRINTABLE, SearchField, TextField } from './validation/common-fields';
+export {
+  ChoiceField,
+  FromField,
+  IdField,
+  PRINTABLE,
+  SearchField,
+  TextField,
+  ToField,
+} from './validation/common-fields';
 export { Refusal } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';
 export { StrictRequest } from './validation/strict-request';

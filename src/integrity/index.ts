@@ -1,3 +1,2 @@
-export { AuditRuns } from './audit-runs.service';
 export { IntegrityModule } from './integrity.module';
 export { IntegrityService, type IntegrityReport } from './integrity.service';

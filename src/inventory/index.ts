@@ -12,7 +12,7 @@ export {
   TooFewOrphans,
 } from './inventory.errors';
 export { InventoryModule } from './inventory.module';
-export { ForgottenOrdersService, type ForgottenTerms } from './recovery/forgotten-orders.service';
+export { ForgottenOrdersService } from './recovery/forgotten-orders.service';
 export {
   FOUND_PROLONGATION_STATES,
   FoundProlongationOut,
@@ -23,5 +23,4 @@ export { DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.servic
 export { MissingProxiesOut } from './sweep/missing-proxies.dto';
 export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
 export { OrphansService } from './sweep/orphans.service';
-export { SweepService } from './sweep/sweep.service';
 export { WithdrawalsService } from './sweep/withdrawals.service';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hidesPayments } from '../common';
-import { queryRows } from '../database';
+import { queryRow, queryRows } from '../database';
 import { assertPeriod, type Page, type PageRequest, readPageBy } from '../http';
 import type { BalanceChangeOut } from './balance-change.dto';
 import { SHOWN_KIND, type ShownKind } from './shown-kind';
@@ -118,12 +118,11 @@ export class BalanceHistoryService {
   }
 
   private async lastOf(userId: number): Promise<number> {
-    const [account] = await queryRows<{ seq: number }>(
+    const account = await queryRow<{ seq: number }>(
       this.dataSource,
       'SELECT seq FROM accounts WHERE user_id = $1',
       [userId],
     );
-    if (!account) throw new Error(`user ${userId} of a valid token has no account`);
     return account.seq;
   }
 
@@ -136,7 +135,7 @@ export class BalanceHistoryService {
   ): Promise<Batch> {
     const { conditions, parameters } = selectEntries(userId, filter);
     const [first, last] = [parameters.push(after), parameters.push(end)];
-    const [batch] = await queryRows<Batch>(
+    return queryRow<Batch>(
       this.dataSource,
       `SELECT string_agg(${lineOf(columns)}, '') AS text, max(seq) AS last
          FROM (SELECT ${shown()} FROM ledger_entries
@@ -144,8 +143,6 @@ export class BalanceHistoryService {
                 ORDER BY seq LIMIT ${BATCH_SIZE}) AS entry`,
       parameters,
     );
-    if (!batch) throw new Error('the database did not aggregate');
-    return batch;
   }
 }
 

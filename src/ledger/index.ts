@@ -6,13 +6,6 @@ export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { postEntriesSql } from './post-entries';
 export { PostedEntryOut } from './posted-entry.dto';
 export { SHOWN_KIND } from './shown-kind';
-export { SalesRollupService } from './sales/sales-rollup.service';
 export { InvalidSalesCursor, InvalidSalesPeriod } from './sales/sales.errors';
 export { SalesFiguresOut, SalesRowOut } from './sales/sales.dto';
-export {
-  type Sales,
-  SALES_DIMENSIONS,
-  type SalesDimension,
-  type SalesQuery,
-  SalesService,
-} from './sales/sales.service';
+export { type Sales, SALES_DIMENSIONS, type SalesQuery, SalesService } from './sales/sales.service';

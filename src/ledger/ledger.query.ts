@@ -1,11 +1,12 @@
 import {
   ChoiceField,
   CURSOR,
-  DateTimeField,
+  FromField,
   IdField,
   LimitField,
   type PageRequest,
   StrictRequest,
+  ToField,
 } from '../http';
 import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
@@ -13,16 +14,10 @@ const FORMATS = ['json', 'csv'] as const;
 
 @StrictRequest()
 export class LedgerFilterQuery {
-  @DateTimeField({
-    description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z',
-    absent: 'null',
-  })
+  @FromField()
   from!: Date | null;
 
-  @DateTimeField({
-    description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z',
-    absent: 'null',
-  })
+  @ToField()
   to!: Date | null;
 
   @ChoiceField(SHOWN_KINDS, { description: 'Only changes of this kind', absent: 'null' })

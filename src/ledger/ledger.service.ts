@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
-import { inTurnOf, queryRows, violatedConstraint } from '../database';
+import { inTurnOf, queryRow, queryRows, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
 import { InsufficientBalance, InvalidAmount } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
@@ -64,8 +64,7 @@ export class LedgerService {
   }
 
   private async lowBalance(statement: string, parameters: unknown[]): Promise<string | null> {
-    const [account] = await queryRows<{ below: string | null }>(this.dataSource, statement, parameters);
-    if (!account) throw new Error('a user without an account');
+    const account = await queryRow<{ below: string | null }>(this.dataSource, statement, parameters);
     return account.below;
   }
 
@@ -79,7 +78,7 @@ export class LedgerService {
     if (!amount.isPositive() || amount.minus(LARGEST_AMOUNT).isPositive()) throw new InvalidAmount();
     const delta = kind === 'topup' ? amount : Money.zero.minus(amount);
     try {
-      const [entry] = await queryRows<PostedEntryOut>(
+      return await queryRow<PostedEntryOut>(
         manager,
         `INSERT INTO ledger_entries AS entry
            (user_id, kind, available_delta, held_delta, reason, reference, action_id)
@@ -87,8 +86,6 @@ export class LedgerService {
          RETURNING ${POSTED_ENTRY}`,
         [userId, kind, delta.toString(), reason, reference, actionId ?? null],
       );
-      if (!entry) throw new Error('an inserted ledger entry was not returned');
-      return entry;
     } catch (error) {
       const constraint = violatedConstraint(error);
       if (constraint === 'accounts_available_check') throw new InsufficientBalance();

@@ -37,7 +37,6 @@ export { OrderWaits } from './order-waits';
 export { RECOVERING_SQL, RecoveryState } from './recovery-state';
 export { RenewalOrders, type WantedRenewal } from './placing/renewal-orders.service';
 export type { RenewalRoom } from './placing/renewal-room';
-export { type RenewalPlacement, type RenewalRefusal } from './placing/order-placement';
 export { ReviewService } from './reconciliation/review.service';
 export {
   type ForgottenOrder,

@@ -1,7 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion } from '../common';
-import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList, untilReplicated } from '../database';
+import {
+  batchedLookup,
+  databaseTime,
+  preparedRow,
+  preparedRows,
+  queryRows,
+  sqlList,
+  untilReplicated,
+} from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
 import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
 import { type OrderOutcome, type OrderProgress, OUTCOME_COLUMNS } from './order-outcome';
@@ -144,14 +152,14 @@ export class OrderQueries {
 
   /** Counts the proxies that queued and running purchases will take from a stock. */
   async countQueuedProxies(country: string, version: IpVersion): Promise<number> {
-    const [queued] = await preparedRows<{ count: number }>(
+    const { count } = await preparedRow<{ count: number }>(
       this.dataSource,
       `SELECT coalesce(sum(count), 0)::integer AS count FROM orders
         WHERE state IN ${sqlList(['reserved', 'submitting'])}
           AND kind = 'purchase' AND (country, version) = ($1, $2)`,
       [country, version],
     );
-    return queued?.count ?? 0;
+    return count;
   }
 
   /** The open members of a batch that may have been bought; null when there are none. */
@@ -178,21 +186,12 @@ export class OrderQueries {
    * @throws Error when there is no such proxy
    */
   async getProviderIdentity(proxyId: number): Promise<ProviderIdentity> {
-    const identity = await this.identityOf(proxyId);
-    if (!identity) throw new Error(`proxy ${proxyId} does not exist`);
-    return identity;
-  }
-
-  /** The prolongations of a bulk request it at the same moment. */
-  private readonly identityOf = batchedLookup(async (proxyIds: readonly number[]) => {
-    const rows = await preparedRows<ProviderIdentity & { id: number }>(
+    return preparedRow<ProviderIdentity>(
       this.dataSource,
-      `SELECT id, ${PURCHASE_TAG_SQL} AS tag, provider_proxy_id AS "providerProxyId"
-         FROM proxies WHERE id = ANY ($1)`,
-      [proxyIds],
+      `SELECT ${PURCHASE_TAG_SQL} AS tag, provider_proxy_id AS "providerProxyId" FROM proxies WHERE id = $1`,
+      [proxyId],
     );
-    return new Map(rows.map((row) => [row.id, row]));
-  });
+  }
 
   /** Returns those of the provider's ids whose proxies already belong to an order. */
   async findOwnedProxyIds(

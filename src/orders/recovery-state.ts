@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
+import { queryRow } from '../database';
 import { ordersAreShut } from './refusals';
 
 /** A condition on the database: a recovery has begun and not ended. */
@@ -15,8 +15,8 @@ export class RecoveryState {
   constructor(private readonly dataSource: DataSource) {}
 
   async isOn(): Promise<boolean> {
-    const [row] = await queryRows<{ isOn: boolean }>(this.dataSource, `SELECT ${RECOVERING_SQL} AS "isOn"`);
-    return row?.isOn ?? false;
+    const { isOn } = await queryRow<{ isOn: boolean }>(this.dataSource, `SELECT ${RECOVERING_SQL} AS "isOn"`);
+    return isOn;
   }
 
   /** @throws ServiceUnavailable while orders are refused */

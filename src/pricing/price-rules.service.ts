@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { databaseTime, queryRows, selectList, violatedConstraint } from '../database';
+import { databaseTime, queryRow, queryRows, selectList, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
 import { assertSigned, type NewPriceRule, readNewRule, type Signature } from './price-change';
 import type { PriceRule } from './price-rule';
@@ -165,12 +165,10 @@ export class PriceRulesService {
 
   /** The revision of the set of rules, which changes with every change of a rule, and the database's time. */
   async readRevision(): Promise<{ revision: number; now: Date }> {
-    const [row] = await queryRows<{ revision: number; now: Date }>(
+    return queryRow<{ revision: number; now: Date }>(
       this.dataSource,
       'SELECT revision, clock_timestamp() AS now FROM price_rules_revision',
     );
-    if (!row) throw new Error('the database has no revision of the price rules');
-    return row;
   }
 
   /** Lists all rules known now that apply at a moment. */

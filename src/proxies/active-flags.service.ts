@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
+import { queryRow } from '../database';
 import type { LeasedRun } from '../work';
 
 export interface ActiveFlagsReport {
@@ -45,7 +45,7 @@ export class ActiveFlagsService {
    * planner expects many wrong rows and would scan the whole table for a join.
    */
   private async correctBatch(wrong: string): Promise<number> {
-    const [corrected] = await queryRows<{ count: number }>(
+    const { count } = await queryRow<{ count: number }>(
       this.dataSource,
       `WITH corrected AS (
          UPDATE proxies SET active = NOT active
@@ -57,6 +57,6 @@ export class ActiveFlagsService {
        SELECT count(*) AS count FROM corrected`,
       [BATCH_SIZE],
     );
-    return corrected?.count ?? 0;
+    return count;
   }
 }

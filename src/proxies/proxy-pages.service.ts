@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../common';
-import { queryRows } from '../database';
+import { queryRow } from '../database';
 import { SHOWN } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-filter';
 
@@ -42,7 +42,7 @@ export class ProxyPagesService {
     const condition = proxyFilterSql(filter, (value) => `$${parameters.push(value)}`, '$1');
     // Unfiltered pages need no bound, nor do the proxies of an order, which an index finds.
     const isBounded = filter.orderId === null && !isUnfiltered(filter);
-    const [page] = await queryRows<{ text: string | null; last: number; found: number; end: number | null }>(
+    const page = await queryRow<{ text: string | null; last: number; found: number; end: number | null }>(
       this.dataSource,
       `WITH bound AS MATERIALIZED (
          SELECT max(id) AS id FROM (
@@ -59,7 +59,6 @@ export class ProxyPagesService {
                 ORDER BY id LIMIT $4 + 1) AS parts`,
       parameters,
     );
-    if (!page) throw new Error('the database did not aggregate');
     return { json: `[${page.text ?? ''}]`, next: page.found > limit ? page.last : page.end };
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../catalog';
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
-import { inTransaction, queryRows } from '../database';
+import { inTransaction, queryRow, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
 import {
   type Decision,
@@ -193,8 +193,7 @@ export class ForecastService {
   private readBooks(userId: number, now: Date): Promise<{ found: FoundFunds; rows: FoundRentals[] }> {
     return inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const [found] = await queryRows<FoundFunds>(manager, READ_FUNDS, [userId, now, monthOf(now)]);
-      if (!found) throw new Error(`user ${userId} of a valid token has no account`);
+      const found = await queryRow<FoundFunds>(manager, READ_FUNDS, [userId, now, monthOf(now)]);
       return { found, rows: await queryRows<FoundRentals>(manager, READ_RENTALS, [userId, now]) };
     });
   }

@@ -6,4 +6,4 @@ export { RenewalOut } from './renewal.dto';
 export { RenewalsModule } from './renewals.module';
 export { RenewalRuleOut } from './rules.dto';
 export { RenewalRun } from './running/renewal-run.service';
-export { OUR_REASONS, RENEWAL_WAITS, WAITING_RENEWALS } from './waiting';
+export { RENEWAL_WAITS, WAITING_RENEWALS } from './waiting';

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth';
 import { checkPeriod, toIpVersion } from '../catalog';
 import { Clock, Money } from '../common';
-import { changeOfUser, queryRows } from '../database';
+import { changeOfUser, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { normalLabel, normalTag, ProxiesService } from '../proxies';
 import { monthOf } from './decide';
@@ -181,7 +181,7 @@ export class RulesService {
         [userId, proxyId, country, label, tag, this.clock.now()],
       );
       if (!isEmpty(rule)) await assertFewFilters(manager, userId);
-      const [created] = await queryRows<RenewalRuleOut>(
+      return queryRow<RenewalRuleOut>(
         manager,
         `WITH rule AS (
            INSERT INTO renewal_rules
@@ -201,8 +201,6 @@ export class RulesService {
           this.clock.now(),
         ],
       );
-      if (!created) throw new Error('an inserted rule was not returned');
-      return created;
     });
   }
 

@@ -1,3 +1,3 @@
 export { StatusModule } from './status.module';
-export { ProviderBalanceOut, StatusOut } from './status.dto';
+export { StatusOut } from './status.dto';
 export { StatusService } from './status.service';

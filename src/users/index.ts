@@ -1,5 +1,5 @@
 export type { User } from './user';
 export { UserExists, UserNotFound } from './users.errors';
 export { UsersModule } from './users.module';
-export { UsersService, type NewUser, type Profile } from './users.service';
+export { UsersService, type NewUser } from './users.service';
 export { SignInModule } from './sign-in/sign-in.module';

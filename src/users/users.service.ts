@@ -5,6 +5,7 @@ import {
   batchedLookup,
   preparedRows,
   type Queryable,
+  queryRow,
   queryRows,
   selectList,
   violatedConstraint,
@@ -48,14 +49,12 @@ export class UsersService {
     queryable: Queryable = this.dataSource,
   ): Promise<User> {
     try {
-      const [created] = await queryRows<User>(
+      return await queryRow<User>(
         queryable,
         `INSERT INTO users (username, tg_id, web_username, has_app) VALUES ($1, $2, $3, $4)
          RETURNING ${COLUMNS}`,
         [username, tgId, webUsername, hasApp],
       );
-      if (!created) throw new Error('an inserted user was not returned');
-      return created;
     } catch (error) {
       const constraint = violatedConstraint(error);
       if (constraint === 'users_tg_id_key') throw new UserExists('tg_id');

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { changeOfUser, inTurnOf, type Queryable, queryRows } from '../database';
+import { changeOfUser, inTurnOf, type Queryable, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { AddressRefused, AddressRules } from './addresses';
 import { isBlocked } from './blocking';
@@ -59,14 +59,13 @@ export class WebhooksService {
       );
       if (existing.length >= maxPerUser) throw new TooManyWebhooks(maxPerUser);
       await holdPublishing(manager);
-      const [webhook] = await queryRows<WebhookOut>(
+      const webhook = await queryRow<WebhookOut>(
         manager,
         `INSERT INTO webhooks (user_id, url, types, description, secret, since_position)
          SELECT user_id, $3, $4, $5, $6, ${LAST_POSITION} FROM (SELECT $2::bigint AS user_id) AS webhooks
          RETURNING ${SHOWN}`,
         [this.clock.now(), userId, address, types, description, secret],
       );
-      if (!webhook) throw new Error('an inserted webhook was not returned');
       if (!(await isBlocked(manager, userId, address))) return webhook;
       await switchOff(manager, webhook.id, 'operator');
       return this.get(userId, webhook.id, manager);

@@ -524,7 +524,7 @@ export interface paths {
     };
     /**
      * Orders
-     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Pages skip and repeat no order, even while new orders are placed. `from` is inclusive and `to` exclusive. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
+     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Pages skip and repeat no order, even while new orders are placed. `from` and `to`, which is exclusive, are about the time at which an order was placed. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
      */
     get: operations['listOrders'];
     put?: never;
@@ -6917,9 +6917,9 @@ export interface operations {
         state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
         /** @description A purchase or a prolongation */
         kind?: 'purchase' | 'prolongation';
-        /** @description The earliest time at which the order was placed, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period in which the order was placed, exclusive */
+        /** @description The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z */
         to?: string;
         /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Refunded orders may share a key */
         key?: string;

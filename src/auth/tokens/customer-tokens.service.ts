@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clock } from '../../common';
-import { changeOfUser, queryRows } from '../../database';
+import { changeOfUser, queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
 import { TokenNotFound } from '../auth.errors';
 import { ALL_STAFF_SCOPES } from '../scopes';
@@ -61,24 +61,23 @@ export class CustomerTokensService {
 
   /** A new token for its owner, with its text, which is shown only once. */
   async created(id: number, text: string, manager: EntityManager): Promise<CreatedToken> {
-    const [token] = await queryRows<Token>(
+    const token = await queryRow<Token>(
       manager,
       `SELECT ${SHOWN} FROM api_tokens token WHERE token.id = $3`,
       [this.clock.now(), null, id],
     );
-    if (!token) throw new Error('an issued token was not found');
     return Object.assign(token, { token: text });
   }
 
   private async countWorking(userId: number, manager: EntityManager): Promise<number> {
-    const [row] = await queryRows<{ count: number }>(
+    const { count } = await queryRow<{ count: number }>(
       manager,
       `SELECT count(*) AS count FROM api_tokens
         WHERE user_id = $1 AND origin = 'customer' AND revoked_at IS NULL
           AND (expires_at IS NULL OR expires_at > $2)`,
       [userId, this.clock.now()],
     );
-    return row?.count ?? 0;
+    return count;
   }
 
   /** A page of the customer's tokens, oldest first. The cursor is the last id of the previous page. */

@@ -1,4 +1,4 @@
-import { type FieldOptions, IntegerField, StringField } from './fields';
+import { DateTimeField, type FieldOptions, IntegerField, StringField } from './fields';
 
 /**
  * A pattern for text that people read: not blank, and without control characters. Browsers and other clients
@@ -22,6 +22,18 @@ export const ChoiceField = (
 
 /** The pattern of a {@link ChoiceField}. */
 export const oneOf = (choices: readonly string[]): string => `^(${choices.join('|')})$`;
+
+/** The bounds of a period in a query. */
+export const FromField = (options: FieldOptions = { absent: 'null' }) =>
+  DateTimeField({
+    description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z',
+    ...options,
+  });
+export const ToField = (options: FieldOptions = { absent: 'null' }) =>
+  DateTimeField({
+    description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z',
+    ...options,
+  });
 
 /** An id of a request, exact in JSON. */
 export const IdField = (options: FieldOptions = {}) =>

@@ -3,7 +3,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, QueryFailedError } from 'typeorm';
 import { messageOf, Money } from '../../common';
 import { AppConfig } from '../../config';
-import { groupedStatement, mayHaveCommitted, preparedRows, resolveLostReply } from '../../database';
+import {
+  groupedStatement,
+  mayHaveCommitted,
+  preparedRow,
+  preparedRows,
+  resolveLostReply,
+} from '../../database';
 import { annotateSpan, inSpan } from '../../tracing';
 import { longestQueueSeconds } from '../longest-order';
 import { OrderQueries } from '../order-queries';
@@ -122,7 +128,7 @@ export class OrderPlacement {
    * available balance of its user. Nothing is placed or locked.
    */
   async assess(order: NewOrder): Promise<Assessment> {
-    const [found] = await preparedRows<{ available: string; refusals: PlacementRefusal[] }>(
+    const found = await preparedRow<{ available: string; refusals: PlacementRefusal[] }>(
       this.dataSource,
       `SELECT available, order_refusals(user_id, $2, $3, available, $4, $5, $6, '{}') AS refusals
          FROM accounts WHERE user_id = $1`,
@@ -135,7 +141,6 @@ export class OrderPlacement {
         limitingTokens(order),
       ],
     );
-    if (!found) throw new Error(`user ${order.userId} has no account`);
     return { available: Money.parse(found.available), refusals: found.refusals };
   }
 

@@ -23,6 +23,7 @@ import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
 import { PurchaseRequest } from './dto/purchase-request.dto';
 import { PurchaseResponse } from './dto/purchase-response.dto';
+import { OrderChecks } from './order-checks';
 import { orderResponse, PROXY, RECEIPT } from './order-response';
 import { type Delivery, type DryRun, OrdersService } from './orders.service';
 
@@ -60,7 +61,10 @@ const UNAVAILABLE: ErrorsOfStatus = [
 @ApiTags('Orders')
 @Controller('proxies')
 export class OrdersController {
-  constructor(private readonly orders: OrdersService) {}
+  constructor(
+    private readonly orders: OrdersService,
+    private readonly checks: OrderChecks,
+  ) {}
 
   @Post('buy')
   @ReplaysOverLimit()
@@ -121,10 +125,9 @@ export class OrdersController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<PurchaseResponse | DryRunResponse> {
     nameGuards(response, request);
-    if (request.dry_run) {
-      return toDryRunResponse(await this.orders.rehearsePurchase(caller, request, idempotencyKey));
-    }
-    const delivery = await this.orders.buy(caller, request, idempotencyKey);
+    const order = this.checks.readPurchase(caller, request, idempotencyKey);
+    if (request.dry_run) return toDryRunResponse(await this.orders.rehearse(order));
+    const delivery = await this.orders.place(order);
     markReplay(response, delivery.replayed);
     return { ...receiptOf(delivery), proxies: delivery.proxies };
   }
@@ -180,12 +183,9 @@ export class OrdersController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<ProlongResponse | DryRunResponse> {
     nameGuards(response, request);
-    if (request.dry_run) {
-      return toDryRunResponse(
-        await this.orders.rehearseProlongation(caller, proxyId, request, idempotencyKey),
-      );
-    }
-    const delivery = await this.orders.prolong(caller, proxyId, request, idempotencyKey);
+    const order = this.checks.readProlongation(caller, proxyId, request, idempotencyKey);
+    if (request.dry_run) return toDryRunResponse(await this.orders.rehearse(order));
+    const delivery = await this.orders.place(order);
     const [proxy] = delivery.proxies;
     if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);
     markReplay(response, delivery.replayed);

@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { Caller } from '../../auth';
 import { Clock, DomainError, type Money, stackOf } from '../../common';
 import { LedgerService } from '../../ledger';
 import { Metrics } from '../../metrics';
@@ -13,8 +12,6 @@ import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from
 import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
 import { IN_EARNEST, NotedChecks } from './checks';
-import type { ProlongRequest } from './dto/prolong-request.dto';
-import type { PurchaseRequest } from './dto/purchase-request.dto';
 import type { NewOrder } from './new-order';
 import { OrderChecks, type OrderRequest, placementFailure, placementRefusal } from './order-checks';
 import { OrderPlacement } from './order-placement';
@@ -66,30 +63,9 @@ export class OrdersService {
     private readonly metrics: Metrics,
   ) {}
 
-  async buy(caller: Caller, request: PurchaseRequest, key: string | undefined): Promise<Delivery> {
-    return this.track(this.execute(this.checks.readPurchase(caller, request, key)));
-  }
-
-  async prolong(
-    caller: Caller,
-    proxyId: string,
-    request: ProlongRequest,
-    key: string | undefined,
-  ): Promise<Delivery> {
-    return this.track(this.execute(this.checks.readProlongation(caller, proxyId, request, key)));
-  }
-
-  async rehearsePurchase(caller: Caller, request: PurchaseRequest, key: string | undefined): Promise<DryRun> {
-    return this.rehearse(this.checks.readPurchase(caller, request, key));
-  }
-
-  async rehearseProlongation(
-    caller: Caller,
-    proxyId: string,
-    request: ProlongRequest,
-    key: string | undefined,
-  ): Promise<DryRun> {
-    return this.rehearse(this.checks.readProlongation(caller, proxyId, request, key));
+  /** Prices the order, holds its money, and waits for its outcome. */
+  place(request: OrderRequest): Promise<Delivery> {
+    return this.track(this.execute(request));
   }
 
   /**
@@ -112,7 +88,6 @@ export class OrdersService {
     }
   }
 
-  /** Prices the order, holds its money, and waits for its outcome. */
   private async execute(request: OrderRequest): Promise<Delivery> {
     const { userId, overLimit } = request.caller;
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
@@ -155,7 +130,7 @@ export class OrdersService {
   }
 
   /** Runs all checks of an order, and places nothing. */
-  private async rehearse(request: OrderRequest): Promise<DryRun> {
+  async rehearse(request: OrderRequest): Promise<DryRun> {
     const { userId, overLimit } = request.caller;
     if (overLimit) throw overLimit;
     const noted = new NotedChecks();

@@ -4,7 +4,7 @@ import { DataSource, QueryFailedError } from 'typeorm';
 import type { Quote, RenewalOffer } from '../../catalog';
 import { Clock, messageOf, type Money, type ProxyType, subtractDecimals } from '../../common';
 import { AppConfig } from '../../config';
-import { mayHaveCommitted, queryRows, sqlList } from '../../database';
+import { mayHaveCommitted, queryRow, queryRows, sqlList } from '../../database';
 import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
@@ -68,7 +68,7 @@ export class RenewalOrders {
 
   /** The room for orders that may be placed now. */
   async room(): Promise<RenewalRoom> {
-    const [queue] = await queryRows<{ underWay: number; queued: number; cost: string; toList: string[] }>(
+    const queue = await queryRow<{ underWay: number; queued: number; cost: string; toList: string[] }>(
       this.dataSource,
       `SELECT count(*) AS "underWay", count(*) FILTER (WHERE state = 'reserved') AS queued,
               coalesce(sum(provider_price) FILTER (WHERE state = 'reserved'), 0) AS cost,
@@ -77,7 +77,6 @@ export class RenewalOrders {
          FROM orders JOIN proxies ON proxies.id = orders.proxy_id
         WHERE state IN ${sqlList(['reserved', 'submitting'])} AND ${IS_RENEWAL_SQL}`,
     );
-    if (!queue) throw new Error('a count returned no row');
     const { underWay, queued, cost, toList } = queue;
     const ordersPerCall = this.config.tuning.ordersPerCall ?? ORDERS_PER_CALL;
     const size = CALLS_QUEUED * Math.min(ordersPerCall, PROXIES_PER_CALL);

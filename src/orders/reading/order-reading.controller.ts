@@ -20,9 +20,9 @@ export class OrderReadingController {
     description:
       'The orders of the user that match all of the given parameters, newest first, a page at a time: ' +
       'send `next_cursor` as `cursor` until it is null. Pages skip and repeat no order, even while new ' +
-      'orders are placed. `from` is inclusive and `to` exclusive. To find the order of a request whose ' +
-      'response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The ' +
-      'list is empty if no order was placed.',
+      'orders are placed. `from` and `to`, which is exclusive, are about the time at which an order was ' +
+      'placed. To find the order of a request whose response was lost, or was `the order of request … is ' +
+      'being confirmed`, filter by its `key`. The list is empty if no order was placed.',
     response: { description: 'A page of orders', type: OrderSummaryPage },
     errors: { 400: INVALID_PERIOD },
   })

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { preparedRows, queryRows, sqlList } from '../../database';
+import { preparedRow, preparedRows, queryRows, sqlList } from '../../database';
 import { longestReadingSeconds } from '../longest-order';
 import { IS_RENEWAL_SQL } from '../order-keys';
 import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
@@ -34,14 +34,14 @@ export class EndReadings {
 
   /** Counts the purchases that have proxies with ends to read. */
   async countPurchases(): Promise<number> {
-    const [unread] = await preparedRows<{ purchases: number }>(
+    const { purchases } = await preparedRow<{ purchases: number }>(
       this.dataSource,
       `SELECT count(DISTINCT ${PURCHASE_TAG_SQL}) AS purchases
          FROM (SELECT proxy_id FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$1')}) AS unread
          JOIN proxies ON proxies.id = unread.proxy_id`,
       [longestReadingSeconds(this.config)],
     );
-    return unread?.purchases ?? 0;
+    return purchases;
   }
 
   /** How many proxies the last complete sweep listed; `null` before the first. */

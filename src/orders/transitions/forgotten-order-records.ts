@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
-import { queryRows } from '../../database';
+import { queryRow, queryRows } from '../../database';
 import { postEntriesSql } from '../../ledger';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
@@ -64,7 +64,7 @@ export class ForgottenOrderRecords {
    * @throws QueryFailedError by `accounts_available_check` when the balance of the user is below its price
    */
   async putBackForgotten(order: ForgottenOrder, manager: EntityManager): Promise<number> {
-    const [placed] = await queryRows<{ id: number }>(
+    const placed = await queryRow<{ id: number }>(
       manager,
       `WITH placed AS (
          INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count,
@@ -106,7 +106,6 @@ export class ForgottenOrderRecords {
         order.foundCount,
       ],
     );
-    if (!placed) throw new Error('the INSERT of an order that was put back returned no row');
     // It was written off before. The lock of the account keeps it from being bought in between.
     await queryRows(manager, 'DELETE FROM written_off_requests WHERE tag = $1', [order.tag]);
     return placed.id;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
-import { groupedStatement, preparedRows, type Queryable, queryRows } from '../../database';
+import { groupedStatement, preparedRows, type Queryable, queryRow } from '../../database';
 import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../../ledger';
 import { Metrics } from '../../metrics';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
@@ -112,7 +112,7 @@ export class HoldReleases {
     { reason, reference, actionId }: { reason: string; reference: string | null; actionId: number },
     manager: EntityManager,
   ): Promise<PostedEntryOut> {
-    const [entry] = await queryRows<PostedEntryOut>(
+    return queryRow<PostedEntryOut>(
       manager,
       `WITH paid AS (
          UPDATE orders SET refunded = refunded + $2::numeric WHERE id = $1 RETURNING id, user_id
@@ -123,7 +123,5 @@ export class HoldReleases {
        RETURNING ${POSTED_ENTRY}`,
       [orderId, amount.toString(), reason, reference, actionId],
     );
-    if (!entry) throw new Error('the INSERT of a refund returned no row');
-    return entry;
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { preparedRows, queryRows, resolveLostReply, sqlList } from '../../database';
+import { preparedRow, preparedRows, queryRows, resolveLostReply, sqlList } from '../../database';
 import { longestQueueSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
 import { IS_RENEWAL_SQL } from '../order-keys';
@@ -37,11 +37,11 @@ export class OrderClaims {
 
   /** Whether an order in the queue is ready for a call. */
   async hasNext(): Promise<boolean> {
-    const [queue] = await preparedRows<{ hasNext: boolean }>(
+    const { hasNext } = await preparedRow<{ hasNext: boolean }>(
       this.dataSource,
       `SELECT EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${IS_READY}) AS "hasNext"`,
     );
-    return queue?.hasNext ?? false;
+    return hasNext;
   }
 
   /**

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { queryRows } from '../../database';
+import { queryRow } from '../../database';
 import type { LeasedRun } from '../../work';
 
 /** How many proxies were announced, by the hours of the stage. */
@@ -39,7 +39,7 @@ export class ExpiringService {
 
   /** Skips rows that another transaction is changing until the next run: their end may be about to move. */
   private async announceBatch(hours: number): Promise<number> {
-    const [announced] = await queryRows<{ count: number }>(
+    const { count } = await queryRow<{ count: number }>(
       this.dataSource,
       `WITH told AS (
          UPDATE proxies SET told_hours = $1
@@ -59,6 +59,6 @@ export class ExpiringService {
        SELECT count(*) AS count FROM logged`,
       [hours, BATCH_SIZE],
     );
-    return announced?.count ?? 0;
+    return count;
   }
 }

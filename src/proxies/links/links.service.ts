@@ -12,7 +12,7 @@ import {
 } from '../../auth';
 import { Clock } from '../../common';
 import { AppConfig } from '../../config';
-import { batchedLookup, changeOfUser, preparedRows, queryRows } from '../../database';
+import { batchedLookup, changeOfUser, preparedRows, queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
 import { type FormatName } from '../export/formats';
 import { type ExportOptions } from '../export/proxy-export.service';
@@ -98,7 +98,7 @@ export class LinksService {
     const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
       const bounds = await this.withinToken(caller.tokenId, link, manager);
       await this.makeRoom(caller.userId, maxPerUser, manager);
-      const [row] = await queryRows<LinkOut>(
+      return queryRow<LinkOut>(
         manager,
         `WITH link AS (
            INSERT INTO export_links
@@ -122,8 +122,6 @@ export class LinksService {
           bounds.expiresAt,
         ],
       );
-      if (!row) throw new Error('an inserted link was not returned');
-      return row;
     });
     return Object.assign(created, { url: `${this.config.server.publicUrl ?? ''}/l/${secret}` });
   }

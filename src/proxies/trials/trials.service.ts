@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { queryRows } from '../../database';
+import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
 import { ProxiesService } from '../proxies.service';
 import { type Proxy } from '../proxy';
@@ -83,7 +83,7 @@ export class TrialsService {
 
   /** Stores the result. A working proxy is compared with its previous trial that reached the judge. */
   private async store(proxy: Proxy, finding: Finding): Promise<TrialOut> {
-    const [stored] = await queryRows<TrialOut>(
+    return queryRow<TrialOut>(
       this.dataSource,
       `WITH last AS (
          SELECT exit_address FROM proxy_trials
@@ -104,7 +104,5 @@ export class TrialsService {
         finding.firstByteMs,
       ],
     );
-    if (!stored) throw new Error('a trial was not stored');
-    return stored;
   }
 }

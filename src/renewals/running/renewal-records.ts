@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion, ProxyType } from '../../common';
-import { queryRows } from '../../database';
+import { queryRow, queryRows } from '../../database';
 import { PURCHASE_TAG_SQL } from '../../orders';
 import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
 import { ruleOfProxySql } from '../rule-of-proxy';
@@ -267,7 +267,7 @@ export class RenewalRecords {
    * @returns how many orders were closed
    */
   async noteOutcomes(): Promise<number> {
-    const [noted] = await queryRows<{ count: number }>(
+    const { count } = await queryRow<{ count: number }>(
       this.dataSource,
       `WITH closed AS MATERIALIZED (
          SELECT renewal.id, reason AS reason_before, tries AS tries_before, orders.state AS outcome,
@@ -305,6 +305,6 @@ export class RenewalRecords {
        -- A SELECT in a CTE runs only when it is read.
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM noted`,
     );
-    return noted?.count ?? 0;
+    return count;
   }
 }

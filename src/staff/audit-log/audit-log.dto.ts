@@ -3,11 +3,12 @@ import {
   ApiChoice,
   ApiMoment,
   ApiNullable,
-  DateTimeField,
+  FromField,
   IdField,
   PageOf,
   PageQuery,
   SearchField,
+  ToField,
 } from '../../http';
 import { TARGET_PATTERN } from './audit-context';
 
@@ -21,13 +22,10 @@ export class ActionsQuery extends PageQuery {
   @SearchField({ description: 'The target, e.g. `user:42`', pattern: TARGET_PATTERN })
   target!: string | null;
 
-  @DateTimeField({
-    description: 'The earliest time, with its offset, e.g. 2026-11-01T00:00:00Z',
-    absent: 'null',
-  })
+  @FromField()
   from!: Date | null;
 
-  @DateTimeField({ description: 'The end of the period, exclusive', absent: 'null' })
+  @ToField()
   to!: Date | null;
 }
 

@@ -5,6 +5,7 @@ import {
   Conditions,
   inTransaction,
   type Queryable,
+  queryRow,
   queryRows,
   untilReplicated,
   violatedConstraint,
@@ -151,7 +152,7 @@ export class AuditLogService {
     audit: AuditContext,
     { target = audit.target ?? undefined, reason, before, after, refusal, idempotency }: AuditedChange,
   ): Promise<number> {
-    const [inserted] = await queryRows<{ id: number }>(
+    const inserted = await queryRow<{ id: number }>(
       queryable,
       `INSERT INTO audit_log (via, user_id, token_id, action, target_type, target_id, reason, request,
                                   before, after, refusal, ip, request_id, idempotency_key, request_hash)
@@ -175,7 +176,6 @@ export class AuditLogService {
         idempotency?.requestHash ?? null,
       ],
     );
-    if (!inserted) throw new Error('an inserted record of the audit log was not returned');
     return inserted.id;
   }
 

@@ -7,10 +7,11 @@ import {
   ApiMoment,
   ApiNullable,
   ApiRoubles,
-  DateTimeField,
+  FromField,
   PageOf,
   StrictRequest,
   TextField,
+  ToField,
 } from '../../http';
 import { type LedgerEntryKind, PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
@@ -32,10 +33,10 @@ export class PostingOut extends PostedEntryOut {
 
 @StrictRequest()
 export class StatementQuery {
-  @DateTimeField({ description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z' })
+  @FromField({})
   from!: Date;
 
-  @DateTimeField({ description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z' })
+  @ToField({})
   to!: Date;
 }
 

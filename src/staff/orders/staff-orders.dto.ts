@@ -10,12 +10,13 @@ import {
   ApiRoubles,
   ApiText,
   ChoiceField,
-  DateTimeField,
+  FromField,
   IdField,
   PageOf,
   PageQuery,
   SearchField,
   TextField,
+  ToField,
 } from '../../http';
 import { ORDER_KINDS, ORDER_STATES, type OrderKind, type OrderState, OrderSummary } from '../../orders';
 import { ActionOut } from '../audit-log/audit-log.dto';
@@ -36,17 +37,10 @@ export class OrdersQuery extends PageQuery {
   @ChoiceField(ORDER_KINDS, { description: 'A purchase or a prolongation', absent: 'null' })
   kind!: OrderKind | null;
 
-  @DateTimeField({
-    description:
-      'The earliest time at which the order was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
-    absent: 'null',
-  })
+  @FromField()
   from!: Date | null;
 
-  @DateTimeField({
-    description: 'The end of the period in which the order was placed, exclusive',
-    absent: 'null',
-  })
+  @ToField()
   to!: Date | null;
 
   @SearchField({ description: 'The whole tag of the order or of its batch' })

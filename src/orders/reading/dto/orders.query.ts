@@ -1,10 +1,11 @@
 import {
   ChoiceField,
-  DateTimeField,
+  FromField,
   IntegerField,
   PageQuery,
   StrictRequest,
   StringField,
+  ToField,
 } from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 import { ORDER_SORTS, type OrderListFilter, type OrderSort } from '../order-list';
@@ -18,17 +19,10 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
   @ChoiceField(ORDER_KINDS, { description: 'A purchase or a prolongation', absent: 'null' })
   kind!: OrderKind | null;
 
-  @DateTimeField({
-    description:
-      'The earliest time at which the order was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
-    absent: 'null',
-  })
+  @FromField()
   from!: Date | null;
 
-  @DateTimeField({
-    description: 'The end of the period in which the order was placed, exclusive',
-    absent: 'null',
-  })
+  @ToField()
   to!: Date | null;
 
   @StringField({
