@@ -158,13 +158,6 @@ export class CatalogCache<Value> {
     return { key, wantedAtMs: atMs, refresh };
   }
 
-  /** `null` when the cache is empty. */
-  ages(): { readonly oldestSeconds: number; readonly newestSeconds: number } | null {
-    const seconds = [...this.entries.values()].map((entry) => Math.round(this.ageMs(entry) / 1000));
-    if (seconds.length === 0) return null;
-    return { oldestSeconds: Math.max(...seconds), newestSeconds: Math.min(...seconds) };
-  }
-
   private nowMs(): number {
     return this.clock.monotonicMs();
   }

@@ -62,11 +62,6 @@ export type PriceList = (
   },
 ) => Money | null;
 
-/** The ages of the copies in memory; `null` without copies. */
-export type CatalogAges = Readonly<
-  Record<'countries' | 'stock' | 'prices', ReturnType<CatalogCache<unknown>['ages']>>
->;
-
 /** A period that the provider refused to sell is tried again after this time. */
 const REFUSED_MS = 10 * 60_000;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
@@ -271,14 +266,6 @@ export class CatalogService implements OnModuleDestroy {
       if (soldMeanwhile > 0) this.unwrittenSales.set(key, soldMeanwhile);
       else this.unwrittenSales.delete(key);
     }
-  }
-
-  ages(): CatalogAges {
-    return {
-      countries: this.countryLists.ages(),
-      stock: this.stocks.ages(),
-      prices: this.priceTables.ages(),
-    };
   }
 
   /** Applies the fetches and sales of other replicas. */
