@@ -99,7 +99,7 @@ const allowed = {
     'renewals',
     'webhooks',
   ],
-  integrity: ['common', 'work', 'config', 'database', 'ledger', 'provider', 'orders', 'renewals'],
+  integrity: ['common', 'work', 'config', 'database', 'ledger', 'provider', 'orders', 'renewals', 'payments'],
   status: ['http', 'common', 'work', 'database', 'metrics', 'provider', 'orders', 'inventory', 'renewals'],
   local: ['config', 'common', 'database', 'auth', 'users', 'ledger', 'proxies'],
   sandbox: [],

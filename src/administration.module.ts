@@ -6,7 +6,7 @@ import { GlobalsModule } from './globals.module';
 import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { PricingModule } from './pricing';
-import { StaffModule } from './staff';
+import { StaffModule, StaffPaymentsModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
@@ -26,6 +26,7 @@ export class AdministrationModule {
         PricingModule,
         CatalogModule,
         StaffModule,
+        ...(config.payments.provider === 'off' ? [] : [StaffPaymentsModule]),
       ],
     };
   }

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { createCli } from '../src/cli/cli';
-import { StaffModule } from '../src/staff';
+import { StaffModule, StaffPaymentsModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { createStaff } from './support/staff';
-import { startTestService } from './support/test-service';
+import { DESCRIBES_DEPOSITS, startTestService } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
 interface Row {
@@ -24,7 +24,7 @@ const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'recovery begin'];
 let stopServices: () => Promise<void>;
 
 // The tests insert orders, orphans and a recovery, and withdraw proxies that the provider lists.
-const service = forAllTests(startTestService);
+const service = forAllTests(() => startTestService({ environment: DESCRIBES_DEPOSITS }));
 beforeAll(() => {
   stopServices = shareServicesOfCommands();
 });
@@ -37,6 +37,7 @@ const query = <Found>(statement: string, parameters: unknown[] = []): Promise<Fo
 const environmentWith = (provider: Record<string, string> = {}) => ({
   DATABASE_URL: service.databaseUrl,
   MIGRATE_ON_START: 'false',
+  ...DESCRIBES_DEPOSITS,
   ...provider,
 });
 
@@ -120,6 +121,30 @@ const addRule = (): Promise<Row> => responseTo(`prices add --user ${customer.id}
 const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
 
 /** Every command of staff: the name of its action, and valid options. */
+async function unmatchedPayment(): Promise<number> {
+  const { id } = await insert(
+    `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, reason)
+     VALUES ('sandbox', gen_random_uuid()::text, 'unmatched', 100, 'RUB', now(), 'no-deposit') RETURNING id`,
+  );
+  return id;
+}
+
+async function paidDeposit(): Promise<number> {
+  const { id } = await insert(
+    `INSERT INTO deposits (user_id, provider, amount, provider_payment_id, expires_at)
+     VALUES ($1, 'sandbox', 100, gen_random_uuid()::text, now()) RETURNING id`,
+    customer.id,
+  );
+  const payment = await insert(
+    `INSERT INTO payments (provider, payment_id, deposit_id, state, paid_amount, currency, paid_at, reason)
+     SELECT provider, provider_payment_id, id, 'unmatched', 100, 'RUB', now(), 'other-amount'
+       FROM deposits WHERE id = $1 RETURNING id`,
+    id,
+  );
+  await responseTo(`payments match --id ${payment.id} --user ${customer.id} ${REASON}`);
+  return id;
+}
+
 const COMMANDS: Readonly<Record<string, readonly [action: string, options: () => Promise<string>]>> = {
   'users create': ['users.create', async () => '--username walked'],
   'users list': ['users.search', async () => '--limit 1'],
@@ -146,6 +171,30 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'balance debit': ['balance.debit', optionsForUser(`--amount 1 --key walked-debit ${REASON}`)],
   'balance ledger': ['ledger.read', optionsForUser('--limit 1')],
   'balance statement': ['ledger.statement', optionsForUser(PERIOD)],
+  'deposits list': ['deposits.search', optionsForUser('--state pending')],
+  'deposits refund': [
+    'deposits.refund',
+    async () => `--id ${await paidDeposit()} --amount 10 --key walked-refund ${REASON}`,
+  ],
+  'deposits refunds': ['deposit-refunds.list', async () => '--state found'],
+  'deposits decide': [
+    'deposit-refunds.decide',
+    async () => {
+      const { id } = await insert(
+        `INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider)
+         VALUES ($1, $2, 10, 'found', 'sandbox') RETURNING id`,
+        await paidDeposit(),
+        customer.id,
+      );
+      return `--id ${id} --as write-off ${REASON}`;
+    },
+  ],
+  'payments list': ['payments.list', async () => ''],
+  'payments match': [
+    'payments.match',
+    async () => `--id ${await unmatchedPayment()} --user ${customer.id} ${REASON}`,
+  ],
+  'payments reject': ['payments.reject', async () => `--id ${await unmatchedPayment()} ${REASON}`],
   'orders list': ['orders.search', optionsForUser('')],
   'orders show': ['orders.read', async () => `--id ${await buy()}`],
   'orders decide': ['orders.decide', async () => `--id ${await orderInReview()} --as refund ${REASON}`],
@@ -239,12 +288,15 @@ const CREATED: Readonly<Record<string, string>> = {
   'users.create': 'user',
   'tokens.create': 'token',
   'prices.add': 'price-rule',
+  'deposits.refund': 'user',
+  'deposit-refunds.decide': 'user',
+  'payments.match': 'user',
 };
 
 /** What the routes themselves say. */
 function routesOfStaff(): AuditedRoute[] {
-  const controllers = Reflect.getMetadata('controllers', StaffModule) as { prototype: object }[];
-  return controllers
+  return [StaffModule, StaffPaymentsModule]
+    .flatMap((module) => Reflect.getMetadata('controllers', module) as { prototype: object }[])
     .flatMap(({ prototype }) => Object.values(Object.getOwnPropertyDescriptors(prototype)))
     .map(({ value }) => typeof value === 'function' && Reflect.getMetadata(AUDITED_ROUTE, value))
     .filter((route) => route);

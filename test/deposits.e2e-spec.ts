@@ -1,4 +1,6 @@
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
+import { IntegrityService } from '../src/integrity';
+import { PaymentProvider } from '../src/payments';
 import { PaymentsSandbox } from '../src/sandbox';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
@@ -405,8 +407,10 @@ describe('Staff', () => {
     return body.items.find((one) => one.id === id)?.state;
   };
 
-  it('find deposits', async () => {
+  it('find deposits, also from the page of their customer', async () => {
     const customer = await createUser();
+    const shown = await staff.get<{ links: object }>(`/staff/users/${customer.id}`);
+    expect(shown.body.links).toMatchObject({ deposits: `/staff/deposits?user_id=${customer.id}` });
     const { id } = await paid(customer, '100');
     const { body } = await staff.get<{ items: object[] }>(
       `/staff/deposits?user_id=${customer.id}&state=succeeded`,
@@ -591,5 +595,56 @@ describe('Staff', () => {
     expect(decided.status).toBe(200);
     expect(await available(customer)).toBe(left);
     expect(await read(customer, deposited.id)).toMatchObject({ state: 'refunded', refunded: '140.00' });
+  });
+});
+
+describe('An audit against the provider', () => {
+  const HOUR_AGO = new Date(Date.now() - 3_600_000).toISOString();
+
+  async function broken(): Promise<Record<string, readonly unknown[]>> {
+    const { checks } = await service.app
+      .get(IntegrityService)
+      .run({ payments: service.app.get(PaymentProvider, { strict: false }) });
+    const found = checks.filter(({ violations }) => violations > 0);
+    return Object.fromEntries(found.map(({ name, rows }) => [name, rows]));
+  }
+
+  it('finds payments and refunds that only one side has, or with another amount', async () => {
+    expect(await broken()).toEqual({});
+    const customer = await createUser();
+    const [listed, recorded] = await Promise.all([deposit(customer, '100'), deposit(customer, '100')]);
+    await letBe(customer);
+    payments.notifier.goWrong({ lost: true });
+    const [lost, changed] = [listed, recorded].map(({ body }) => payments.book.payment(paymentOf(body)));
+    if (!lost || !changed) throw new Error('no payments');
+    payments.pay(changed.id);
+    await service.runJob('compare-payments');
+    const { amount } = changed;
+    payments.pay(lost.id);
+    lost.captured_at = HOUR_AGO;
+    changed.amount = { value: '100.01', currency: 'RUB' };
+    const refund = payments.book.refund('unknown to the shop', {
+      payment_id: changed.id,
+      amount: { value: '40.00', currency: 'RUB' },
+      metadata: {},
+    });
+    payments.book.refunds.set(refund.id, { ...refund, created_at: HOUR_AGO });
+    await service.dataSource.query(
+      `UPDATE payment_comparisons SET compared_to = clock_timestamp() + interval '1 second'`,
+    );
+    expect(await broken()).toEqual({
+      'listed-payments-are-recorded': [expect.objectContaining({ payment_id: lost.id })],
+      'recorded-payments-are-listed': [expect.objectContaining({ payment_id: changed.id, value: 100.01 })],
+      'listed-refunds-are-recorded': [expect.objectContaining({ refund_id: refund.id, value: 40 })],
+    });
+    changed.amount = amount;
+    payments.book.refunds.set(refund.id, refund);
+    await service.runJob('compare-payments');
+    expect(await broken()).toEqual({});
+    payments.book.refunds.delete(refund.id);
+    expect(await broken()).toEqual({
+      'recorded-refunds-are-listed': [expect.objectContaining({ provider_refund_id: refund.id })],
+    });
+    payments.book.refunds.set(refund.id, refund);
   });
 });

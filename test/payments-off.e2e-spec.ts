@@ -1,4 +1,5 @@
 import { ALL_SCOPES } from '../src/auth';
+import { runCliHere } from './support/cli';
 import { forAllTests } from './support/fixtures';
 import { createStaff } from './support/staff';
 import { sharedTestService } from './support/test-service';
@@ -50,6 +51,18 @@ describe('Where no payments are taken', () => {
     expect(JSON.parse(swapped)).toEqual(unknown.body);
     const own = await call('POST', '/tokens', { scopes: ['deposits:read'] });
     expect(own).toEqual({ status: 422, text: expect.not.stringContaining("'deposits") });
+  });
+
+  it('their commands are refused, and no command mentions them in what it prints', async () => {
+    const environment = { DATABASE_URL: service.databaseUrl, MIGRATE_ON_START: 'false' };
+    expect(await runCliHere(['deposits', 'list'], environment)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'The service accepts no payments: PAYMENTS is off\n',
+    });
+    const { stdout } = await runCliHere(['users', 'show', '--id', String(user.id)], environment);
+    expect(stdout).toContain('"tokens"');
+    expect(stdout).not.toContain('deposits');
   });
 
   it('their events are unknown to filters and webhooks', async () => {

@@ -8,6 +8,8 @@ export const GROUPS = {
   tokens: 'API tokens',
   webhooks: 'Webhooks of customers',
   balance: 'Balances and the ledger',
+  deposits: 'Deposits of customers, and their refunds',
+  payments: 'Payments that were not credited automatically',
   orders: 'Orders',
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
   prolongations: 'Prolongations that the provider shows and that no order accounts for',
@@ -65,6 +67,14 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('balance debit'),
   routeCommand('balance ledger', { action: 'ledger.read' }),
   routeCommand('balance statement', { action: 'ledger.statement' }),
+
+  routeCommand('deposits list', { action: 'deposits.search' }),
+  routeCommand('deposits refund'),
+  routeCommand('deposits refunds', { action: 'deposit-refunds.list' }),
+  routeCommand('deposits decide', { action: 'deposit-refunds.decide', names: { decision: 'as' } }),
+  routeCommand('payments list'),
+  routeCommand('payments match'),
+  routeCommand('payments reject'),
 
   routeCommand('orders list', { action: 'orders.search' }),
   routeCommand('orders show', { action: 'orders.read' }),

@@ -2,10 +2,17 @@ import { Option } from 'commander';
 import { migrate } from '../database';
 import { IntegrityService } from '../integrity';
 import { DEFAULT_SKIPPED_IDS } from '../inventory';
+import { PaymentProvider } from '../payments';
 import { AuditContext, StaffRecoveryService } from '../staff';
 import { parseId, parseText } from './options';
 import type { AddCommand } from './route-command';
-import { complain, print, withResources, withServices } from './run';
+import { complain, getOfPayments, print, withResources, withServices } from './run';
+
+interface AuditGiven {
+  readonly provider?: boolean;
+  readonly payments?: boolean;
+  readonly day?: boolean;
+}
 
 export const addAudit: AddCommand = (cli) => {
   cli
@@ -13,13 +20,16 @@ export const addAudit: AddCommand = (cli) => {
     .description('Checks the books against every invariant. The exit code is 1 when one is violated.')
     .option('--day', 'only what changed since yesterday began (UTC)')
     .option('--provider', 'check them against everything that the provider lists, too')
+    .option('--payments', 'check them against all payments and refunds that the provider of payments lists')
     .addOption(new Option('--upstream', 'former name of --provider').implies({ provider: true }).hideHelp())
-    .action(({ provider = false, day = false }: { provider?: boolean; day?: boolean }) =>
+    .action(({ provider = false, payments = false, day = false }: AuditGiven) =>
       withServices(
         async (app) => {
-          const report = await app
-            .get(IntegrityService)
-            .run({ scope: day ? 'day' : 'all', withProvider: provider });
+          const report = await app.get(IntegrityService).run({
+            scope: day ? 'day' : 'all',
+            withProvider: provider,
+            ...(payments && { payments: getOfPayments(app, PaymentProvider) }),
+          });
           if (!report.ok) {
             process.exitCode = 1;
             const violated = report.checks.filter((check) => check.violations > 0);
@@ -27,7 +37,7 @@ export const addAudit: AddCommand = (cli) => {
           }
           await print(report);
         },
-        { provider },
+        { provider: provider || payments },
       ),
     );
 };

@@ -13,7 +13,7 @@ import {
 } from '../staff';
 import { parseText } from './options';
 import { explain, type GivenOptions, parametersOf, type RouteCommand, toRequest } from './route-options';
-import { print, withServices } from './run';
+import { getOfPayments, print, withServices } from './run';
 
 export type AddCommand = (cli: Command) => void;
 
@@ -47,7 +47,7 @@ export const routeCommand =
 /** Runs the handler of a route, with its record in the audit log. */
 async function run(app: INestApplicationContext, operation: StaffOperation, request: CommandRequest) {
   const { controller, handler } = operation;
-  const instance = app.get<object>(controller, { strict: false });
+  const instance = getOfPayments(app, controller);
   const audit = auditContextOf(request, operation);
   const response = await app
     .get(AuditLogService)

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
-import type { INestApplicationContext } from '@nestjs/common';
+import type { Abstract, INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AdministrationModule } from '../administration.module';
+import { runInRequest } from '../common';
 import { type AppConfig, readEnvironment } from '../config';
 import { migrate } from '../database';
 import { acquireResources } from '../local';
@@ -19,6 +21,15 @@ export const complain = (line: string): void => void process.stderr.write(`${lin
 
 /** Notes are for the start of the service; a command writes only refusals to standard error. */
 const ignoreNotes = (): void => undefined;
+
+/** Something that may be of payments, which an application without payments does not have. */
+export function getOfPayments<Instance>(app: INestApplicationContext, type: Abstract<Instance>): Instance {
+  try {
+    return app.get(type, { strict: false });
+  } catch {
+    throw new Error('The service accepts no payments: PAYMENTS is off');
+  }
+}
 
 const NO_PROVIDER = { provider: false };
 
@@ -48,7 +59,8 @@ export const withServices = (
       abortOnError: false,
     });
     try {
-      await useCase(app);
+      const hidesPayments = config.payments.provider === 'off';
+      await runInRequest({ requestId: randomUUID(), hidesPayments }, () => useCase(app));
     } finally {
       await app.close();
     }

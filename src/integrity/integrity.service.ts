@@ -3,8 +3,9 @@ import { Injectable } from '@nestjs/common';
 import type { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { clientOutsideThePool, databaseTime, queryRows } from '../database';
+import type { PaymentProvider } from '../payments';
 import { ProxyProvider } from '../provider';
-import { INVARIANTS, PROVIDER_INVARIANTS } from './invariants';
+import { INVARIANTS, PAYMENT_INVARIANTS, PROVIDER_INVARIANTS } from './invariants';
 import { type AuditScope, SCOPE_SQL } from './scopes';
 
 export interface InvariantResult {
@@ -25,6 +26,8 @@ export interface AuditOptions {
   readonly scope?: AuditScope;
   /** Also compares the database with the provider's complete listing. */
   readonly withProvider?: boolean;
+  /** Also compares payments and refunds with all that this provider lists. */
+  readonly payments?: PaymentProvider;
   /** Ends the audit, including its running statement. */
   readonly signal?: AbortSignal;
   /** Runs before each invariant is checked. */
@@ -39,6 +42,18 @@ const SHOWN_ROWS = 20;
 const PROVIDER_LISTING = `provider_listing AS (
   SELECT provider_proxy_id, tag, date_end FROM provider_listings WHERE audit = $2)`;
 
+/** The list of the provider of payments, stored like the other listing. */
+const PAYMENT_LISTING = `payment_listing AS (
+  SELECT provider_proxy_id AS id, part[1] AS kind, part[2]::numeric AS value, part[3] AS currency,
+         part[4] AS payment_id, date_end AS at
+    FROM provider_listings, string_to_array(tag, ' ') AS part WHERE audit = $2),
+limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
+
+/** The provider's lists go three years back. */
+const PAYMENTS_LISTED_FOR_MS = 3 * 365 * 24 * 3600 * 1000;
+/** Payments are listed by their creation, and recorded later. */
+const RECORDED_WITHIN_MS = 24 * 3600 * 1000;
+
 /** Checks the invariants, all of them in one consistent snapshot of the database. */
 @Injectable()
 export class IntegrityService {
@@ -50,12 +65,20 @@ export class IntegrityService {
   /**
    * Uses no connection of the pool and at most one core of the database, so that requests continue.
    *
-   * @throws ProviderError when the provider's listing could not be read completely
+   * @throws ProviderError, PaymentError when a listing could not be read completely
    */
   async run(options: AuditOptions = {}): Promise<IntegrityReport> {
-    const { scope = 'all', withProvider = false, signal, beforeEach, invariantSeconds = 0 } = options;
-    const audit = randomUUID();
+    const {
+      scope = 'all',
+      withProvider = false,
+      payments,
+      signal,
+      beforeEach,
+      invariantSeconds = 0,
+    } = options;
+    const [audit, paymentAudit] = [randomUUID(), randomUUID()];
     const listedAt = withProvider ? await this.storeListing(audit) : undefined;
+    const limits = payments ? await this.storePayments(paymentAudit, payments) : undefined;
     const session = clientOutsideThePool(this.dataSource);
     session.on('error', () => undefined);
     const end = (): void => void session.end().catch(() => undefined);
@@ -81,11 +104,16 @@ export class IntegrityService {
           checks.push(await check(session, name, `WITH ${PROVIDER_LISTING}`, violations, [listedAt, audit]));
         }
       }
+      if (limits) {
+        for (const { name, violations } of PAYMENT_INVARIANTS) {
+          checks.push(await check(session, name, `WITH ${PAYMENT_LISTING}`, violations, limits));
+        }
+      }
       return { ok: checks.every(({ violations }) => violations === 0), checks };
     } finally {
       signal?.removeEventListener('abort', end);
       end();
-      if (withProvider) await this.forgetListings(audit).catch(() => undefined);
+      if (listedAt ?? limits) await this.forgetListings([audit, paymentAudit]).catch(() => undefined);
     }
   }
 
@@ -97,23 +125,52 @@ export class IntegrityService {
    */
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
-    for await (const page of this.provider.allProxies()) {
-      await queryRows(
-        this.dataSource,
-        `INSERT INTO provider_listings (audit, provider_proxy_id, tag, date_end)
-         SELECT $1, * FROM unnest($2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT DO NOTHING`,
-        [audit, page.map(({ id }) => id), page.map(({ tag }) => tag), page.map(({ dateEnd }) => dateEnd)],
-      );
-    }
+    for await (const page of this.provider.allProxies()) await this.store(audit, page);
     return listedAt;
   }
 
-  /** Deletes the listing of an audit, and those of audits that were killed. */
-  private async forgetListings(audit: string): Promise<void> {
+  /** Stores succeeded payments and refunds. @returns the parameters of their invariants */
+  private async storePayments(audit: string, provider: PaymentProvider): Promise<unknown[]> {
+    const listedAt = await databaseTime(this.dataSource);
+    const since = new Date(listedAt.getTime() - PAYMENTS_LISTED_FOR_MS);
+    const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
+    for await (const page of provider.paymentsSince(since)) {
+      const rows = page.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
+        id,
+        tag: `payment ${amount.value} ${amount.currency}`,
+        dateEnd: paidAt ?? createdAt,
+      }));
+      await this.store(audit, rows);
+    }
+    for await (const page of provider.refundsSince(since)) {
+      const rows = page.filter(hasSucceeded).map(({ id, amount, paymentId, createdAt }) => ({
+        id,
+        tag: `refund ${amount.value} ${amount.currency} ${paymentId}`,
+        dateEnd: createdAt,
+      }));
+      await this.store(audit, rows);
+    }
+    return [listedAt, audit, provider.name, new Date(since.getTime() + RECORDED_WITHIN_MS)];
+  }
+
+  private async store(
+    audit: string,
+    rows: readonly { readonly id: string; readonly tag: string | null; readonly dateEnd: Date | null }[],
+  ): Promise<void> {
     await queryRows(
       this.dataSource,
-      `DELETE FROM provider_listings WHERE audit = $1 OR listed_at < now() - interval '1 day'`,
-      [audit],
+      `INSERT INTO provider_listings (audit, provider_proxy_id, tag, date_end)
+       SELECT $1, * FROM unnest($2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT DO NOTHING`,
+      [audit, rows.map(({ id }) => id), rows.map(({ tag }) => tag), rows.map(({ dateEnd }) => dateEnd)],
+    );
+  }
+
+  /** Deletes the listings of an audit, and those of audits that were killed. */
+  private async forgetListings(audits: readonly string[]): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `DELETE FROM provider_listings WHERE audit = ANY ($1) OR listed_at < now() - interval '1 day'`,
+      [audits],
     );
   }
 }

@@ -514,3 +514,51 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
                           WHERE o.proxy_id = p.id AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
 ];
+
+/** A check of a deposit is at most ten minutes late. */
+const PAYMENT_SETTLES_WITHIN = `interval '15 minutes'`;
+
+/** The invariants of what the provider of payments lists: `payment_listing`, with the audit's `limits`. */
+export const PAYMENT_INVARIANTS: readonly Invariant[] = [
+  {
+    // Received money is credited, or left to staff.
+    name: 'listed-payments-are-recorded',
+    violations: `
+      SELECT l.id AS payment_id, l.value, l.currency, l.at AS paid_at
+        FROM payment_listing l, limits
+       WHERE l.kind = 'payment' AND l.at < limits.listed_at - ${PAYMENT_SETTLES_WITHIN}
+         AND NOT EXISTS (SELECT FROM payments p WHERE p.provider = limits.provider AND p.payment_id = l.id)`,
+  },
+  {
+    name: 'recorded-payments-are-listed',
+    violations: `
+      SELECT p.id, p.payment_id, p.state, p.paid_amount, p.currency, l.value, l.currency AS listed_currency
+        FROM limits JOIN payments p ON p.provider = limits.provider
+        LEFT JOIN payment_listing l ON l.kind = 'payment' AND l.id = p.payment_id
+       WHERE p.created_at < limits.listed_at AND p.paid_at >= limits.since
+         AND (l.value, l.currency) IS DISTINCT FROM (p.paid_amount, p.currency)`,
+  },
+  {
+    // A refund that was made at the provider is found by the comparison.
+    name: 'listed-refunds-are-recorded',
+    violations: `
+      SELECT l.id AS refund_id, l.payment_id, l.value, d.id AS deposit_id
+        FROM limits JOIN payment_comparisons last ON last.provider = limits.provider
+        JOIN payment_listing l ON l.kind = 'refund' AND l.at < last.compared_to
+        JOIN deposits d ON d.provider = limits.provider AND d.provider_payment_id = l.payment_id
+       WHERE d.state = 'succeeded' AND d.closed_at < last.compared_to
+         AND NOT EXISTS (SELECT FROM deposit_refunds r
+                          WHERE r.provider = limits.provider AND r.provider_refund_id = l.id
+                            AND r.amount = l.value)`,
+  },
+  {
+    name: 'recorded-refunds-are-listed',
+    violations: `
+      SELECT r.id, r.deposit_id, r.state, r.amount, r.provider_refund_id
+        FROM limits JOIN deposit_refunds r ON r.provider = limits.provider
+       WHERE r.provider_refund_id IS NOT NULL AND r.created_at >= limits.since
+         AND coalesce(r.closed_at, r.created_at) < limits.listed_at
+         AND NOT EXISTS (SELECT FROM payment_listing l
+                          WHERE l.kind = 'refund' AND l.id = r.provider_refund_id)`,
+  },
+];

@@ -1,5 +1,6 @@
 export { DepositNotFound } from './deposits/deposits.errors';
 export { PaymentsModule } from './payments.module';
+export { PaymentProvider } from './provider/payment-provider';
 export { DEPOSIT_STATES, type DepositState } from './records/deposit-records';
 export { UNMATCHED_REASONS, type UnmatchedReason } from './records/payment-records';
 export { type DepositRefund, REFUND_STATES, type RefundState } from './records/refund-records';

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { hidesPayments } from '../common';
 
 /** The column with the name of a user, so that staff need not look up the id. */
 export const usernameOf = (userId: string): string =>
@@ -20,6 +21,9 @@ export class UserLinks {
 
   @ApiLink('/staff/users/42/tokens')
   tokens!: string;
+
+  @ApiLink('/staff/deposits?user_id=42')
+  deposits?: string;
 }
 
 export const userLinks = (id: number): UserLinks => ({
@@ -27,6 +31,7 @@ export const userLinks = (id: number): UserLinks => ({
   orders: `/staff/orders?user_id=${id}`,
   ledger: `/staff/users/${id}/ledger`,
   tokens: `/staff/users/${id}/tokens`,
+  ...(!hidesPayments() && { deposits: `/staff/deposits?user_id=${id}` }),
 });
 
 /** Adds the user's links to something that belongs to a user. */

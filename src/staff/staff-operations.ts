@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { AUDITED_ROUTE, type AuditedRoute } from './audit-log/audit-log.interceptor';
+import { StaffPaymentsModule } from './payments/staff-payments.module';
 import { StaffModule } from './staff.module';
 
 type Handler = (...parameters: unknown[]) => unknown;
@@ -20,14 +21,16 @@ const DESCRIPTION = 'swagger/apiOperation';
 
 /** Every route of staff, by its action. */
 export const STAFF_OPERATIONS: ReadonlyMap<string, StaffOperation> = new Map(
-  (Reflect.getMetadata('controllers', StaffModule) as Type<object>[]).flatMap((controller) =>
-    Object.values(Object.getOwnPropertyDescriptors(controller.prototype)).flatMap(({ value }) => {
-      const route =
-        value && (Reflect.getMetadata(AUDITED_ROUTE, value as object) as AuditedRoute | undefined);
-      if (!route) return [];
-      const handler = value as Handler;
-      const { summary, description } = Reflect.getMetadata(DESCRIPTION, handler) as Described;
-      return [[route.action, { ...route, summary, description, controller, handler }] as const];
-    }),
-  ),
+  [StaffModule, StaffPaymentsModule]
+    .flatMap((module) => Reflect.getMetadata('controllers', module) as Type<object>[])
+    .flatMap((controller) =>
+      Object.values(Object.getOwnPropertyDescriptors(controller.prototype)).flatMap(({ value }) => {
+        const route =
+          value && (Reflect.getMetadata(AUDITED_ROUTE, value as object) as AuditedRoute | undefined);
+        if (!route) return [];
+        const handler = value as Handler;
+        const { summary, description } = Reflect.getMetadata(DESCRIPTION, handler) as Described;
+        return [[route.action, { ...route, summary, description, controller, handler }] as const];
+      }),
+    ),
 );

@@ -49,6 +49,7 @@ export interface ProviderRefund {
   readonly paymentId: string;
   readonly state: 'pending' | 'succeeded' | 'canceled';
   readonly amount: PaidAmount;
+  readonly createdAt: Date;
   /** Null if this service did not create it. */
   readonly refundKey: string | null;
 }

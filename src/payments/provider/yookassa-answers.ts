@@ -40,6 +40,7 @@ const refund = z.object({
   payment_id: id,
   status: z.enum(['pending', 'succeeded', 'canceled']),
   amount,
+  created_at: moment,
   metadata,
 });
 
@@ -101,6 +102,7 @@ export const refundResponse = refund.transform((read): ProviderRefund => ({
   paymentId: read.payment_id,
   state: read.status,
   amount: read.amount,
+  createdAt: read.created_at,
   refundKey: z.uuid().safeParse(read.metadata?.['refund_key']).data ?? null,
 }));
 
