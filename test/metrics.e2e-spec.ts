@@ -5,7 +5,7 @@ import { Work } from '../src/work';
 import { forAllTests } from './support/fixtures';
 import { findProgram } from './support/programs';
 import { readMetrics, type Scrape } from './support/scrape';
-import { startTestService } from './support/test-service';
+import { DESCRIBES_DEPOSITS, startTestService } from './support/test-service';
 
 const PROMTOOL = findProgram('promtool');
 
@@ -26,7 +26,7 @@ const buy = (idempotencyKey?: string) =>
 // One of its own: what is measured is the whole installation.
 const service = forAllTests(() =>
   startTestService({
-    environment: { METRICS_PORT: '0' },
+    environment: { METRICS_PORT: '0', ...DESCRIBES_DEPOSITS },
     jobIntervalsMs: { 'replica-report': 20_000 },
   }),
 );

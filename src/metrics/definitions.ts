@@ -78,8 +78,32 @@ export const METRICS = {
   },
   payments_total: {
     type: 'counter',
-    help: 'Outcomes of payments that the provider of payments showed, each counted once.',
-    labels: { outcome: '`credited`; `ended`: not paid; `unmatched`: staff decide' },
+    help: 'Payments of deposits, each counted once when it is created, and once by its outcome.',
+    labels: { outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide' },
+  },
+  deposits_pending: {
+    type: 'gauge',
+    help: 'Deposits that are not paid yet. Absent without payments, like the next three.',
+    labels: {},
+    isShared: true,
+  },
+  deposits_pending_oldest_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest of them; 0 if there are none.',
+    labels: {},
+    isShared: true,
+  },
+  payments_undecided: {
+    type: 'gauge',
+    help: 'Payments, and refunds made at the provider, that wait for a decision of staff.',
+    labels: { reason: 'as in `cli payments list`; `found-refund`' },
+    isShared: true,
+  },
+  payments_undecided_oldest_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest of them by reason; 0 if there are none.',
+    labels: { reason: 'as above' },
+    isShared: true,
   },
   payment_credit_seconds: {
     type: 'histogram',

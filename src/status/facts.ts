@@ -1,5 +1,6 @@
 import { sqlList } from '../database';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState } from '../orders';
+import { WAITING_PAYMENTS } from '../payments';
 import { WAITING_RENEWALS } from '../renewals';
 import type { WaitingSql } from '../work';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';
@@ -118,6 +119,11 @@ export class Facts {
               (SELECT count(*)::integer FROM renewal_settings WHERE paused_at IS NOT NULL) AS users
          FROM renewals_pause`,
     );
+  }
+
+  /** Pending deposits, without a reason, and undecided payments by theirs. */
+  waitingPayments(): Promise<readonly (Count & { readonly reason: string | null })[]> {
+    return this.rows(WAITING_PAYMENTS, []);
   }
 
   catalogCopies(): Promise<readonly CatalogStatusOut[]> {

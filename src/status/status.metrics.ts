@@ -2,9 +2,11 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { Pool, type QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import { messageOf, SERVICE_VERSION } from '../common';
+import { AppConfig } from '../config';
 import { connectionPool } from '../database';
 import { Metrics, type SetGauge } from '../metrics';
 import { OPEN_STATES } from '../orders';
+import { UNDECIDED_REASONS } from '../payments';
 import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
 import { Work } from '../work';
@@ -39,6 +41,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     private readonly provider: ProxyProvider,
     private readonly work: Work,
     private readonly metrics: Metrics,
+    private readonly config: AppConfig,
   ) {
     const { options } = connectionPool(dataSource);
     this.pool = new Pool({
@@ -95,6 +98,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
         moment ? Math.max(0, (now.getTime() - moment.getTime()) / 1000) : 0;
       await readOrders(facts, setLater, ageOf);
       await readRenewals(facts, setLater);
+      if (this.config.payments.provider !== 'off') await readPayments(facts, setLater, ageOf);
       setLater('webhooks_disabled', {}, await facts.failedWebhooks());
       await this.readWaiting(facts, setLater, ageOf);
       await this.readProvider(facts, setLater);
@@ -182,6 +186,16 @@ async function readRenewals(facts: Facts, set: SetGauge): Promise<void> {
   const paused = await facts.pausedRenewals();
   set('renewals_paused', { of: 'all' }, paused.all ? 1 : 0);
   set('renewals_paused', { of: 'users' }, paused.users);
+}
+
+async function readPayments(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+  const waiting = new Map((await facts.waitingPayments()).map(({ reason, ...one }) => [reason, one]));
+  set('deposits_pending', {}, waiting.get(null)?.count ?? 0);
+  set('deposits_pending_oldest_seconds', {}, ageOf(waiting.get(null)?.oldest));
+  for (const reason of UNDECIDED_REASONS) {
+    set('payments_undecided', { reason }, waiting.get(reason)?.count ?? 0);
+    set('payments_undecided_oldest_seconds', { reason }, ageOf(waiting.get(reason)?.oldest));
+  }
 }
 
 async function readCopies(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {

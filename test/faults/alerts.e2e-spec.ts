@@ -9,6 +9,8 @@ import type { Daemon } from '../../drills/support/daemon';
 import { missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
 import { until } from '../../drills/support/until';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../../src/auth';
+import { PaymentsSandbox } from '../../src/sandbox';
 import { Facts } from '../../src/status/facts';
 import { BUILD_TIMEOUT_MS, type BuiltService, ensureBuild, killLeftovers } from '../support/built-service';
 import { OPERATIONS, readAlertRules } from '../support/operations';
@@ -16,6 +18,7 @@ import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
 import { type Labels, type Prometheus, startNodeExporter, startPrometheus } from '../support/prometheus';
 import { type Customer, purchase, Replicas, send } from '../support/replicas';
 import { connectStreamingStandby } from '../support/streaming-standby';
+import { paymentsEnvironment } from '../support/test-service';
 import { WireClient } from '../support/wire-client';
 
 /** Often enough that a test need not wait. */
@@ -72,6 +75,7 @@ if (missing.length > 0) {
     let standby: { leave(): Promise<void> };
     let owner: Client;
     let replicas: Replicas;
+    let payments: PaymentsSandbox;
     let first: BuiltService;
     let second: BuiltService;
     let customer: Customer;
@@ -88,8 +92,10 @@ if (missing.length > 0) {
       standby = await connectStreamingStandby(database.ownerUrl);
       owner = new Client({ connectionString: database.ownerUrl });
       await owner.connect();
-      replicas = await Replicas.open({ database, environment: ENVIRONMENT, tuning: TUNING });
-      customer = await replicas.createCustomer();
+      payments = await PaymentsSandbox.start();
+      const environment = { ...ENVIRONMENT, ...paymentsEnvironment(payments) };
+      replicas = await Replicas.open({ database, environment, tuning: TUNING });
+      customer = await replicas.createCustomer('10000.00', [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES]);
       const ports = await freePorts(2);
       const [one, two] = await Promise.all(
         ports.map((port) =>
@@ -114,6 +120,7 @@ if (missing.length > 0) {
       await exporter?.stop();
       await killLeftovers();
       await replicas?.close();
+      await payments?.close();
       await owner?.end();
       await database?.close();
       if (disk !== undefined) unmountSmallDisk(disk);
@@ -215,6 +222,22 @@ if (missing.length > 0) {
         [customer.id],
       );
 
+    /** The notifications are lost. A payment of the day before yesterday has another amount. */
+    async function payWithoutNotifications(): Promise<void> {
+      payments.notifier.goWrong({ lost: true });
+      for (let n = 0; n < 8; n += 1) {
+        const key = `deposit-${n}`;
+        await send(first.baseUrl, { customer, key, path: '/deposits', body: { amount: '100.00' } });
+      }
+      for (const id of payments.book.payments.keys()) payments.pay(id);
+      await owner.query(
+        `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, created_at,
+                               reason)
+         SELECT 'sandbox', 'other', 'unmatched', 100.01, 'RUB', at, at, 'other-amount'
+           FROM (VALUES (now() - interval '2 days')) AS paid (at)`,
+      );
+    }
+
     it('none fires while all is well, and each fires by its fault', async () => {
       expect((await buy(first))?.status).toBe(200);
       await askPrice();
@@ -235,6 +258,8 @@ if (missing.length > 0) {
       await fires('WebhooksNotSent');
       await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);
       await fires('WebhookSwitchedOff');
+      await payWithoutNotifications();
+      await fires('PaymentNotificationsMissing', 'PaymentAmountDiffers', 'PaymentUndecided');
       await failToRenew();
       await buyForNoOrder();
       await leaveOrdersOpen();

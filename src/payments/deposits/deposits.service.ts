@@ -4,6 +4,7 @@ import { AccessRecheck } from '../../auth';
 import { Money } from '../../common';
 import { AppConfig } from '../../config';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
+import { Metrics } from '../../metrics';
 import { IdempotencyKeyMissing, IdempotencyKeyReused, readIdempotency } from '../../orders';
 import { PaymentError, PaymentRefused } from '../provider/payment-errors';
 import { PaymentProvider } from '../provider/payment-provider';
@@ -37,6 +38,7 @@ export class DepositsService {
     private readonly waits: DepositWaits,
     private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,
+    private readonly metrics: Metrics,
     { payments }: AppConfig,
   ) {
     this.min = Money.parse(payments.min);
@@ -61,6 +63,7 @@ export class DepositsService {
     return this.underWay.run('deposit', userId, async () => {
       const placed = await this.records.place(userId, this.provider.name, amount.toString(), idempotency);
       if (!placed) throw new TooManyDeposits();
+      if (placed.isNew) this.metrics.count('payments_total', { outcome: 'created' });
       if (!placed.isSame) throw new IdempotencyKeyReused(idempotency.key);
       await this.createPayment(placed.id);
       const deposit = await this.get(userId, placed.id);

@@ -19,7 +19,10 @@ export class PaymentFollowing {
     private readonly waits: DepositWaits,
     private readonly metrics: Metrics,
     private readonly config: AppConfig,
-  ) {}
+  ) {
+    // A rate needs the zero before the first.
+    for (const outcome of ['created', 'credited']) metrics.count('payments_total', { outcome }, 0);
+  }
 
   /**
    * Creates the payment of a deposit, or retries it under the same key if a response was lost.
