@@ -1,19 +1,12 @@
-import { Client } from 'pg';
+import { queryAt } from '../drills/support/database';
 import { USUAL_SCOPES } from '../src/auth';
 import type { Outcome } from './support/built-service';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
 import { forAllTests } from './support/fixtures';
-import { startReplica } from './support/replica';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
-import { sharedTestService } from './support/test-service';
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-const TOKEN = expect.stringMatching(/^prx_[0-9A-Za-z]{49}$/);
 
-interface IssuedToken {
-  readonly id: number;
-  readonly token: string;
-}
 let environment: Record<string, string>;
 
 // Most commands run on a database that no service has touched.
@@ -45,15 +38,9 @@ async function refusalOf(command: string, changes?: Record<string, string>): Pro
 const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
   Promise.all(commands.map((command) => refusalOf(command)));
 
-async function insertUser(
-  user: { tgId?: number; webUsername?: string } = {},
-  into = database,
-): Promise<number> {
-  const [row] = await query<{ id: string }>(
-    into,
-    `INSERT INTO users (username, tg_id, web_username) VALUES ('test', $1, $2) RETURNING id::text`,
-    [user.tgId, user.webUsername],
-  );
+async function insertUser(): Promise<number> {
+  const insert = `INSERT INTO users (username) VALUES ('test') RETURNING id::text`;
+  const [row] = await query<{ id: string }>(database, insert);
   return Number(row?.id);
 }
 
@@ -92,74 +79,33 @@ describe('the command line', () => {
   });
 
   describe('tokens', () => {
-    let userId: number;
-    let there: Record<string, string>;
-
-    const service = forAllTests(sharedTestService);
-    /** Serves the database of `service` from modules of its own, as another process would. */
-    const replica = forAllTests(() => startReplica(service));
-    beforeAll(async () => {
-      there = { DATABASE_URL: service.databaseUrl };
-      userId = (await service.createUser()).id;
-    });
-
-    const statusFor = async (token: string, path = '/me'): Promise<number> =>
-      (await fetch(replica.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
-
-    it('are accepted by a running service, for their scopes only', async () => {
-      const issued = await responseTo<IssuedToken>(
-        `tokens create --user ${userId} --scopes profile:read,proxies:read --name laptop`,
-        there,
+    it('have the scopes of a word, an end, networks and an amount a day', async () => {
+      const userId = await insertUser();
+      const limits = '--expires-in 30d --allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500';
+      const issued = await responseTo<{ created_at: string; expires_at: string }>(
+        `tokens create --user ${userId} --scopes all --name laptop ${limits}`,
       );
       expect(issued).toEqual({
         id: expect.any(Number),
         user_id: userId,
         name: 'laptop',
-        scopes: ['profile:read', 'proxies:read'],
+        scopes: USUAL_SCOPES,
         created_at: MOMENT,
-        expires_at: null,
+        expires_at: MOMENT,
         revoked_at: null,
         last_used_at: null,
-        allowed_ips: null,
-        daily_limit: null,
-        issued_by: null,
-        origin: 'staff',
-        token: TOKEN,
-      });
-      expect(await statusFor(issued.token)).toBe(200);
-      expect(await statusFor(issued.token, '/proxies')).toBe(200);
-      expect(await statusFor(issued.token, '/countries')).toBe(403);
-    });
-
-    it('can have all scopes of customers but the one to be named, and end when they expire', async () => {
-      const issued = await responseTo<IssuedToken & { created_at: string; expires_at: string }>(
-        `tokens create --user ${userId} --scopes all --expires-in 30d`,
-        there,
-      );
-      expect(issued).toMatchObject({ scopes: USUAL_SCOPES, created_at: MOMENT, expires_at: MOMENT });
-      const lifetimeDays = (Date.parse(issued.expires_at) - Date.parse(issued.created_at)) / 86_400_000;
-      expect(lifetimeDays).toBeCloseTo(30, 2);
-      expect(await statusFor(issued.token, '/countries')).toBe(200);
-
-      await service.dataSource.query('UPDATE api_tokens SET expires_at = now() WHERE id = $1', [issued.id]);
-      expect(await statusFor(issued.token, '/countries')).toBe(401);
-    });
-
-    it('can be limited to networks and an amount a day, and can be for staff', async () => {
-      const limits = '--allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500';
-      const issued = await responseTo<IssuedToken>(
-        `tokens create --user ${userId} --scopes staff ${limits}`,
-        there,
-      );
-      expect(issued).toMatchObject({
-        scopes: expect.arrayContaining(['staff:users', 'staff:audit']),
         allowed_ips: ['10.0.0.0/8', '2001:db8::1/128'],
         daily_limit: '500.00',
+        issued_by: null,
+        origin: 'staff',
+        token: expect.stringMatching(/^prx_[0-9A-Za-z]{49}$/),
       });
-      expect(await statusFor(issued.token)).toBe(403);
-      const { token } = await responseTo<IssuedToken>(`tokens create --user ${userId} --scopes staff`, there);
-      expect(await statusFor(token)).toBe(403);
-      expect(await statusFor(token, '/staff/scopes')).toBe(200);
+      const lifetimeDays = (Date.parse(issued.expires_at) - Date.parse(issued.created_at)) / 86_400_000;
+      expect(lifetimeDays).toBeCloseTo(30, 2);
+      expect(await responseTo(`tokens create --user ${userId} --scopes staff`)).toMatchObject({
+        scopes: expect.arrayContaining(['staff:users', 'staff:audit']),
+        expires_at: null,
+      });
     });
   });
 
@@ -180,15 +126,7 @@ describe('the command line', () => {
       const listed = await responseTo<object[]>(`orders list --user ${userId} ${filters}`);
       expect(listed).toMatchObject([{ id, user_id: userId, state: 'review', created_at: MOMENT }]);
       expect(await responseTo(`orders list --user ${userId} --before ${id}`)).toEqual([]);
-      expect(await responseTo(`orders show --id ${id}`)).toMatchObject({
-        ...listed[0],
-        history: [{ state: 'review', at: MOMENT }],
-        batch: null,
-        entries: [],
-        provider_calls: [],
-        proxies: [],
-        actions: [],
-      });
+      expect(await responseTo(`orders show --id ${id}`)).toMatchObject({ ...listed[0], actions: [] });
       expect(await refusalOf('orders show --id 999999')).toBe('Order not found');
       expect(await refusalOf('orders list --state closed')).toContain(
         'Allowed choices are reserved, submitting',
@@ -204,14 +142,10 @@ describe('the command line', () => {
       readonly valid_from: string;
     }
 
-    const own = forAllTests(createTestDatabase, (opened) => opened.drop());
-    const there = forAllTests(() => ({ DATABASE_URL: own.url }));
-
-    it('are added, replaced and ended, and keep who did it and why', async () => {
-      const userId = await insertUser({}, own);
+    it('are added and replaced, and keep who did it and why', async () => {
+      const userId = await insertUser();
       const rule = await responseTo<Rule>(
         `prices add --user ${userId} --version 4 --min-period 7 --max-period 30 --markup 12.5 ${BY}`,
-        there,
       );
       expect(rule).toEqual({
         id: expect.any(Number),
@@ -234,23 +168,12 @@ describe('the command line', () => {
       const replacement = `--from 2099-01-01T00:00:00+03:00 --replaces ${rule.id} --by boris --reason better`;
       const next = await responseTo<Rule>(
         `prices add --user ${userId} --country US --markup 3 ${replacement}`,
-        there,
       );
       expect(next).toMatchObject({ country: 'us', valid_from: '2098-12-31T21:00:00.000Z' });
-      expect(await responseTo(`prices list --user ${userId}`, there)).toMatchObject([
+      expect(await responseTo(`prices list --user ${userId}`)).toMatchObject([
         { id: next.id },
         { id: rule.id, valid_to: next.valid_from, ended_by: 'boris', end_reason: 'better' },
       ]);
-      expect(await responseTo(`prices end --id ${next.id} ${BY}`, there)).toMatchObject({
-        id: next.id,
-        valid_to: next.valid_from,
-        ended_by: 'anna',
-      });
-      const [open, all] = await Promise.all([
-        responseTo<Rule[]>(`prices list --user ${userId}`, there),
-        responseTo<Rule[]>(`prices list --user ${userId} --history`, there),
-      ]);
-      expect([open, all].map((rules) => rules.map(({ id }) => id))).toEqual([[rule.id], [next.id, rule.id]]);
     });
 
     it('are refused when they are not possible', async () => {
@@ -281,17 +204,8 @@ describe('the command line', () => {
 
   describe('sales', () => {
     it('are summed up by day or by the given dimensions', async () => {
-      const nothing = {
-        orders: 0,
-        prolongations: 0,
-        proxies: 0,
-        sales: '0.00',
-        refunds: '0.00',
-        cost: '0.00',
-        margin: '0.00',
-      };
       expect(await responseTo('sales --from 2026-01-01 --to 2027-01-02 --by country,version')).toEqual({
-        total: nothing,
+        total: expect.objectContaining({ orders: 0, sales: '0.00', margin: '0.00' }),
         items: [],
       });
       const refusals = await refusalsOf([
@@ -346,46 +260,12 @@ describe('a command with services of its own', () => {
   });
 
   describe('status', () => {
-    const NOTHING = {
-      at: MOMENT,
-      provider_balance: null,
-      spent_24_hours: '0.00',
-      runway_hours: null,
-      orders_waiting: 0,
-      oldest_waiting_at: null,
-      orders_submitting: 0,
-      orders_confirming: 0,
-      orders_in_review: 0,
-      oldest_in_review_at: null,
-      open_orphans: 0,
-      renewals_due: 0,
-      oldest_renewal_due_at: null,
-      renewals_failed: 0,
-      renewals_paused_at: null,
-      users_with_paused_renewals: 0,
-      catalog: [],
-      jobs: [],
-      audits: [],
-      recovery: {
-        recovering: false,
-        begun_at: null,
-        open_orders: 0,
-        sweep_counts_from: null,
-        swept_at: null,
-        undecided_orphans: 0,
-        undecided_prolongations: 0,
-        to_be_done: [],
-      },
-      replicas: [],
-      excessive_database_rights: [],
-    };
-
     it('is empty before any service has run, and the command counts as no replica', async () => {
       const empty = await createTestDatabase();
       try {
         const there = { DATABASE_URL: empty.url, MIGRATE_ON_START: 'true' };
-        expect(await responseTo('status', there)).toEqual(NOTHING);
-        expect(await responseTo('status', there)).toEqual(NOTHING);
+        const nothing = { provider_balance: null, orders_waiting: 0, catalog: [], jobs: [], replicas: [] };
+        for (const _ of [1, 2]) expect(await responseTo('status', there)).toMatchObject(nothing);
       } finally {
         await empty.drop();
       }
@@ -410,16 +290,5 @@ describe('a command with services of its own', () => {
   });
 });
 
-async function query<Row extends object>(
-  { url }: TestDatabase,
-  sql: string,
-  parameters: unknown[] = [],
-): Promise<Row[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<Row>(sql, parameters)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const query = <Row>({ url }: TestDatabase, sql: string, parameters: unknown[] = []): Promise<Row[]> =>
+  queryAt<Row>(url, sql, parameters);
