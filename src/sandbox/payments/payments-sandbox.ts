@@ -17,9 +17,10 @@ const STATE_FILE = 'payments.json';
 export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
 /**
- * `lost`: executed without a response. `500-done`: executed with a 500 response. All others are not executed.
+ * `lost`: executed without a response. `500-done`: executed with a 500 response. `late`: executed, and the
+ * response is held until the end. `unread`: held likewise, and not executed, as are all others.
  */
-export type PaymentFault = 'lost' | '500-done' | '500' | '429' | '400';
+export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '400';
 
 export interface PaymentsSandboxOptions {
   /** Directory of the state. Default: in memory only. */
@@ -143,12 +144,14 @@ export class PaymentsSandbox {
     if (fault === '500') throw new WireError(500, 'internal_server_error', 'Nothing was done');
     if (fault === '400') throw new WireError(400, 'invalid_request', 'Nothing was done');
     if (fault === '429') throw new WireError(429, 'too_many_requests', 'Nothing was done');
+    if (fault === 'unread') return;
     const answer = this.perform(call);
     // The provider may notify before its response arrives.
     if (call.method === 'create') {
       await this.notifier.beforeResponse(answer as SandboxPayment, (id) => this.pay(id));
     }
     if (fault === '500-done') throw new WireError(500, 'internal_server_error', 'It was done');
+    if (fault === 'late') return;
     if (fault === 'lost') response.destroy();
     else sendJson(response, 200, answer);
   }

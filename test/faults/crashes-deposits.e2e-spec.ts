@@ -1,0 +1,181 @@
+import { ALL_PAYMENT_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
+import { PaymentsSandbox } from '../../src/sandbox';
+import { type BuiltService, eventually } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
+import { type Answer, type Customer, type Order, Replicas, send } from '../support/replicas';
+import { paymentsEnvironment } from '../support/test-service';
+
+// kill -9 of a replica before and after each commit of a deposit and of its refund, and during their calls:
+// one kill stops several, each at another step. Each is paid, credited and refunded once.
+
+jest.setTimeout(60_000);
+
+const MOMENTS = [
+  ['before', 'unread'],
+  ['after', 'late'],
+] as const;
+
+/** A part of the statement of each step. */
+const STEPS = {
+  place: 'INSERT INTO deposits (user_id, provider, amount, idempotency_key',
+  attach: 'UPDATE deposits SET provider_payment_id = $3',
+  credit: `AND state <> 'succeeded'`,
+  hold: 'INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, reason, action_id',
+  refund: `SET state = 'succeeded', provider_refund_id`,
+};
+
+const payments = forAllTests(() => PaymentsSandbox.start());
+const replicas = forAllTests(() => Replicas.open({ environment: paymentsEnvironment(payments) }));
+const staff = forAllTests(() => replicas.createCustomer('1.00', ALL_STAFF_SCOPES));
+let victim: BuiltService;
+/** Finishes what the victim has begun. */
+let survivor: BuiltService;
+
+beforeAll(async () => {
+  survivor = await replicas.start();
+}, 60_000);
+beforeEach(async () => {
+  victim = await replicas.start({ throughRelay: true });
+  payments.resetFaults();
+  notify(survivor);
+});
+
+const notify = ({ baseUrl }: BuiltService) => {
+  payments.notifier.url = `${baseUrl}/payments/sandbox/notifications`;
+};
+const createCustomer = () => replicas.createCustomer('1.00', ALL_PAYMENT_SCOPES);
+const depositOf = (customer: Customer): Order => ({
+  customer,
+  key: 'deposit',
+  path: '/deposits',
+  body: { amount: '100.00' },
+});
+
+/** Sends a request until it succeeds. */
+const succeed = (order: Order): Promise<Answer> =>
+  eventually(async () => {
+    const answer = await send(survivor.baseUrl, order).catch(() => null);
+    return answer && answer.status < 300 && answer;
+  });
+
+const paymentsOf = ({ id }: Customer) =>
+  [...payments.book.payments.values()].filter(({ metadata }) => metadata['user_id'] === String(id));
+
+async function balanceOf({ id }: Customer): Promise<[available: string, held: string]> {
+  const [account] = await replicas.query<{ available: string; held: string }>(
+    'SELECT available, held FROM accounts WHERE user_id = $1',
+    [id],
+  );
+  return [account?.available ?? '', account?.held ?? ''];
+}
+
+/** Has what is due at a later time looked at now, until the balance is this one. */
+const untilBalance = (customer: Customer, available: string) =>
+  eventually(async () => {
+    await replicas.query(`UPDATE deposits SET next_check_at = now() WHERE state = 'pending'`);
+    await replicas.query(`UPDATE deposit_refunds SET next_check_at = now() WHERE state = 'held'`);
+    const [now, held] = await balanceOf(customer);
+    return now === available && held === '0.00';
+  });
+
+/** A deposit that was paid and credited. */
+async function paid(customer: Customer): Promise<number> {
+  const { body } = await succeed(depositOf(customer));
+  payments.pay(paymentsOf(customer)[0]?.id ?? '');
+  await untilBalance(customer, '101.00');
+  return Number(body['id']);
+}
+
+/** Does something on the victim, which is stopped at a statement by it. */
+async function stopAt(statement: string, moment: 'before' | 'after', begin: () => void): Promise<() => void> {
+  const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
+  begin();
+  await caught.reached;
+  return caught.letGo;
+}
+
+const sendToVictim = (order: Order) => () => void send(victim.baseUrl, order).catch(() => undefined);
+
+/** Sends a request whose call at the provider is not answered. */
+async function leaveUnanswered(method: 'create' | 'refund', fault: 'unread' | 'late', order: Order) {
+  payments.fail(method, fault);
+  const before = payments.calls[method];
+  sendToVictim(order)();
+  await eventually(() => payments.calls[method] > before);
+}
+
+async function killVictim(letGo: readonly (() => void)[]): Promise<void> {
+  victim.kill('SIGKILL');
+  for (const one of letGo) one();
+  await victim.ended();
+  survivor.kill('SIGCONT');
+}
+
+describe('kill -9 of a replica', () => {
+  it.each(MOMENTS)(
+    'at deposit, payment and credit, %s their commits, and while a creation is %s: each is credited once',
+    async (moment, fault) => {
+      const [called, credited, attached, placed] = await Promise.all([1, 2, 3, 4].map(createCustomer));
+      if (!called || !credited || !attached || !placed) throw new Error('no customers');
+      await succeed(depositOf(credited));
+      survivor.kill('SIGSTOP');
+      await leaveUnanswered('create', fault, depositOf(called));
+      notify(victim);
+      const letGo = [
+        await stopAt(STEPS.credit, moment, () => payments.pay(paymentsOf(credited)[0]?.id ?? '')),
+        await stopAt(STEPS.attach, moment, sendToVictim(depositOf(attached))),
+        await stopAt(STEPS.place, moment, sendToVictim(depositOf(placed))),
+      ];
+      await killVictim(letGo);
+      notify(survivor);
+      for (const customer of [called, credited, attached, placed]) {
+        await succeed(depositOf(customer));
+        const made = paymentsOf(customer);
+        expect(made).toHaveLength(1);
+        payments.pay(made[0]?.id ?? '');
+        await untilBalance(customer, '101.00');
+      }
+      await replicas.audit();
+    },
+  );
+
+  it.each(MOMENTS)(
+    'at the hold and the end of a refund, %s their commits, and while its call is %s: each is made once',
+    async (moment, fault) => {
+      const [called, ended, held] = await Promise.all([1, 2, 3].map(createCustomer));
+      if (!called || !ended || !held) throw new Error('no customers');
+      const refundOf = async (customer: Customer): Promise<Order> => ({
+        customer: staff,
+        key: `refund-${customer.id}`,
+        path: `/staff/deposits/${await paid(customer)}/refund`,
+        body: { reason: 'test' },
+      });
+      const refunds = [await refundOf(called), await refundOf(ended), await refundOf(held)] as const;
+      survivor.kill('SIGSTOP');
+      await leaveUnanswered('refund', fault, refunds[0]);
+      const letGo = [
+        await stopAt(STEPS.refund, moment, sendToVictim(refunds[1])),
+        await stopAt(STEPS.hold, moment, sendToVictim(refunds[2])),
+      ];
+      await killVictim(letGo);
+      for (const refund of refunds) await succeed(refund);
+      await untilBalance(ended, '1.00');
+      await untilBalance(held, '1.00');
+      // The provider was called once for each, and its list decides. Without the refund, it takes an hour.
+      if (fault === 'unread') {
+        await replicas.query(
+          `UPDATE deposit_refunds SET requested_at = now() - interval '2 hours' WHERE state = 'held'`,
+        );
+      }
+      await untilBalance(called, fault === 'unread' ? '101.00' : '1.00');
+      const made = [called, ended, held].map(
+        (customer) =>
+          [...payments.book.refunds.values()].filter(
+            ({ payment_id: id }) => id === paymentsOf(customer)[0]?.id,
+          ).length,
+      );
+      expect(made).toEqual([fault === 'unread' ? 0 : 1, 1, 1]);
+      await replicas.audit();
+    },
+  );
+});
