@@ -2,9 +2,12 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
 import { PaymentsSandbox } from '../src/sandbox';
 import { UsersService } from '../src/users';
+import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
+import { restorePoint } from './support/restored';
 import { createStaff } from './support/staff';
 import { startTestService } from './support/test-service';
 
@@ -36,11 +39,18 @@ interface Sent {
   readonly secret?: string;
   readonly at?: number;
   readonly tamper?: boolean;
+  readonly to?: string;
 }
 
 async function report(
   payment: Record<string, unknown>,
-  { source = 'bot', secret = SECRET, at = Date.now() / 1000, tamper = false }: Sent = {},
+  {
+    source = 'bot',
+    secret = SECRET,
+    at = Date.now() / 1000,
+    tamper = false,
+    to = service.baseUrl,
+  }: Sent = {},
 ) {
   const body = JSON.stringify({
     reference: `ref-${(references += 1)}`,
@@ -51,7 +61,7 @@ async function report(
   const [id, timestamp] = ['msg_1', String(Math.floor(at))];
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
-  const response = await fetch(`${service.baseUrl}/payments/intake/${source}`, {
+  const response = await fetch(`${to}/payments/intake/${source}`, {
     method: 'POST',
     headers: {
       'Content-Type': 'application/json',
@@ -137,4 +147,55 @@ describe('A payment of another source', () => {
     expect((await report({ ...payment, reference: 'a b' })).status).toBe(422);
     expect(await available(user)).toBe('0.00');
   });
+});
+
+describe('After a restore', () => {
+  it('payments since then are credited once, and keys and references of before are honoured', async () => {
+    const user = await service.createUser({
+      balance: '0.00',
+      scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES],
+    });
+    const deposit = async (key: string, to = service.baseUrl) => {
+      const response = await fetch(`${to}/deposits`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${user.token}`,
+          'Content-Type': 'application/json',
+          'Idempotency-Key': key,
+        },
+        body: '{"amount": "100.00"}',
+      });
+      return (await response.json()) as { id: number; state: string };
+    };
+    const pay = () => [...payments.book.payments.keys()].forEach((id) => payments.pay(id));
+    const hasOf = (balance: string) => eventually(async () => (await available(user)) === balance);
+    const before = await deposit('before');
+    pay();
+    await hasOf('100.00');
+    await report({ reference: 'before', user: { id: user.id } });
+    await deposit('open');
+    const restored = await restorePoint(service);
+    await deposit('since');
+    pay();
+    await hasOf('400.00');
+
+    const { baseUrl } = await restored.start();
+    const balance = async () => {
+      const rows = await restored.query<{ available: string }>(
+        'SELECT available FROM accounts WHERE user_id = $1',
+        [user.id],
+      );
+      return rows[0]?.available;
+    };
+    await eventually(async () => (await balance()) === '400.00');
+    expect(await deposit('before', baseUrl)).toMatchObject({ id: before.id, state: 'succeeded' });
+    for (const key of ['open', 'since']) {
+      expect(await deposit(key, baseUrl)).toMatchObject({ state: 'succeeded' });
+    }
+    const again = await report({ reference: 'before', user: { id: user.id } }, { to: baseUrl });
+    expect(again).toMatchObject({ status: 200, body: { state: 'credited' } });
+    expect(await balance()).toBe('400.00');
+    expect(await restored.command(['audit'])).toMatchObject({ ok: true });
+    await restored.close();
+  }, 60_000);
 });

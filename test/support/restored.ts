@@ -11,7 +11,7 @@ export interface Restored {
   /** Runs a command that is refused, and gives the line that tells why. */
   refused(words: readonly string[]): Promise<string>;
   query<Row>(statement: string, parameters?: readonly unknown[]): Promise<Row[]>;
-  /** Starts the service on the restored database. It sweeps each second. */
+  /** Starts the service on the restored database. It sweeps, and compares payments, each second. */
   start(): Promise<Replica>;
   close(): Promise<void>;
 }
@@ -46,6 +46,7 @@ export async function restorePoint(service: TestService): Promise<Restored> {
       const replica = await startReplica(service, {
         database: { url: database.url },
         sweep: { intervalSeconds: 1 },
+        payments: { compareSeconds: 1 },
       });
       replicas.push(replica);
       return replica;
