@@ -648,3 +648,21 @@ describe('An audit against the provider', () => {
     payments.book.refunds.set(refund.id, refund);
   });
 });
+
+describe('A deposit that was not paid', () => {
+  it('is removed after a year, and others stay', async () => {
+    const customer = await createUser();
+    const old = (await deposit(customer, '100')).body;
+    const credited = (await deposit(customer, '100')).body;
+    // The walk by ids ends at the first young row.
+    await service.owner.query(`UPDATE deposits SET created_at = created_at - interval '366 days'`);
+    const recent = (await deposit(customer, '100')).body;
+    for (const one of [old, recent]) payments.cancel(paymentOf(one));
+    payments.pay(paymentOf(credited));
+    for (const { id } of [old, recent]) await untilState(customer, id, 'canceled');
+    await untilState(customer, credited.id, 'succeeded');
+    await service.runJob('retention');
+    const list = await call<{ items: Deposit[] }>(customer, '/deposits');
+    expect(list.body.items.map(({ id }) => id)).toEqual([recent.id, credited.id]);
+  });
+});

@@ -458,8 +458,8 @@ export const SETTINGS = {
       description:
         'Days for which history is stored: each state of an order, after its end; the stored response ' +
         'to an `Idempotency-Key`, after the end of the rental (then it shows the proxies as they ' +
-        'are); failed renewals, and disabled rules without renewals; the daily spending of a token ' +
-        'with a limit. `0`: for ever.',
+        'are); failed renewals, and disabled rules without renewals; unpaid deposits; the daily ' +
+        'spending of a token with a limit. `0`: for ever.',
     },
     auditLogReadDays: {
       variable: 'AUDIT_LOG_READ_DAYS',

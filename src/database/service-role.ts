@@ -12,7 +12,6 @@ const RIGHTS: Readonly<Record<string, string>> = {
   audit_runs: 'SELECT, INSERT, DELETE',
   default_markups: 'SELECT, INSERT',
   deposit_refunds: 'SELECT, INSERT, UPDATE',
-  deposits: 'SELECT, INSERT, UPDATE',
   events: 'SELECT, INSERT (user_id, type, data), DELETE',
   installation: 'SELECT',
   ledger_entries: 'SELECT, INSERT',

@@ -16,6 +16,7 @@ import { YooKassaProvider } from './provider/yookassa.provider';
 import { ComparisonRecords } from './records/comparison-records';
 import { DepositRecords } from './records/deposit-records';
 import { PaymentRecords } from './records/payment-records';
+import { PaymentsRetention } from './records/payments-retention';
 import { RefundRecords } from './records/refund-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
@@ -30,6 +31,7 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
     DepositRecords,
     PaymentRecords,
     RefundRecords,
+    PaymentsRetention,
     DepositWaits,
     PaymentFollowing,
     DepositsService,
