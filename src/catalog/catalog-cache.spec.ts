@@ -41,41 +41,41 @@ describe('CatalogCache', () => {
   const store = forEachTest(() => new LoneStore());
   const cache = forEachTest(() => new CatalogCache(clock, store, 2));
 
-  const answers = (value: number) => () => Promise.resolve(value);
+  const returning = (value: number) => () => Promise.resolve(value);
   const fails = () => Promise.reject(new Error('no provider'));
   const hangs = () => new Promise<number>(() => undefined);
 
   it('never serves an old value where a fresh one is needed', async () => {
-    await cache.getFresh('k', answers(1));
+    await cache.getFresh('k', returning(1));
     clock.atMs = MINUTE_MS;
     await expect(cache.getFresh('k', fails)).rejects.toThrow('no provider');
   });
 
   it('takes no price for fresh after the wall clock was set back, or the machine was suspended', async () => {
-    await cache.getFresh('k', answers(1));
+    await cache.getFresh('k', returning(1));
     clock.wallMs = -60 * MINUTE_MS;
     clock.atMs = MINUTE_MS;
-    expect(await cache.getFresh('k', answers(2))).toBe(2);
+    expect(await cache.getFresh('k', returning(2))).toBe(2);
     // The monotonic clock stands still while the machine is suspended.
     clock.wallMs += MINUTE_MS;
-    expect(await cache.getFresh('k', answers(3))).toBe(3);
+    expect(await cache.getFresh('k', returning(3))).toBe(3);
   });
 
   it('takes no entry from the future for fresh, and what is stored after it for newer', async () => {
     const future = store.stored('k', 1, -60 * MINUTE_MS);
     cache.apply({ ...future, fetchedAt: future.fetchedAt + 1e9, changedAt: future.changedAt + 1e9 });
     expect(await cache.get('k', fails)).toBe(1);
-    expect(await cache.getFresh('k', answers(2))).toBe(2);
+    expect(await cache.getFresh('k', returning(2))).toBe(2);
     expect(await cache.get('k', fails)).toBe(2);
   });
 
   it('has no value when what is fetched is not fresh even at the second attempt', async () => {
     jest.spyOn(store, 'refresh').mockResolvedValue(store.stored('k', 1, MINUTE_MS));
-    await expect(cache.getFresh('k', answers(2))).rejects.toThrow('not fresh');
+    await expect(cache.getFresh('k', returning(2))).rejects.toThrow('not fresh');
   });
 
   it('lets one customer wait for a refresh that fails, then nobody for a minute', async () => {
-    await cache.get('k', answers(1));
+    await cache.get('k', returning(1));
     clock.atMs = MINUTE_MS;
     await cache.get('k', fails);
     clock.atMs += MINUTE_MS - 1;
@@ -84,14 +84,14 @@ describe('CatalogCache', () => {
   });
 
   it('tries again in the background five seconds after a failure', async () => {
-    await cache.get('k', answers(1));
+    await cache.get('k', returning(1));
     clock.atMs = MINUTE_MS;
     await cache.get('k', fails);
     clock.atMs += 4999;
-    await cache.get('k', answers(2));
+    await cache.get('k', returning(2));
     expect(store.fetches).toHaveLength(2);
     clock.atMs += 1;
-    expect(await cache.get('k', answers(2))).toBe(1);
+    expect(await cache.get('k', returning(2))).toBe(1);
     expect(store.fetches).toHaveLength(3);
     expect(await cache.get('k', fails)).toBe(2);
   });
@@ -113,24 +113,24 @@ describe('CatalogCache', () => {
     cache.apply(fetched);
     expect(await cache.getFresh('k', fails)).toBe(4);
     clock.atMs = MINUTE_MS;
-    expect(await cache.getFresh('k', answers(9))).toBe(9);
+    expect(await cache.getFresh('k', returning(9))).toBe(9);
   });
 
   it('fetches again when the entry of another replica is not fresh', async () => {
     const old = store.stored('k', 1, MINUTE_MS);
     jest.spyOn(store, 'refresh').mockResolvedValueOnce(old);
-    expect(await cache.getFresh('k', answers(2))).toBe(2);
+    expect(await cache.getFresh('k', returning(2))).toBe(2);
   });
 
   it('drops what was fetched longest ago when it is full', async () => {
-    for (const key of ['a', 'b', 'c']) await cache.get(key, answers(1));
-    expect(await cache.get('a', answers(2))).toBe(2);
-    expect(await cache.get('c', answers(2))).toBe(1);
+    for (const key of ['a', 'b', 'c']) await cache.get(key, returning(1));
+    expect(await cache.get('a', returning(2))).toBe(2);
+    expect(await cache.get('c', returning(2))).toBe(1);
   });
 
   describe('in the background', () => {
     it('a value is due after 40 s if it was asked for in the last 15 minutes', async () => {
-      await cache.get('k', answers(1));
+      await cache.get('k', returning(1));
       clock.atMs = 39_999;
       expect(cache.nextDue()).toBeUndefined();
       clock.atMs = 40_000;
@@ -142,10 +142,10 @@ describe('CatalogCache', () => {
     });
 
     it('the value that was asked for last comes first', async () => {
-      await cache.get('a', answers(1));
-      await cache.get('b', answers(1));
+      await cache.get('a', returning(1));
+      await cache.get('b', returning(1));
       clock.atMs = 1;
-      await cache.get('a', answers(1));
+      await cache.get('a', returning(1));
       clock.atMs = 45_000;
       expect(cache.nextDue()?.key).toBe('a');
       await cache.nextDue()?.refresh();
@@ -155,14 +155,14 @@ describe('CatalogCache', () => {
     it('nothing is due that is being refreshed, has just failed, or only other replicas want', async () => {
       cache.apply(store.stored('others', 1, 45_000));
       expect(cache.nextDue()).toBeUndefined();
-      let answer: (value: number) => void = () => undefined;
-      await cache.get('k', answers(1));
-      await cache.get('k', () => new Promise((resolve) => (answer = resolve)));
+      let respond: (value: number) => void = () => undefined;
+      await cache.get('k', returning(1));
+      await cache.get('k', () => new Promise((resolve) => (respond = resolve)));
       clock.atMs = 45_000;
       const under = cache.nextDue()?.refresh();
       expect(cache.refreshing).toBe(1);
       expect(cache.nextDue()).toBeUndefined();
-      answer(2);
+      respond(2);
       await under;
       await cache.get('k', fails);
       clock.atMs = 90_000;

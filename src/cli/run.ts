@@ -9,13 +9,13 @@ import { migrate } from '../database';
 import { acquireResources } from '../local';
 
 /** Prints JSON, or the lines of a text. */
-export async function print(answer: unknown): Promise<void> {
-  if (isText(answer)) await pipeline(answer, process.stdout, { end: false });
-  else process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
+export async function print(response: unknown): Promise<void> {
+  if (isText(response)) await pipeline(response, process.stdout, { end: false });
+  else process.stdout.write(`${JSON.stringify(response, null, 2)}\n`);
 }
 
-const isText = (answer: unknown): answer is AsyncIterable<string> =>
-  typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer;
+const isText = (response: unknown): response is AsyncIterable<string> =>
+  typeof response === 'object' && response !== null && Symbol.asyncIterator in response;
 
 export const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 

@@ -1,5 +1,5 @@
 import type { DataSourceOptions } from 'typeorm';
-import { identifySession } from './lost-answers';
+import { identifySession } from './lost-responses';
 import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
 import { OrdersOfRenewals1767400000000 } from './migrations/1767400000000-orders-of-renewals';
 import { LateProlongations1767500000000 } from './migrations/1767500000000-late-prolongations';

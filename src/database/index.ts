@@ -10,7 +10,7 @@ export { RowWaits, untilEnded } from './row-waits';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { installFunctions, type InstallsFunctions } from './install-functions';
-export { resolveLostReply, StatementOutcomeUnknown } from './lost-answers';
+export { resolveLostReply, StatementOutcomeUnknown } from './lost-responses';
 export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRow, preparedRows } from './prepared';
 export { readSchemaDifference } from './schema-version';

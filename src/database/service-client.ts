@@ -54,16 +54,16 @@ export class ServiceClient extends Client {
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
     // An override would have to copy all signatures of pg.
     this.query = ((...parameters: unknown[]) => {
-      const answer = query(...parameters);
-      return answer instanceof Promise ? this.watch(answer) : answer;
+      const response = query(...parameters);
+      return response instanceof Promise ? this.watch(response) : response;
     }) as Client['query'];
   }
 
-  private async watch<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  private async watch<Answer>(response: Promise<Answer>): Promise<Answer> {
     const timer =
       this.responseTimeoutMs > 0 ? setTimeout(() => this.drop(), this.responseTimeoutMs) : undefined;
     try {
-      const result = await answer;
+      const result = await response;
       if (this.isCommitUncertain) throw new CommitNotReplicated();
       return result;
     } catch (error) {

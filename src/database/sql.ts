@@ -15,8 +15,8 @@ export async function queryRows<Row>(
   parameters: readonly unknown[] = [],
 ): Promise<Row[]> {
   const run = () => dataSource.query<Row[] | [Row[], number]>(statement, [...parameters]);
-  const answer = await (dataSource instanceof DataSource ? retryUndone(run) : run());
-  return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
+  const response = await (dataSource instanceof DataSource ? retryUndone(run) : run());
+  return Array.isArray(response[0]) ? response[0] : (response as Row[]);
 }
 
 /** The row of a statement that always returns one: an aggregate, or an INSERT. */

@@ -1,6 +1,6 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { messageOf } from '../common';
-import { noteSession, resolveLostReply } from './lost-answers';
+import { noteSession, resolveLostReply } from './lost-responses';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 

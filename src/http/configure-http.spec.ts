@@ -205,12 +205,12 @@ function post(body: string, headers: Record<string, string> = {}): Promise<globa
 /** Sends bytes that no HTTP client sends, and gives everything received until the connection is closed. */
 async function exchange(text: string, { halfClose = false } = {}): Promise<string> {
   const socket = connect(port, '127.0.0.1');
-  let answer = '';
-  socket.setEncoding('utf8').on('data', (part: string) => (answer += part));
+  let response = '';
+  socket.setEncoding('utf8').on('data', (part: string) => (response += part));
   if (halfClose) socket.end(text);
   else socket.write(text);
   await once(socket, 'close');
-  return answer;
+  return response;
 }
 
 function bodyOf(rawResponse: string): unknown {
@@ -239,8 +239,8 @@ describe('The router', () => {
     ['a+b', 'a+b'],
     ['a'.repeat(5000), 'a'.repeat(5000)],
   ])('accepts %s in a path', async (segment, id) => {
-    const answer = await fetch(`${origin}/pages/${segment}?name=%66`);
-    expect(await answer.json()).toEqual({ id, name: 'f' });
+    const response = await fetch(`${origin}/pages/${segment}?name=%66`);
+    expect(await response.json()).toEqual({ id, name: 'f' });
   });
 });
 
@@ -256,10 +256,10 @@ describe('An error', () => {
     ['rate-limited', 429],
     ['unavailable', 503],
   ])('of the kind %s is answered with %i', async (kind, status) => {
-    const answer = await fetch(`${origin}/failures/${kind}`);
-    expect(answer.status).toBe(status);
-    expect(await answer.json()).toEqual({ detail: `it is ${kind}`, code: 'failure' });
-    expect(answer.headers.get('x-kind') ?? answer.headers.get('retry-after')).toBe(
+    const response = await fetch(`${origin}/failures/${kind}`);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toEqual({ detail: `it is ${kind}`, code: 'failure' });
+    expect(response.headers.get('x-kind') ?? response.headers.get('retry-after')).toBe(
       kind === 'unavailable' ? '2' : kind,
     );
     expect(logger.at('error')).toEqual([]);
@@ -351,8 +351,8 @@ describe('A client that takes nothing of its answer', () => {
     const socket = connect(port, '127.0.0.1');
     for (const time of [2 * READER_IDLE_MS, 0]) {
       socket.write(get(`/slow/${time}`));
-      const [answer] = (await once(socket, 'data')) as [Buffer];
-      expect(answer.toString()).toMatch(/^HTTP\/1.1 200 /);
+      const [response] = (await once(socket, 'data')) as [Buffer];
+      expect(response.toString()).toMatch(/^HTTP\/1.1 200 /);
       await delay(1.5 * READER_IDLE_MS);
     }
     expect(socket.destroyed).toBe(false);
@@ -363,8 +363,8 @@ describe('A client that takes nothing of its answer', () => {
 describe('Requests that are pipelined on a connection', () => {
   it('are served one after the other, and answered in their order', async () => {
     const pages = Array.from({ length: 2500 }, (_, n) => `/pages/${n}`);
-    const answers = await exchange(pages.map((path) => get(path)).join('') + get('/pages/last', CLOSE));
-    const ids = [...answers.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
+    const responses = await exchange(pages.map((path) => get(path)).join('') + get('/pages/last', CLOSE));
+    const ids = [...responses.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
     expect(ids).toEqual([...pages.map((_, n) => String(n)), 'last']);
     const slow = await exchange(get('/slow/5').repeat(3) + get('/slow/5', CLOSE));
     expect(slow.match(/"concurrent":\d/g)).toEqual(Array<string>(4).fill('"concurrent":1'));
@@ -453,10 +453,10 @@ describe('An address', () => {
     const socket = connect({ port: boundedPort, host: '127.0.0.1', localAddress });
     sockets.push(socket);
     socket.on('error', () => undefined).write(text);
-    const answer = once(socket, 'data').then(([data]) => String(data));
-    answer.catch(() => undefined);
+    const response = once(socket, 'data').then(([data]) => String(data));
+    response.catch(() => undefined);
     await arrived;
-    return { socket, answer };
+    return { socket, answer: response };
   }
 
   it('has a part of all connections, of which the one idle for longest makes room for another', async () => {
@@ -488,9 +488,9 @@ describe('A body', () => {
     ['half a surrogate pair', '"\\ud800"', 'string_unicode'],
     ['deep nesting', '['.repeat(500) + ']'.repeat(500), 'int_type'],
   ])('with %s can be repeated in the answer', async (_, weight, type) => {
-    const answer = await post(`{"weight": ${weight}}`);
-    expect(answer.status).toBe(422);
-    expect(await answer.json()).toMatchObject({ detail: [{ type, loc: ['body', 'weight'] }] });
+    const response = await post(`{"weight": ${weight}}`);
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ detail: [{ type, loc: ['body', 'weight'] }] });
   });
 
   it.each([
@@ -539,11 +539,11 @@ describe('A body', () => {
 
   it('that is refused leaves the connection usable', async () => {
     const body = 'x'.repeat(150_000);
-    const answers = await exchange(
+    const responses = await exchange(
       `POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
         'GET /pages/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     );
-    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
+    expect(responses.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
   });
 });
 
@@ -558,9 +558,9 @@ describe('A request that is not valid HTTP', () => {
     ],
     ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
   ])('is answered in the form of all other answers: %s', async (_, text, status) => {
-    const answer = await exchange(text);
-    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nX-Request-Id: \\S{36}\r\n`, 's'));
-    expect(bodyOf(answer)).toEqual({ detail: expect.any(String) });
+    const response = await exchange(text);
+    expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nX-Request-Id: \\S{36}\r\n`, 's'));
+    expect(bodyOf(response)).toEqual({ detail: expect.any(String) });
   });
 
   it('is answered with the id of the request when its body is at fault', async () => {
@@ -603,11 +603,11 @@ describe('A client that is silent and does not close its connection', () => {
   ): Promise<{ client: Socket; answer: () => string; ended: Promise<unknown> }> {
     const accepted = once(server(), 'connection') as Promise<[Socket]>;
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    let answer = '';
-    client.setEncoding('utf8').on('data', (part: string) => (answer += part));
+    let response = '';
+    client.setEncoding('utf8').on('data', (part: string) => (response += part));
     client.on('error', () => undefined).write(text);
     const [socket] = await accepted;
-    return { client, answer: () => answer, ended: once(socket, 'close') };
+    return { client, answer: () => response, ended: once(socket, 'close') };
   }
 
   it.each([
@@ -662,8 +662,8 @@ describe('A client that is silent and does not close its connection', () => {
 
 describe('The id of a request', () => {
   it('is available to the code that serves the request', async () => {
-    const answer = await fetch(`${origin}/id`);
-    expect(await answer.json()).toEqual({ id: answer.headers.get('x-request-id') });
+    const response = await fetch(`${origin}/id`);
+    expect(await response.json()).toEqual({ id: response.headers.get('x-request-id') });
   });
 });
 

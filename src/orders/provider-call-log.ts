@@ -110,7 +110,7 @@ export const recordCall = (place: string): string => `
 /** The parameter of {@link recordCall}; `null` when there is nothing to record. */
 export function callParameter(call: RecordedCall | undefined): string | null {
   if (!call) return null;
-  const { method, request, outcome, httpStatus, answer, durationMs } = call.record;
+  const { method, request, outcome, httpStatus, answer: response, durationMs } = call.record;
   return JSON.stringify({
     order_id: call.orderId,
     method,
@@ -118,7 +118,7 @@ export function callParameter(call: RecordedCall | undefined): string | null {
     outcome,
     http_status: httpStatus,
     // The column is text: a response may contain characters that jsonb refuses.
-    answer: JSON.stringify(answer),
+    answer: JSON.stringify(response),
     duration_ms: durationMs,
   });
 }

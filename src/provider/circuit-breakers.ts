@@ -214,12 +214,12 @@ export class CircuitBreakers {
 
   private async probe(): Promise<void> {
     this.isProbing = true;
-    const answer = this.sendProbe();
+    const response = this.sendProbe();
     await Promise.all([
-      this.money.probe(() => answer),
-      this.reads.probe(() => answer),
+      this.money.probe(() => response),
+      this.reads.probe(() => response),
       this.funds.probe(async () => {
-        await answer;
+        await response;
         const balance = this.balance();
         if (balance && compareDecimals(balance.amount, this.requiredFunds) < 0) {
           throw new Error('the balance at the provider is too low');

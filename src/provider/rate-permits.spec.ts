@@ -142,9 +142,9 @@ describe('RatePermits', () => {
       const query = runner.query.bind(runner);
       return Object.assign(runner, {
         query: async (statement: string, parameters?: unknown[]) => {
-          const answer: unknown = await query(statement, parameters);
+          const response: unknown = await query(statement, parameters);
           await permit.giveBack();
-          return answer;
+          return response;
         },
       });
     });

@@ -156,10 +156,10 @@ export class RatePermits {
   /** @returns how long to pause before the next query */
   private async ask(): Promise<number> {
     try {
-      const answer = await this.queryDatabase();
+      const response = await this.queryDatabase();
       this.hasFailed = false;
-      if (!answer) return 0;
-      const { row, until } = answer;
+      if (!response) return 0;
+      const { row, until } = response;
       if (row.priority === null) return row.wait_ms;
       await this.grantNext(row.priority, row.granted_at, until);
       return 0;

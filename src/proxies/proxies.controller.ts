@@ -6,7 +6,7 @@ import { type Caller, CurrentCaller, CurrentUserId, Route } from '../auth';
 import { ListProxiesQuery } from './dto/list-proxies.query';
 import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
-import { sendConditionally, sendExport } from './export/conditional-answer';
+import { sendConditionally, sendExport } from './export/conditional-response';
 import { ExportProxiesQuery, toExportFilter } from './export/export-proxies.query';
 import { Conditional, ETAG_HEADER, fileResponse, LIST_SCHEMA, TXT_EXAMPLE } from './export/file-response';
 import { ProxyExportService } from './export/proxy-export.service';

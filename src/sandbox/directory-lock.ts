@@ -112,8 +112,8 @@ function readOwner(content: string): Owner | null {
 /** Whether a process listens at the owner's address, and is the owner or does not respond. */
 async function isHeld({ controlUrl, instance }: Owner): Promise<boolean> {
   try {
-    const answer = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    const body: unknown = await answer.json();
+    const response = await fetch(controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const body: unknown = await response.json();
     return JSON.stringify(body) === JSON.stringify({ instance });
   } catch (error) {
     return typeof error === 'object' && error !== null && 'name' in error && error.name === 'TimeoutError';

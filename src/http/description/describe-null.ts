@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { NULLABLE_EXTENSION } from '../validation/strict-request';
-import { operationsOf } from './common-answers';
+import { operationsOf } from './common-responses';
 
 type Property = Record<string, unknown>;
 

@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { contentSecurityPolicy } from 'helmet';
 import { STRICT_EXTENSION } from '../validation/strict-request';
-import { addCommonAnswers, liftParameterExamples } from './common-answers';
+import { addCommonResponses, liftParameterExamples } from './common-responses';
 import { describeNull } from './describe-null';
 import { addEmptyForms, offerWords } from './empty-forms';
 import {
@@ -61,7 +61,7 @@ function describe(
     Reflect.deleteProperty(schema, STRICT_EXTENSION);
   }
   describeNull(document);
-  addCommonAnswers(document);
+  addCommonResponses(document);
   liftParameterExamples(document);
   return takesPayments ? document : withoutPayments(document);
 }

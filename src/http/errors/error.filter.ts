@@ -44,7 +44,7 @@ const REPLACED_HEADERS = [
   'Cache-Control',
 ];
 
-interface ErrorAnswer {
+interface ErrorBody {
   readonly status: number;
   readonly detail: JsonValue;
   /** Omitted if the items of `detail` have types, and if no route was reached. */
@@ -52,7 +52,7 @@ interface ErrorAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const UNAVAILABLE = answerOf(new ServiceUnavailable());
+const UNAVAILABLE = responseOf(new ServiceUnavailable());
 
 /** When to retry after a 503, unless the error sets another time: a failover takes seconds. */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
@@ -97,14 +97,14 @@ function hasCode(request: Request): boolean {
   return route !== UNMATCHED && !isSpecified(`${request.method} ${route}`);
 }
 
-function answerOf({ kind, detail, code, headers }: DomainError): ErrorAnswer {
+function responseOf({ kind, detail, code, headers }: DomainError): ErrorBody {
   // A hidden route has the response of a path without a route.
   return { status: STATUS[kind], detail, headers, ...(detail !== statusText(404) && { code }) };
 }
 
-function responseTo(error: unknown, request: Request): ErrorAnswer {
+function responseTo(error: unknown, request: Request): ErrorBody {
   if (error instanceof RequestInvalid) return { status: STATUS.validation, detail: error.items };
-  if (error instanceof DomainError) return answerOf(error);
+  if (error instanceof DomainError) return responseOf(error);
   if (error instanceof NotFoundException) return notServed(request);
   const status = clientErrorStatus(error);
   if (status !== undefined) return { status, detail: statusText(status) };
@@ -112,7 +112,7 @@ function responseTo(error: unknown, request: Request): ErrorAnswer {
 }
 
 /** Only the router throws Nest's `NotFoundException`: it found no route for the method and the path. */
-function notServed(request: Request): ErrorAnswer {
+function notServed(request: Request): ErrorBody {
   // The router leaves the last route here that it tried, even one that did not match.
   request.route = undefined;
   const allowed = allowedMethods(request.app, request.path);

@@ -19,7 +19,7 @@ import type { CallOptions, CallPriority, ProviderCallRecord, RatePermit } from '
 import { RatePermits } from '../rate-permits';
 import { ApiKey } from './api-key';
 import { GuardedTransport } from './guarded-transport';
-import { answers, envelope, type Px6Method, refusals } from './px6-answers';
+import { envelope, type Px6Method, refusals, responses } from './px6-responses';
 
 interface RawAnswer {
   readonly status: number;
@@ -35,7 +35,7 @@ export interface Px6CallOptions extends CallOptions {
   readonly key?: string | undefined;
 }
 
-export type Answer<Method extends Px6Method> = z.output<(typeof answers)[Method]>;
+export type MethodResponse<Method extends Px6Method> = z.output<(typeof responses)[Method]>;
 
 const TOO_MANY_CALLS: readonly number[] = [429, 503];
 
@@ -79,7 +79,7 @@ export class Px6Client {
     method: Method,
     parameters: Readonly<Record<string, string>>,
     options: Px6CallOptions,
-  ): Promise<Answer<Method>> {
+  ): Promise<MethodResponse<Method>> {
     return inSpan(`provider.${method}`, { 'provider.method': method }, () =>
       this.sendAndParse(method, parameters, options),
     );
@@ -89,7 +89,7 @@ export class Px6Client {
     method: Method,
     parameters: Readonly<Record<string, string>>,
     options: Px6CallOptions,
-  ): Promise<Answer<Method>> {
+  ): Promise<MethodResponse<Method>> {
     const startedAtMs = performance.now();
     const deadline = options.deadline ?? Deadline.after(this.config.provider.timeoutMs);
     let raw: RawAnswer | undefined;
@@ -109,9 +109,9 @@ export class Px6Client {
     };
     try {
       raw = await this.send(method, parameters, deadline, options);
-      const answer = this.parse(method, raw, options.key === undefined);
+      const response = this.parse(method, raw, options.key === undefined);
       report('done');
-      return answer;
+      return response;
     } catch (error) {
       report(error instanceof ProviderError ? error.outcome : 'unknown', error);
       throw error;
@@ -151,7 +151,7 @@ export class Px6Client {
     method: Method,
     { status, json }: RawAnswer,
     isOurs: boolean,
-  ): Answer<Method> {
+  ): MethodResponse<Method> {
     if (TOO_MANY_CALLS.includes(status)) {
       this.permits.pauseAll();
       throw new TooManyCalls(`${method} was answered ${status}`, status === 429);
@@ -173,10 +173,10 @@ export class Px6Client {
       if (data.balance !== undefined) this.account.update(data.balance);
       if (data.user_id !== undefined) this.apiKey.noteAccount(data.user_id);
     }
-    const answer = answers[method].safeParse(json);
-    if (!answer.success) {
+    const response = responses[method].safeParse(json);
+    if (!response.success) {
       throw new ProviderOutcomeUnknown(`${method} returned fields that do not match its description`);
     }
-    return answer.data as Answer<Method>;
+    return response.data as MethodResponse<Method>;
   }
 }

@@ -57,17 +57,17 @@ const BOUGHT = {
   list: { 11: PROXY },
 };
 
-type Answer = (request: http.IncomingMessage, response: http.ServerResponse) => void;
+type Respond = (request: http.IncomingMessage, response: http.ServerResponse) => void;
 
 const json =
-  (body: unknown, status = 200): Answer =>
+  (body: unknown, status = 200): Respond =>
   (_, response) =>
     response.writeHead(status).end(JSON.stringify(body));
 
 describe('the PROXY6 adapter', () => {
   const modules: TestingModule[] = [];
   let provider: ProxyProvider;
-  let answer: Answer;
+  let answer: Respond;
   let urls: string[];
   const calls: ProviderCallRecord[] = [];
 
@@ -382,7 +382,7 @@ describe('the PROXY6 adapter', () => {
     expect(urls.map((url) => url.split('/')[3])).toEqual(['buy', 'getprice']);
   });
 
-  it.each<[string, Answer]>([
+  it.each<[string, Respond]>([
     ['error 30', json({ status: 'no', error_id: 30, error: 'Unknown error' })],
     ['an undocumented error', json({ status: 'no', error_id: 999 })],
     ['502', json({}, 502)],
@@ -413,7 +413,7 @@ describe('the PROXY6 adapter', () => {
     expect(JSON.stringify([error, String(error), calls])).not.toContain(API_KEY);
   });
 
-  it.each<[string, Answer]>([
+  it.each<[string, Respond]>([
     ['another count', json({ ...BOUGHT, count: 2 })],
     ['more proxies than asked for', json({ ...BOUGHT, list: [PROXY, { ...PROXY, id: '12' }] })],
     ['no proxies', json({ ...BOUGHT, list: [] })],

@@ -29,8 +29,8 @@ import {
 } from '../proxy-provider';
 import { RatePermits } from '../rate-permits';
 import { ApiKey } from './api-key';
-import type { Px6ListedProxy, Px6Method, Px6Proxy } from './px6-answers';
-import { type Answer, Px6Client } from './px6-client';
+import { type MethodResponse, Px6Client } from './px6-client';
+import type { Px6ListedProxy, Px6Method, Px6Proxy } from './px6-responses';
 
 /** The name of the provider in the database. */
 export const PX6 = 'px6';
@@ -242,7 +242,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     method: Method,
     parameters: Readonly<Record<string, string>>,
     options: ReadOptions = {},
-  ): Promise<Answer<Method>> {
+  ): Promise<MethodResponse<Method>> {
     try {
       return await this.readOnce(method, parameters, options, this.readWaitMs);
     } catch (error) {
@@ -256,7 +256,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     parameters: Readonly<Record<string, string>>,
     options: ReadOptions,
     maxWaitMs: number,
-  ): Promise<Answer<Method>> {
+  ): Promise<MethodResponse<Method>> {
     const call = () => this.callWithPermit(method, parameters, options, maxWaitMs);
     // A failing catalog must not stop reconciliation.
     if (reconciles(method, options)) return call();
@@ -273,7 +273,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     parameters: Readonly<Record<string, string>>,
     options: ReadOptions,
     maxWaitMs: number,
-  ): Promise<Answer<Method>> {
+  ): Promise<MethodResponse<Method>> {
     const { priority = 'rest' } = options;
     const permit = options.permit ?? (await this.waitForPermit(priority, maxWaitMs));
     return this.client.call(method, parameters, { ...options, priority, permit });
@@ -360,7 +360,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   buy(purchase: ProviderPurchaseRequest, options: MoneyCallOptions): Promise<ProviderPurchase> {
     return this.spend(options.quoted, async () => {
-      const answer = await this.client.call(
+      const response = await this.client.call(
         'buy',
         {
           count: String(purchase.count),
@@ -374,16 +374,16 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       );
       // `count` is the ordered count, however many proxies were delivered.
       if (
-        answer.count !== purchase.count ||
-        answer.list.length > purchase.count ||
-        answer.list.length === 0
+        response.count !== purchase.count ||
+        response.list.length > purchase.count ||
+        response.list.length === 0
       ) {
         throw new ProviderOutcomeUnknown('buy returned another count');
       }
       return {
-        providerOrderId: answer.order_id ?? null,
-        charge: answer.price,
-        proxies: answer.list.map(toProviderProxy),
+        providerOrderId: response.order_id ?? null,
+        charge: response.price,
+        proxies: response.list.map(toProviderProxy),
       };
     });
   }
@@ -393,15 +393,15 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     options: MoneyCallOptions,
   ): Promise<ProviderProlongation> {
     return this.spend(options.quoted, async () => {
-      const answer = await this.client.call(
+      const response = await this.client.call(
         'prolong',
         { period: String(period), ids: proxyIds.join(',') },
         { ...options, priority: 'order' },
       );
       return {
-        providerOrderId: answer.order_id ?? null,
-        charge: answer.price,
-        dateEnds: new Map(answer.list.map((proxy) => [proxy.id, proxy.unixtime_end])),
+        providerOrderId: response.order_id ?? null,
+        charge: response.price,
+        dateEnds: new Map(response.list.map((proxy) => [proxy.id, proxy.unixtime_end])),
       };
     });
   }

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, Route } from '../../auth';
 import { ListRevisionService } from '../list-revision.service';
-import { sendExport } from './conditional-answer';
+import { sendExport } from './conditional-response';
 import { ProxyFileQuery, TemplateFileQuery, toExportFilter } from './export-proxies.query';
 import { Conditional, fileResponse, TXT_EXAMPLE } from './file-response';
 import { FORMAT_TEXTS } from './format-texts';

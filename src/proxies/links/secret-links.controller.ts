@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { Public, Route } from '../../auth';
 import { plainAddress, ServiceUnavailable, setRequestLink } from '../../common';
 import { rateLimitHeaders, RequestLimits, TooManyRequests } from '../../http';
-import { sendExport } from '../export/conditional-answer';
+import { sendExport } from '../export/conditional-response';
 import { Conditional, fileResponse } from '../export/file-response';
 import { ProxyExportService } from '../export/proxy-export.service';
 import { ListRevisionService } from '../list-revision.service';

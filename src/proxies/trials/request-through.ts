@@ -60,7 +60,7 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
   const watch: Watch = { timeoutMs, signal, onConnected: () => (connectMs ??= sinceStart()) };
   const dispatcher = (proxy.type === 'http' ? throughHttp : throughSocks)(undici, proxy, url, watch);
   try {
-    const answer = await dispatcher.request({
+    const response = await dispatcher.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'GET',
@@ -68,7 +68,7 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
       signal,
     });
     firstByteMs = sinceStart();
-    const text = await readResponse(answer);
+    const text = await readResponse(response);
     return { connectMs, firstByteMs, result: { text } };
   } catch (error) {
     return { connectMs, firstByteMs, result: { failure: failureOf(error, signal, connectMs !== null) } };

@@ -48,12 +48,12 @@ export interface ControlRequest {
   body: unknown;
 }
 
-export interface ControlAnswer {
+export interface ControlResponse {
   status: number;
   json: unknown;
 }
 
-type Route = (request: ControlRequest) => ControlAnswer | Promise<ControlAnswer>;
+type Route = (request: ControlRequest) => ControlResponse | Promise<ControlResponse>;
 
 /** Keyed by method and path; `:id` matches a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
@@ -67,7 +67,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     return proxy;
   }
 
-  async function doneDurably(): Promise<ControlAnswer> {
+  async function doneDurably(): Promise<ControlResponse> {
     await store.durable();
     return done();
   }
@@ -171,21 +171,21 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
 
 export class NotFoundError extends Error {}
 
-function ok(json: unknown): ControlAnswer {
+function ok(json: unknown): ControlResponse {
   return { status: 200, json };
 }
 
-function done(): ControlAnswer {
+function done(): ControlResponse {
   return ok({ done: true });
 }
 
-function created(id: number): ControlAnswer {
+function created(id: number): ControlResponse {
   return { status: 201, json: { id } };
 }
 
-async function firstOf(reached: Promise<Record<string, string>>, waitMs: number): Promise<ControlAnswer> {
+async function firstOf(reached: Promise<Record<string, string>>, waitMs: number): Promise<ControlResponse> {
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<ControlAnswer>((resolve) => {
+  const tooLate = new Promise<ControlResponse>((resolve) => {
     timer = setTimeout(
       () => resolve({ status: 408, json: { error: 'No request reached the gate in time' } }),
       waitMs,

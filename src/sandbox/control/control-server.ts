@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { z } from 'zod';
 import { stopListening } from '../listen';
 import { findForeign, findStranger } from './admission';
-import { type ControlAnswer, type controlRoutes, NotFoundError } from './control-routes';
+import { type ControlResponse, type controlRoutes, NotFoundError } from './control-routes';
 
 const MAX_BODY_BYTES = 1_000_000;
 
@@ -52,7 +52,7 @@ export class ControlServer {
     endpoint: string,
     query: URLSearchParams,
     request: IncomingMessage,
-  ): Promise<ControlAnswer> {
+  ): Promise<ControlResponse> {
     const id = /\/(\d{1,15})(?=\/|$)/.exec(endpoint)?.[1];
     const name = id === undefined ? endpoint : endpoint.replace(`/${id}`, '/:id');
     const route = Object.hasOwn(this.routes, name) ? this.routes[name] : undefined;
@@ -68,7 +68,7 @@ export class ControlServer {
   }
 }
 
-function send(response: ServerResponse, { status, json }: ControlAnswer): void {
+function send(response: ServerResponse, { status, json }: ControlResponse): void {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify(json));
 }

@@ -141,8 +141,8 @@ test.each([
 
 test('a wrong login is asked for', async () => {
   for (const line of ['GET http://127.0.0.1/ HTTP/1.1', 'CONNECT 127.0.0.1:80 HTTP/1.1']) {
-    const answer = await talk([line, 'Host: t']);
-    expect(answer).toMatch(/^HTTP\/1\.1 407 Proxy Authentication Required\r\n/);
-    expect(answer).toMatch(/^proxy-authenticate: Basic realm="proxy"\r$/im);
+    const response = await talk([line, 'Host: t']);
+    expect(response).toMatch(/^HTTP\/1\.1 407 Proxy Authentication Required\r\n/);
+    expect(response).toMatch(/^proxy-authenticate: Basic realm="proxy"\r$/im);
   }
 });

@@ -21,7 +21,7 @@ const HOP_BY_HOP = [
 ];
 
 /** A response of the proxy itself. */
-class ProxyAnswer extends Error {
+class ProxyResponse extends Error {
   constructor(
     readonly status: number,
     message = STATUS_CODES[status] ?? '',
@@ -58,11 +58,11 @@ export function createHttpEndpoint(
   function connectTo(request: IncomingMessage, url: URL | null): Socket {
     const [login, password] = credentialsOf(request);
     const refused = findRefusal(login, password);
-    if (refused !== null) throw new ProxyAnswer(407, refused);
-    if (url === null) throw new ProxyAnswer(400);
-    if (!isLoopback(url.hostname)) throw new ProxyAnswer(403, LOOPBACK_ONLY);
+    if (refused !== null) throw new ProxyResponse(407, refused);
+    if (url === null) throw new ProxyResponse(400);
+    if (!isLoopback(url.hostname)) throw new ProxyResponse(403, LOOPBACK_ONLY);
     const fault = findFault(login);
-    if (fault === 'unreachable') throw new ProxyAnswer(502);
+    if (fault === 'unreachable') throw new ProxyResponse(502);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const socket = connect({
       host,
@@ -71,7 +71,7 @@ export function createHttpEndpoint(
       allowHalfOpen: true,
       ...(fault === 'elsewhere' && { localAddress: ELSEWHERE }),
     });
-    const timer = setTimeout(() => socket.destroy(new ProxyAnswer(504)), connectTimeoutMs);
+    const timer = setTimeout(() => socket.destroy(new ProxyResponse(504)), connectTimeoutMs);
     return socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
   }
 
@@ -157,8 +157,8 @@ export function createHttpEndpoint(
   };
 }
 
-function responseTo(error: unknown): ProxyAnswer {
-  return error instanceof ProxyAnswer ? error : new ProxyAnswer(502);
+function responseTo(error: unknown): ProxyResponse {
+  return error instanceof ProxyResponse ? error : new ProxyResponse(502);
 }
 
 function credentialsOf({ headers }: IncomingMessage): [login: string, password: string] {

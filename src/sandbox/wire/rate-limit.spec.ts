@@ -18,9 +18,9 @@ describe('over HTTP', () => {
   test('the fourth call within a second gets 429 with a text and has no effect', async () => {
     const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
     const calls = ['', 'getcountry', 'getcount?country=ru', 'buy?count=1&period=7&country=ru&descr=surplus'];
-    const answers = await Promise.all(calls.map((call) => client.send(call)));
+    const responses = await Promise.all(calls.map((call) => client.send(call)));
 
-    const refused = answers.filter(({ status }) => status === 429);
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(1);
     expect(refused[0]?.contentType).toContain('text/plain');
     const control = new SandboxControl(sandbox);

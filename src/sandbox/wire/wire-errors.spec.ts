@@ -50,10 +50,10 @@ test.each([
   [404, 'settype?ids=1&type=http'],
   [404, 'check?ids=1'],
 ])('error %i for %s', async (id, call) => {
-  const answer = await client.send(call);
+  const response = await client.send(call);
 
-  expect(answer.status).toBe(200);
-  expect(JSON.parse(answer.text)).toEqual({
+  expect(response.status).toBe(200);
+  expect(JSON.parse(response.text)).toEqual({
     status: 'no',
     error_id: id,
     error: isWireErrorId(id) ? WIRE_ERRORS[id] : undefined,
@@ -68,8 +68,8 @@ test('a wrong or missing key is error 100 for every method', async () => {
     error_id: 100,
     error: 'Error key',
   });
-  const answer = await fetch(`${sandbox.baseUrl}/api/`);
-  await expect(answer.json()).resolves.toMatchObject({ error_id: 100 });
+  const response = await fetch(`${sandbox.baseUrl}/api/`);
+  await expect(response.json()).resolves.toMatchObject({ error_id: 100 });
 });
 
 test('an insufficient balance is error 400, and nothing is sold', async () => {

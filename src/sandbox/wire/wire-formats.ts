@@ -25,9 +25,9 @@ export function priceSingle(kopecks: number, periodDays: number): number {
 const NUMERIC_FIELDS = new Set(['user_id', 'balance', 'id', 'port', 'version', 'active']);
 
 /** The JSON of a response, with numbers as in the dialect. */
-export function wireJson(answer: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {
-  if (numbers === 'published') return JSON.stringify(answer);
-  return JSON.stringify(answer, (name, value: unknown) => {
+export function wireJson(response: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {
+  if (numbers === 'published') return JSON.stringify(response);
+  return JSON.stringify(response, (name, value: unknown) => {
     if (numbers === 'strings') return typeof value === 'number' ? String(value) : value;
     return typeof value === 'string' && NUMERIC_FIELDS.has(name) ? Number(value) : value;
   });

@@ -118,14 +118,14 @@ export class WireServer {
     try {
       const fields = await WIRE_METHODS[method](provider, query, fault ?? DEFAULT_EFFECT);
       const { balanceKopecks } = provider.store.state;
-      const answer = {
+      const response = {
         status: 'yes',
         user_id: userId,
         balance: CHARGING.has(method) ? roubles(balanceKopecks) : balanceText(balanceKopecks),
         currency: fault?.kind === 'wrong-currency' ? fault.currency : 'RUB',
         ...fields,
       };
-      return wireJson(answer, provider.dialect.current);
+      return wireJson(response, provider.dialect.current);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       call.errorId = error.id;
@@ -175,8 +175,8 @@ export class WireServer {
   }
 
   private errorBody(id: WireErrorId): string {
-    const answer = { status: 'no', error_id: id, error: WIRE_ERRORS[id] };
-    return wireJson(answer, this.parts.provider.dialect.current);
+    const response = { status: 'no', error_id: id, error: WIRE_ERRORS[id] };
+    return wireJson(response, this.parts.provider.dialect.current);
   }
 
   private async hold(stage: GateStage, { method, parameters }: Exchange): Promise<void> {

@@ -169,10 +169,10 @@ describe('prolong', () => {
     const [before] = await listed('descr=longer');
     const end = Number(before?.['unixtime_end']) + 30 * 86_400;
 
-    const answer = await client.ask(`prolong/?period=30&ids=${id},999`);
+    const response = await client.ask(`prolong/?period=30&ids=${id},999`);
 
-    expect(answer).toMatchObject({ order_id: expect.any(Number), price: 120, period: 30, count: 1 });
-    expect(answer['list']).toEqual({
+    expect(response).toMatchObject({ order_id: expect.any(Number), price: 120, period: 30, count: 1 });
+    expect(response['list']).toEqual({
       [id]: { id: Number(id), date_end: expect.any(String), unixtime_end: end },
     });
     await expect(listed('descr=longer')).resolves.toMatchObject([{ unixtime_end: end }]);

@@ -337,12 +337,12 @@ describe('What comes of a webhook', () => {
   });
 
   it('is a failure for what is no answer: another protocol, a change of it, and a huge head', async () => {
-    const answers = [
+    const responses = [
       'SSH-2.0-OpenSSH\r\n',
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
       `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(100_000)}\r\n\r\n`,
     ];
-    for (const text of answers) {
+    for (const text of responses) {
       const server = net.createServer((socket) => socket.on('error', () => undefined).end(text));
       const port = await listen(server, 0, '127.0.0.1');
       expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ outcome: 'unreachable', status: null });

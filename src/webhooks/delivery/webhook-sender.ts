@@ -53,7 +53,7 @@ export interface SendResult {
 
 type Headers = Readonly<Record<string, string>>;
 
-interface Answer {
+interface ReceiverResponse {
   readonly status: number;
   readonly text: string;
   readonly retryAfter: string | undefined;
@@ -82,8 +82,8 @@ export class WebhookSender {
     const limit = new TimeLimit(this.timeoutMs, stop);
     const measured = () => ({ durationMs: Math.round(performance.now() - startedAtMs) });
     try {
-      const answer = await this.send(this.rules.checkUrl(url), body, headers, limit.signal);
-      return { ...judge(answer), ...measured() };
+      const response = await this.send(this.rules.checkUrl(url), body, headers, limit.signal);
+      return { ...judge(response), ...measured() };
     } catch (error) {
       return {
         ...failure(error, { isLate: limit.isOver, isStopped: stop?.aborted === true }),
@@ -99,7 +99,12 @@ export class WebhookSender {
     for (const agent of Object.values(this.agents)) agent.destroy();
   }
 
-  private async send(url: URL, body: string, headers: Headers, signal: AbortSignal): Promise<Answer> {
+  private async send(
+    url: URL,
+    body: string,
+    headers: Headers,
+    signal: AbortSignal,
+  ): Promise<ReceiverResponse> {
     const agent = url.protocol === 'https:' ? this.agents['https:'] : this.agents['http:'];
     const options = {
       headers,
@@ -164,7 +169,7 @@ function request(
   body: string,
   options: Pick<https.RequestOptions, 'agent' | 'signal' | 'lookup'> &
     Pick<TcpNetConnectOpts, 'autoSelectFamilyAttemptTimeout'> & { readonly headers: Headers },
-): Promise<Answer> {
+): Promise<ReceiverResponse> {
   return new Promise((resolve, reject) => {
     const bytes = Buffer.from(body);
     const call = (url.protocol === 'https:' ? https : http).request(url, {
@@ -217,7 +222,7 @@ function firstBytes(response: http.IncomingMessage): Promise<string> {
 const readable = (bytes: Buffer): string =>
   new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
 
-function judge({ status, text, retryAfter }: Answer): Omit<SendResult, 'durationMs'> {
+function judge({ status, text, retryAfter }: ReceiverResponse): Omit<SendResult, 'durationMs'> {
   const isDelivered = status >= 200 && status < 300;
   return {
     outcome: isDelivered ? 'delivered' : 'refused',

@@ -52,9 +52,9 @@ describe('an unexpected response', () => {
     const descr = `odd:${JSON.stringify(fault).replaceAll(/\W/g, '')}`.slice(0, 50);
     await control.addFault({ method: 'buy', ...fault });
 
-    const answer = await buy(descr);
+    const response = await buy(descr);
 
-    expect(answer).toMatchObject({ status, text: expect.stringMatching(text) });
+    expect(response).toMatchObject({ status, text: expect.stringMatching(text) });
     await expect(soldUnder(descr)).resolves.toBe(sold);
   });
 });
@@ -171,9 +171,9 @@ describe('adding a fault', () => {
   test('hits only matching requests, and only as often as specified', async () => {
     await control.addFault({ method: 'buy', kind: 'error', match: { descr: 'hit:*' }, times: 2 });
 
-    const answers = [await buy('spared'), await buy('hit:1'), await buy('hit:2'), await buy('hit:3')];
+    const responses = [await buy('spared'), await buy('hit:1'), await buy('hit:2'), await buy('hit:3')];
 
-    expect(answers.map(({ text }) => text.includes('"error_id":30'))).toEqual([false, true, true, false]);
+    expect(responses.map(({ text }) => text.includes('"error_id":30'))).toEqual([false, true, true, false]);
     await expect(control.getFaults()).resolves.toMatchObject([{ hits: 2 }]);
     const calls = await control.getCalls('buy');
     expect(calls.slice(-4).map(({ fault, errorId }) => [fault !== null, errorId])).toEqual([
@@ -198,13 +198,13 @@ describe('adding a fault', () => {
     ['always has its effect', { method: 'buy', kind: 'drip', effect: false }],
     ['errorId', { method: 'buy', kind: 'error', errorId: 31 }],
   ])('is refused with an error that names the %s', async (words, order) => {
-    const answer = await fetch(`${sandbox.controlUrl}/faults`, {
+    const response = await fetch(`${sandbox.controlUrl}/faults`, {
       method: 'POST',
       headers: { authorization: `Bearer ${sandbox.controlSecret}` },
       body: JSON.stringify(order),
     });
 
-    expect(answer.status).toBe(400);
-    await expect(answer.text()).resolves.toContain(words);
+    expect(response.status).toBe(400);
+    await expect(response.text()).resolves.toContain(words);
   });
 });

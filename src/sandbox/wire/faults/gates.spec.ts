@@ -18,24 +18,24 @@ async function sales(): Promise<number> {
 
 test('received: the call has had no effect, and continues when the gate opens', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received', match: { descr: 'gated' } });
-  const answer = client.ask(BUY);
+  const response = client.ask(BUY);
 
   await expect(control.untilGateReached(gate)).resolves.toMatchObject({ descr: 'gated' });
   await expect(sales()).resolves.toBe(0);
   await control.openGate(gate);
 
-  await expect(answer).resolves.toMatchObject({ status: 'yes' });
+  await expect(response).resolves.toMatchObject({ status: 'yes' });
   await expect(sales()).resolves.toBe(1);
 });
 
 test('received and dropped: the call has no effect, and the connection closes', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
-  const answer = client.ask(BUY).catch((error: unknown) => String(error));
+  const response = client.ask(BUY).catch((error: unknown) => String(error));
   await control.untilGateReached(gate);
 
   await control.openGate(gate, 'drop');
 
-  await expect(answer).resolves.toContain('socket hang up');
+  await expect(response).resolves.toContain('socket hang up');
   await expect(sales()).resolves.toBe(0);
 });
 
@@ -55,14 +55,14 @@ test('a request takes effect even if its client disconnects at the gate', async 
 
 test('executed: the call has taken effect, and no byte of the response was sent', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'executed' });
-  const answer = client.ask(BUY);
+  const response = client.ask(BUY);
 
   await control.untilGateReached(gate);
   await expect(sales()).resolves.toBe(1);
   expect((await control.getCalls('buy'))[0]?.status).toBeNull();
   await control.openGate(gate);
 
-  await expect(answer).resolves.toMatchObject({ status: 'yes' });
+  await expect(response).resolves.toMatchObject({ status: 'yes' });
 });
 
 test('half-answered: half of the body was sent', async () => {

@@ -1,4 +1,4 @@
-import { answers, envelope } from './px6-answers';
+import { envelope, responses } from './px6-responses';
 
 const ROW = {
   id: '11',
@@ -40,10 +40,10 @@ describe('an answer of PROXY6', () => {
     }),
   )('cannot be used when the %s of a proxy is %p', (name, value) => {
     const list = [ROW, { ...ROW, [name]: value }];
-    expect(answers.buy.safeParse(BOUGHT).success).toBe(true);
-    expect(answers.buy.safeParse({ ...BOUGHT, list }).success).toBe(false);
-    expect(answers.buy.safeParse({ ...BOUGHT, list: { 11: list[0], 12: list[1] } }).success).toBe(false);
-    expect(answers.getproxy.safeParse({ list_count: 2, list }).success).toBe(false);
+    expect(responses.buy.safeParse(BOUGHT).success).toBe(true);
+    expect(responses.buy.safeParse({ ...BOUGHT, list }).success).toBe(false);
+    expect(responses.buy.safeParse({ ...BOUGHT, list: { 11: list[0], 12: list[1] } }).success).toBe(false);
+    expect(responses.getproxy.safeParse({ list_count: 2, list }).success).toBe(false);
   });
 
   it.each(
@@ -54,11 +54,11 @@ describe('an answer of PROXY6', () => {
       list: [undefined, null, 'text', 7, true, [null], [[]], ['text'], { 11: null }, { id: '11' }],
     }),
   )('of a purchase cannot be used when its %s is %p', (name, value) => {
-    expect(answers.buy.safeParse({ ...BOUGHT, [name]: value }).success).toBe(false);
+    expect(responses.buy.safeParse({ ...BOUGHT, [name]: value }).success).toBe(false);
   });
 
   it.each([-1, ...NOT_WHOLE])('about the stock cannot be used when it is %p', (count) => {
-    expect(answers.getcount.safeParse({ count }).success).toBe(false);
+    expect(responses.getcount.safeParse({ count }).success).toBe(false);
   });
 
   it.each(NOT_WHOLE)('cannot be used when it is an error with the number %p', (number) => {
@@ -74,18 +74,18 @@ describe('an answer of PROXY6', () => {
     }),
   )('to a listing cannot be used when its %s is %p', (name, value) => {
     const listing = { list_count: 1, list: [{ ...ROW, [name]: value }], [name]: value };
-    expect(answers.getproxy.safeParse({ list_count: 1, list: [ROW] }).success).toBe(true);
-    expect(answers.getproxy.safeParse(listing).success).toBe(false);
+    expect(responses.getproxy.safeParse({ list_count: 1, list: [ROW] }).success).toBe(true);
+    expect(responses.getproxy.safeParse(listing).success).toBe(false);
   });
 
   it('may leave out, or have no value for, what is optional', () => {
     for (const nothing of [null, undefined]) {
       const row = { ...ROW, country: nothing, version: nothing };
-      expect(answers.getproxy.parse({ list_count: nothing, list: [row] }).list).toHaveLength(1);
-      expect(answers.buy.parse({ ...BOUGHT, order_id: nothing }).order_id).toBe(nothing);
+      expect(responses.getproxy.parse({ list_count: nothing, list: [row] }).list).toHaveLength(1);
+      expect(responses.buy.parse({ ...BOUGHT, order_id: nothing }).order_id).toBe(nothing);
     }
     const { order_id: _id, ...withoutId } = BOUGHT;
-    expect(answers.buy.parse(withoutId).order_id).toBeUndefined();
-    expect(answers.getproxy.parse({ list: [ROW] }).list[0]).not.toHaveProperty('country');
+    expect(responses.buy.parse(withoutId).order_id).toBeUndefined();
+    expect(responses.getproxy.parse({ list: [ROW] }).list[0]).not.toHaveProperty('country');
   });
 });

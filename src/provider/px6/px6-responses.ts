@@ -89,7 +89,7 @@ const proxy = z.object({
 
 export type Px6Proxy = z.output<typeof proxy>;
 
-export const answers = {
+export const responses = {
   /** Only the envelope. */
   account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
@@ -126,9 +126,9 @@ export const answers = {
   settype: z.object({}),
 } as const;
 
-export type Px6ListedProxy = z.output<typeof answers.getproxy>['list'][number];
+export type Px6ListedProxy = z.output<typeof responses.getproxy>['list'][number];
 
-export type Px6Method = keyof typeof answers;
+export type Px6Method = keyof typeof responses;
 
 /**
  * The envelope of every response. The caller checks `currency`: a purchase in another one has still been

@@ -5,7 +5,7 @@ import { entityTag, type ListRevision } from '../list-revision.service';
 import { formatOf } from './formats';
 import { type ExportOptions, type ProxyExportService, variantOf } from './proxy-export.service';
 
-interface ConditionalAnswer {
+interface ConditionalResponse {
   readonly tag: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Called only if the caller does not have the response already. */
@@ -19,7 +19,7 @@ interface ConditionalAnswer {
 export async function sendConditionally(
   request: Request,
   response: Response,
-  { tag, headers, write }: ConditionalAnswer,
+  { tag, headers, write }: ConditionalResponse,
 ): Promise<void> {
   response.set({ ETag: tag, 'Cache-Control': 'private, no-cache', Vary: 'Authorization' });
   if (request.fresh) {

@@ -9,7 +9,7 @@ type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-const answer = (description: string, ...bodies: readonly ErrorResponse[]) => ({
+const response = (description: string, ...bodies: readonly ErrorResponse[]) => ({
   description,
   content: {
     'application/json': {
@@ -26,23 +26,23 @@ const UNREADABLE_BODY = bodyOf(new BodyUnreadable());
 
 /** Responses that any operation may return before its route is called, by the name of the component. */
 const COMPONENTS = {
-  MalformedRequest: answer('The request is not valid HTTP', unrouted(400)),
-  UnreadableRequest: answer(
+  MalformedRequest: response('The request is not valid HTTP', unrouted(400)),
+  UnreadableRequest: response(
     'The request is not valid HTTP, or its body is not UTF-8 or nests too deep',
     unrouted(400),
     UNREADABLE_BODY,
   ),
   MethodNotAllowed: {
-    ...answer('The path has other methods', unrouted(405)),
+    ...response('The path has other methods', unrouted(405)),
     headers: { Allow: { description: 'The methods of the path', schema: { type: 'string' } } },
   },
-  RequestTimeout: answer(
+  RequestTimeout: response(
     'The headers did not arrive within 15 seconds, or the whole request within 30',
     unrouted(408),
   ),
-  BodyTooLarge: answer('The body is larger than 100 kB', bodyOf(new BodyTooLarge())),
-  HeadersTooLarge: answer('The address and the headers are larger than 16 kB', unrouted(431)),
-  Unavailable: answer(
+  BodyTooLarge: response('The body is larger than 100 kB', bodyOf(new BodyTooLarge())),
+  HeadersTooLarge: response('The address and the headers are larger than 16 kB', unrouted(431)),
+  Unavailable: response(
     'The service cannot reach its database. Nothing was changed',
     bodyOf(new ServiceUnavailable()),
   ),
@@ -57,7 +57,7 @@ const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLar
  * Adds to every operation the responses that precede its own code, and marks operations that need no token.
  * A status that an operation describes itself is not changed.
  */
-export function addCommonAnswers(document: OpenAPIObject): void {
+export function addCommonResponses(document: OpenAPIObject): void {
   const used = new Set<Shared>();
   for (const [route, operation] of routesOf(document)) {
     const refer = (name: Shared) => {
