@@ -9,7 +9,7 @@ import { paymentsEnvironment } from '../support/test-service';
 // Deposits in a storm of notifications, on three replicas that are killed while they are credited: each
 // payment is credited once, and the books equal those of the provider of payments.
 
-const DEPOSITS = Number(process.env['STORM_DEPOSITS'] ?? 300);
+const DEPOSITS = Number(process.env['STORM_DEPOSITS'] ?? 100);
 const CUSTOMERS = 30;
 const AT_ONCE = 10;
 const KILL_EVERY = Math.max(30, Math.floor(DEPOSITS / 40));

@@ -132,8 +132,8 @@ describe('the metrics of a replica', () => {
     const after = await untilCounted(KINDS.length * REPEATS + 1 + REQUESTS + MALFORMED);
 
     expect(new Set(ours(after))).toEqual(new Set(ours(before)));
-    // A job that had not run before has a series now.
-    expect(after.series.length - before.series.length).toBeLessThan(50);
+    // A job that had not run before has series now. A label of requests would have thousands.
+    expect(after.series.length - before.series.length).toBeLessThan(500);
     expect(after.text).not.toContain(MARK);
     expect(after.text).not.toContain(customer.token);
   }, 3_600_000);
