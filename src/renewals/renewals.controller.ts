@@ -107,7 +107,7 @@ export class RenewalsController {
     @CurrentCaller() caller: Caller,
     @Body() body: NewRenewalRuleRequest,
   ): Promise<RenewalRuleOut> {
-    return this.rules.switchOn(caller, body);
+    return this.rules.enable(caller, body);
   }
 
   @Get('rules')
@@ -130,7 +130,7 @@ export class RenewalsController {
     response: { description: 'The number of rules that were disabled', type: SwitchedOffOut },
   })
   async deleteRenewalRules(@CurrentUserId() userId: number): Promise<SwitchedOffOut> {
-    return { switched_off: await this.rules.switchAllOff(userId) };
+    return { switched_off: await this.rules.disableAll(userId) };
   }
 
   @Delete('rules/:rule_id')
@@ -156,7 +156,7 @@ export class RenewalsController {
     @CurrentCaller() caller: Caller,
     @IdParam('rule_id', 'The `id` of an enabled rule', 1) ruleId: number,
   ): Promise<void> {
-    await this.rules.switchOff(caller, ruleId);
+    await this.rules.disable(caller, ruleId);
   }
 
   @Post('exclusions')

@@ -70,7 +70,7 @@ export class RulesService {
    * @throws TargetMismatch, ProxyNotFound, PeriodTooShort, UnsupportedPeriod, LimitedTokenCannotRenew,
    *   TooManyRenewalRules
    */
-  async switchOn(caller: Caller, request: NewRenewalRuleRequest): Promise<RenewalRuleOut> {
+  async enable(caller: Caller, request: NewRenewalRuleRequest): Promise<RenewalRuleOut> {
     const { proxy_id: id, period, max_price: maxPrice, hours_before: hoursBefore } = request;
     const filter = toFilter(request.filter);
     if (targetOf(id, request.filter) !== request.target) throw new TargetMismatch();
@@ -102,7 +102,7 @@ export class RulesService {
   }
 
   /** @throws RenewalRuleNotFound, WiderRuleWouldApply, LimitedTokenCannotRenew */
-  async switchOff(caller: Caller, id: number): Promise<void> {
+  async disable(caller: Caller, id: number): Promise<void> {
     const { userId, scopes } = caller;
     await this.changing(userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
@@ -132,7 +132,7 @@ export class RulesService {
   }
 
   /** Disables every rule that renews; exclusions remain. @returns how many there were */
-  async switchAllOff(userId: number): Promise<number> {
+  async disableAll(userId: number): Promise<number> {
     return this.changing(userId, async (manager) => {
       const rules = await queryRows(
         manager,

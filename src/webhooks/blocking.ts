@@ -1,6 +1,6 @@
 import { lockUser, type Queryable, queryRows } from '../database';
 import { receiverOf } from './addresses';
-import { switchOff, switchOn } from './switching';
+import { disableWebhook, enableWebhook } from './switching';
 import type { DisabledReason } from './webhook-states';
 import { WebhookNotFound } from './webhooks.errors';
 
@@ -27,7 +27,7 @@ export async function blockReceiver(manager: Queryable, userId: number, webhookI
     [userId, receiver],
   );
   for (const { id, reason } of webhooks) {
-    if (id === webhookId || reason === null) await switchOff(manager, id, 'operator');
+    if (id === webhookId || reason === null) await disableWebhook(manager, id, 'operator');
   }
 }
 
@@ -43,7 +43,7 @@ export async function unblockReceiver(manager: Queryable, userId: number, webhoo
     receiver,
   ]);
   for (const { id, reason } of webhooks) {
-    if (id === webhookId || reason === 'operator') await switchOn(manager, id);
+    if (id === webhookId || reason === 'operator') await enableWebhook(manager, id);
   }
 }
 

@@ -7,7 +7,7 @@ const PUBLISHED_AT_ONCE = 500;
  * Disables a webhook; a trigger writes an event for its user. Pending deliveries wait until it is
  * enabled again. If it is off already, only the operator's reason replaces an earlier one.
  */
-export async function switchOff(
+export async function disableWebhook(
   queryable: Queryable,
   webhookId: number,
   reason: Exclude<DisabledReason, 'deleted'>,
@@ -20,8 +20,8 @@ export async function switchOff(
   );
 }
 
-/** Switches a webhook on, unless it is on: it receives later events and waiting deliveries. */
-export async function switchOn(manager: Queryable, webhookId: number): Promise<void> {
+/** Enables a webhook, unless it is enabled: it receives later events and waiting deliveries. */
+export async function enableWebhook(manager: Queryable, webhookId: number): Promise<void> {
   await holdPublishing(manager);
   await queryRows(
     manager,

@@ -9,7 +9,7 @@ import { isBlocked } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
 import type { ChangedWebhookRequest, NewWebhookRequest } from './dto/webhook.request';
 import { generateWebhookSecret } from './signing';
-import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching';
+import { disableWebhook, enableWebhook, holdPublishing, LAST_POSITION } from './switching';
 import type { DisabledReason } from './webhook-states';
 import {
   TooManyWebhooks,
@@ -67,7 +67,7 @@ export class WebhooksService {
         [this.clock.now(), userId, address, types, description, secret],
       );
       if (!(await isBlocked(manager, userId, address))) return webhook;
-      await switchOff(manager, webhook.id, 'operator');
+      await disableWebhook(manager, webhook.id, 'operator');
       return this.get(userId, webhook.id, manager);
     });
     return Object.assign(created, { secret });
@@ -124,9 +124,9 @@ export class WebhooksService {
           WHERE user_id = $1 AND id = $2`,
         [userId, id, url, types !== undefined, types ?? null, description !== undefined, description ?? null],
       );
-      if (enabled === true) await switchOn(manager, id);
-      if (enabled === false) await switchOff(manager, id, 'customer');
-      if (blocked && url !== null) await switchOff(manager, id, 'operator');
+      if (enabled === true) await enableWebhook(manager, id);
+      if (enabled === false) await disableWebhook(manager, id, 'customer');
+      if (blocked && url !== null) await disableWebhook(manager, id, 'operator');
       return this.get(userId, id, manager);
     });
   }
