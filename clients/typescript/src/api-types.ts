@@ -1107,6 +1107,50 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/deposits': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Deposits
+     * @description The deposits of the user, newest first, a page at a time: send `next_cursor` as `cursor` until it is null.
+     */
+    get: operations['listDeposits'];
+    put?: never;
+    /**
+     * Create a deposit
+     * @description Begins a deposit: open `payment_url` to pay it. The balance is credited when the provider of payments shows that it received the money, usually within a second; `GET /deposits/{id}?wait=30` and the event `deposit.succeeded` report it.
+     */
+    post: operations['createDeposit'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/deposits/{deposit_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Deposit
+     * @description A deposit of the user. With `wait` of up to 30 seconds the response waits for the end of the deposit; retry while it is `pending`.
+     */
+    get: operations['getDeposit'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export interface webhooks {
   event: {
@@ -1229,6 +1273,11 @@ export interface components {
        * @example 815
        */
       order_id: number | null;
+      /**
+       * @description The deposit that it belongs to
+       * @example null
+       */
+      deposit_id: number | null;
       /**
        * @description Roubles that could be spent before the change
        * @example 974.92
@@ -2570,6 +2619,9 @@ export interface components {
             | 'balance.credited'
             | 'balance.refunded'
             | 'balance.low'
+            | 'deposit.succeeded'
+            | 'deposit.canceled'
+            | 'deposit.refunded'
             | 'renewal.planned'
             | 'renewal.done'
             | 'renewal.skipped'
@@ -2613,6 +2665,9 @@ export interface components {
             | 'balance.credited'
             | 'balance.refunded'
             | 'balance.low'
+            | 'deposit.succeeded'
+            | 'deposit.canceled'
+            | 'deposit.refunded'
             | 'renewal.planned'
             | 'renewal.done'
             | 'renewal.skipped'
@@ -2687,6 +2742,9 @@ export interface components {
             | 'balance.credited'
             | 'balance.refunded'
             | 'balance.low'
+            | 'deposit.succeeded'
+            | 'deposit.canceled'
+            | 'deposit.refunded'
             | 'renewal.planned'
             | 'renewal.done'
             | 'renewal.skipped'
@@ -2768,6 +2826,9 @@ export interface components {
             | 'balance.credited'
             | 'balance.refunded'
             | 'balance.low'
+            | 'deposit.succeeded'
+            | 'deposit.canceled'
+            | 'deposit.refunded'
             | 'renewal.planned'
             | 'renewal.done'
             | 'renewal.skipped'
@@ -3417,6 +3478,9 @@ export interface components {
             | 'balance.credited'
             | 'balance.refunded'
             | 'balance.low'
+            | 'deposit.succeeded'
+            | 'deposit.canceled'
+            | 'deposit.refunded'
             | 'renewal.planned'
             | 'renewal.done'
             | 'renewal.skipped'
@@ -3465,6 +3529,8 @@ export interface components {
         | 'proxies:write'
         | 'events:read'
         | 'events:write'
+        | 'deposits:read'
+        | 'deposits:write'
       )[];
       /**
        * Name
@@ -3706,6 +3772,71 @@ export interface components {
        */
       status?: string;
     };
+    /** DepositRequest */
+    DepositRequest: {
+      /**
+       * Amount
+       * @description Roubles to pay in, within the limits of the shop
+       * @example 1000.00
+       */
+      amount: string | number;
+    };
+    /** DepositOut */
+    DepositOut: {
+      /**
+       * @description The id of the deposit
+       * @example 12
+       */
+      id: number;
+      /**
+       * @description `pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and `expired`: not paid. `refunded`: the whole amount was returned to you
+       * @example pending
+       * @enum {string}
+       */
+      state: 'pending' | 'succeeded' | 'canceled' | 'expired' | 'refunded';
+      /**
+       * @description Roubles to be paid, or paid
+       * @example 1000.00
+       */
+      amount: string;
+      /** @example RUB */
+      currency: string;
+      /**
+       * @description The page on which the deposit is paid. `null` while it is being prepared, and after its end
+       * @example https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1
+       */
+      payment_url: string | null;
+      /**
+       * @description Roubles that were returned to you
+       * @example 0.00
+       */
+      refunded: string;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description The time until which the page can usually be used
+       * @example 2026-11-21T13:00:00.000Z
+       */
+      expires_at: string;
+      /**
+       * @description When the deposit ended. `null` while it is `pending`
+       * @example null
+       */
+      closed_at: string | null;
+    };
+    /** DepositsPage */
+    DepositsPage: {
+      items: components['schemas']['DepositOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
   };
   responses: {
     /** @description The request is not valid HTTP */
@@ -3893,7 +4024,8 @@ export interface operations {
            *           "available_after": "974.92",
            *           "held_before": "25.08",
            *           "held_delta": "-25.08",
-           *           "held_after": "0.00"
+           *           "held_after": "0.00",
+           *           "deposit_id": null
            *         },
            *         {
            *           "seq": 2,
@@ -3905,7 +4037,8 @@ export interface operations {
            *           "available_after": "974.92",
            *           "held_before": "0.00",
            *           "held_delta": "25.08",
-           *           "held_after": "25.08"
+           *           "held_after": "25.08",
+           *           "deposit_id": null
            *         },
            *         {
            *           "seq": 1,
@@ -3917,7 +4050,8 @@ export interface operations {
            *           "available_after": "1000.00",
            *           "held_before": "0.00",
            *           "held_delta": "0.00",
-           *           "held_after": "0.00"
+           *           "held_after": "0.00",
+           *           "deposit_id": null
            *         }
            *       ],
            *       "next_cursor": null
@@ -9631,7 +9765,7 @@ export interface operations {
         wait?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
-        /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
+        /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `deposit.succeeded`, `deposit.canceled`, `deposit.refunded`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
         type?: string;
       };
       header?: {
@@ -10347,6 +10481,304 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       431: components['responses']['HeadersTooLarge'];
+    };
+  };
+  listDeposits: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of deposits */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['DepositsPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `deposits:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "query",
+           *             "cursor"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  createDeposit: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description Makes the request safe to retry: one deposit per key. Retry on 5xx and lost connections with the same key.
+         * @example deposit-1
+         */
+        'Idempotency-Key': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['DepositRequest'];
+      };
+    };
+    responses: {
+      /** @description The deposit */
+      201: {
+        headers: {
+          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
+          'Idempotency-Replayed'?: 'true';
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['DepositOut'];
+        };
+      };
+      /** @description The amount is not within the limits */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `deposits:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "missing",
+           *           "loc": [
+           *             "header",
+           *             "Idempotency-Key"
+           *           ],
+           *           "msg": "Field required",
+           *           "input": null
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute, or too many deposits are pending or being prepared */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description The provider of payments did not respond, or refused */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+    };
+  };
+  getDeposit: {
+    parameters: {
+      query?: {
+        /** @description Seconds to wait while the deposit is `pending`. The response comes as soon as it has ended, or after that time, with its current state */
+        wait?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a deposit of the user; any other text returns 404
+         * @example 1
+         */
+        deposit_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The deposit */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['DepositOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `deposits:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No deposit of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "query",
+           *             "wait"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   receiveEvent: {
