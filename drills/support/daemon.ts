@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { basename } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,6 +42,11 @@ export interface DaemonOptions extends ProgramOptions {
   readonly timeoutMs?: number;
 }
 
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 const spawnProgram = ({ program, parameters = [], account, directory, environment }: ProgramOptions) =>
   spawn(program, parameters, {
     cwd: directory ?? '/',
@@ -59,7 +64,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { name = basename(options.program), isReady = () => true, timeoutMs = 30_000 } = options;
   const child = spawnProgram(options);
   const kill = (): void => void child.kill('SIGKILL');
-  process.once('exit', kill);
+  running.add(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -74,7 +79,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     });
     child.once('exit', (code, signal) => {
       end.how = `it ended with ${signal ?? code}`;
-      process.off('exit', kill);
+      running.delete(child);
       resolve();
     });
   });
