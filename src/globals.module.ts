@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule } from './database';
-import { RequestsUnderWay } from './http';
+import { RequestLimits, RequestsUnderWay } from './http';
 import { Metrics } from './metrics';
 import { Retention, Work } from './work';
 
@@ -17,12 +17,13 @@ export class GlobalsModule {
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },
+        RequestLimits,
         RequestsUnderWay,
         Retention,
         Work,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
-      exports: [AppConfig, Clock, Metrics, RequestsUnderWay, Retention, Work],
+      exports: [AppConfig, Clock, Metrics, RequestLimits, RequestsUnderWay, Retention, Work],
     };
   }
 }

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
-import { LimitsModule, RequestInputGuard } from '../http';
+import { RequestInputGuard } from '../http';
 import { AccessRecheck } from './access-recheck';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
@@ -9,7 +9,7 @@ import { ScopeCatalog } from './scope-catalog';
 import { TokensService } from './tokens.service';
 
 @Module({
-  imports: [DiscoveryModule, LimitsModule],
+  imports: [DiscoveryModule],
   providers: [
     TokensService,
     BearerStrategy,

@@ -67,5 +67,4 @@ export { instanceOf, readInput } from './validation/read-input';
 export { declaredFields, type FieldDescription } from './validation/read-instance';
 export { type ApiInterface, serveDescription } from './description/swagger';
 export { TooManyRequests } from './limits/limits.errors';
-export { LimitsModule } from './limits/limits.module';
 export { RequestLimits } from './limits/request-limits.service';

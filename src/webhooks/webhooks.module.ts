@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { EventsModule } from '../events';
-import { LimitsModule } from '../http';
 import { DeliveryQueue } from './delivery/delivery-queue';
 import { DeliveryService } from './delivery/delivery.service';
 import { ReplaysService } from './replays.service';
@@ -10,7 +9,7 @@ import { WebhooksService } from './webhooks.service';
 
 /** Webhooks: routes in this folder, sending in `delivery/`. */
 @Module({
-  imports: [EventsModule, LimitsModule],
+  imports: [EventsModule],
   controllers: [WebhooksController],
   providers: [WebhooksService, ReplaysService, DeliveryQueue, DeliveryService, WebhooksRetention],
 })

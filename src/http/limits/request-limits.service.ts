@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { Clock, networkOf } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
+import { Work } from '../../work';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
@@ -16,6 +17,9 @@ const LINK_REQUESTS_PER_MINUTE = 1200;
 const SIGN_INS_PER_MINUTE = 20;
 /** Each stores an event, and sends a request to an address that a customer chose. */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
+
+/** Another replica may still serve a key for this long after one refused it. */
+const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
   readonly tokenId: number;
@@ -58,7 +62,9 @@ export class RequestLimits {
     { limits, tuning }: AppConfig,
     private readonly dataSource: DataSource,
     private readonly clock: Clock,
+    work: Work,
   ) {
+    work.every('request-counts', SHARE_INTERVAL_MS, () => this.share());
     this.tokens = new RequestCounter('token', limits.tokenRequestsPerMinute, MAX_CALLERS);
     this.users = new RequestCounter('user', limits.userRequestsPerMinute, MAX_CALLERS);
     const linkRequests = tuning.linkRequestsPerMinute ?? LINK_REQUESTS_PER_MINUTE;
@@ -73,22 +79,16 @@ export class RequestLimits {
    */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     const nowMs = this.nowMs();
-    const ofToken = this.tokens.left(tokenId, nowMs);
-    const ofUser = this.users.left(userId, nowMs);
-    if (ofToken > 0 && ofUser > 0) {
-      this.tokens.add(tokenId, nowMs);
-      this.users.add(userId, nowMs);
-      if (ofToken > this.tokens.limit / 2 && ofUser > this.users.limit / 2) return;
-      this.tell(response, nowMs, [
-        { counter: this.tokens, left: ofToken - 1 },
-        { counter: this.users, left: ofUser - 1 },
-      ]);
-      return;
-    }
-    throw this.refusal(nowMs, [
-      { counter: this.tokens, left: ofToken },
-      { counter: this.users, left: ofUser },
-    ]);
+    const [ofToken, ofUser] = [this.tokens.left(tokenId, nowMs), this.users.left(userId, nowMs)];
+    const remaining = (taken: 0 | 1) => [
+      { counter: this.tokens, left: ofToken - taken },
+      { counter: this.users, left: ofUser - taken },
+    ];
+    if (ofToken === 0 || ofUser === 0) throw this.refusal(nowMs, remaining(0));
+    this.tokens.add(tokenId, nowMs);
+    this.users.add(userId, nowMs);
+    if (ofToken > this.tokens.limit / 2 && ofUser > this.users.limit / 2) return;
+    this.tell(response, nowMs, remaining(1));
   }
 
   /**

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { LimitsModule } from '../../http';
 import { Work } from '../../work';
 import { ProxiesModule } from '../proxies.module';
 import { LinkUses } from './link-uses.service';
@@ -12,7 +11,7 @@ import { SecretLinksController } from './secret-links.controller';
 const WRITE_USES_MS = 5000;
 
 @Module({
-  imports: [LimitsModule, ProxiesModule],
+  imports: [ProxiesModule],
   controllers: [LinksController, SecretLinksController],
   providers: [LinksService, LinkUses, LinksRetention],
 })

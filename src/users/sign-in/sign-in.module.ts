@@ -1,12 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AuthModule, CustomerTokensModule } from '../../auth';
-import { LimitsModule } from '../../http';
 import { UsersModule } from '../users.module';
 import { SignInController } from './sign-in.controller';
 import { SignInService } from './sign-in.service';
 
 @Module({
-  imports: [AuthModule, CustomerTokensModule, LimitsModule, UsersModule],
+  imports: [AuthModule, CustomerTokensModule, UsersModule],
   controllers: [SignInController],
   providers: [SignInService],
 })
