@@ -127,11 +127,7 @@ describe('POST /proxies/prolong', () => {
     const [good] = idsOf(await buy(user));
     const [foreign] = idsOf(await buy(await service.createUser()));
     const [withdrawn] = idsOf(await buy(user));
-    const [row] = await service.dataSource.query<{ id: string }[]>(
-      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-      [withdrawn],
-    );
-    await service.control.withdrawProxy(Number(row?.id));
+    await service.control.withdrawProxy(await service.providerIdOf(withdrawn));
     const { data } = await prolong(user, 'mixed', {
       proxy_ids: [foreign, shortest, 'abc', good, withdrawn],
       period: 3,

@@ -134,11 +134,7 @@ describe('An event is written', () => {
   it('when a proxy moves, is prolonged, is withdrawn or expires, and never for a label', async () => {
     const { proxies } = await buy();
     const [{ id } = { id: '' }] = proxies;
-    const [row] = await query<{ providerId: string }>(
-      'SELECT provider_proxy_id AS "providerId" FROM proxies WHERE id = $1',
-      [id],
-    );
-    const providerId = Number(row?.providerId);
+    const providerId = await service.providerIdOf(id);
     const sweep = () => service.runJob('sweep');
     const endsIn = async (seconds: number) => {
       const unixtimeEnd = Math.floor(Date.now() / 1000) + seconds;

@@ -132,11 +132,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
     await service.control.clearCalls();
     await patch(user, `/proxies/${id}`, { descr: 'mine', tags: ['team'] });
     expect(await service.control.getCalls()).toEqual([]);
-    const [row] = await service.dataSource.query<[{ id: string }]>(
-      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-      [id],
-    );
-    await service.control.changeProxy(Number(row.id), { host: '127.0.0.3' });
+    await service.control.changeProxy(await service.providerIdOf(id), { host: '127.0.0.3' });
     await service.runJob('sweep');
     await user.prolong(id);
     expect(await details(user, id)).toMatchObject({ host: '127.0.0.3', descr: 'mine', tags: ['team'] });

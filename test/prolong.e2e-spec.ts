@@ -23,15 +23,6 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     return proxy;
   }
 
-  /** The provider's number of a proxy, for the sandbox's control interface. */
-  async function providerIdOf(proxyId: string): Promise<number> {
-    const [row] = await service.dataSource.query<{ id: string }[]>(
-      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-      [proxyId],
-    );
-    return Number(row?.id);
-  }
-
   it('moves the end as the provider says and takes the price of one proxy', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     const bought = await buyOne(user);
@@ -103,7 +94,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const before = await service.balanceOf(user);
-    await service.control.withdrawProxy(await providerIdOf(id));
+    await service.control.withdrawProxy(await service.providerIdOf(id));
     const { error, response } = await prolong(user, id);
     expect(response.status).toBe(400);
     expect(error).toEqual({ detail: 'Proxy can no longer be prolonged' });
@@ -114,7 +105,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const anHourAgo = Math.floor(Date.now() / 1000) - 3600;
-    await service.control.changeProxy(await providerIdOf(id), { unixtimeEnd: anHourAgo });
+    await service.control.changeProxy(await service.providerIdOf(id), { unixtimeEnd: anHourAgo });
     await service.dataSource.query('UPDATE proxies SET date_end = to_timestamp($2) WHERE id = $1', [
       id,
       anHourAgo,
@@ -156,7 +147,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     await passQuietTime(service);
     await service.untilSettled();
     const unixtimeEnd = Math.floor(Date.parse(end ?? '') / 1000) + 30 * 86_400;
-    await service.control.changeProxy(await providerIdOf(id), { unixtimeEnd });
+    await service.control.changeProxy(await service.providerIdOf(id), { unixtimeEnd });
     const { data } = await prolong(user, id);
     expect(Date.parse(data?.proxy.date_end ?? '') / 1000).toBe(unixtimeEnd);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);

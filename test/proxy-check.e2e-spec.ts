@@ -42,12 +42,8 @@ async function check(id: string, from = user) {
   return { status: response.status, data, error, headers: response.headers };
 }
 
-async function setFault(id: string, fault: ExitFault | null): Promise<void> {
-  const [row] = await service.dataSource.query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [
-    id,
-  ]);
-  await service.control.setExitFault(Number(row.id), fault);
-}
+const setFault = async (id: string, fault: ExitFault | null) =>
+  service.control.setExitFault(await service.providerIdOf(id), fault);
 
 const change = (id: string, columns: Record<'host' | 'port' | 'login' | 'password', string>) =>
   service.dataSource.query(

@@ -32,8 +32,8 @@ async function buyOne(user: TestUser) {
   const { data } = await user.buy();
   const proxy = data?.proxies[0];
   if (!data || !proxy) throw new Error('nothing was bought');
-  const [row] = await query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [proxy.id]);
-  return { ...proxy, orderId: data.order_id, price: data.price_charged, providerId: Number(row?.['id']) };
+  const providerId = await service.providerIdOf(proxy.id);
+  return { ...proxy, orderId: data.order_id, price: data.price_charged, providerId };
 }
 const prolong = (user: TestUser, id: string, key?: string) => user.prolong(id, { key });
 

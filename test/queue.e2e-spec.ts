@@ -65,11 +65,8 @@ describe('An order in the queue that no request waits for', () => {
     for (const order of orders) await untilCompleted(order);
     const { sales, prolongations } = await service.control.getState();
     expect(sales.filter(({ descr }) => descr.includes(`.u${own.id}.`))).toHaveLength(2);
-    const [proxy] = await service.dataSource.query(
-      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-      [proxyId],
-    );
-    const itsOwn = prolongations.filter(({ proxies }) => proxies.some(({ id }) => String(id) === proxy.id));
+    const providerId = await service.providerIdOf(proxyId);
+    const itsOwn = prolongations.filter(({ proxies }) => proxies.some(({ id }) => id === providerId));
     expect(itsOwn).toHaveLength(1);
   });
 

@@ -129,19 +129,12 @@ describe('Renewals', () => {
     expect(await renewalsOf(held)).toMatchObject([{ state: 'done' }]);
   });
 
-  const providerIdOf = async (proxyId: number | undefined): Promise<string> => {
-    const [proxy] = await service.dataSource.query(
-      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-      [proxyId],
-    );
-    return proxy.id;
-  };
-
   describe('whose call was refunded, and had its effect afterwards,', () => {
     const sweepIsComplete = () =>
       service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 1)');
     const prolongations = async (proxyId: number | undefined): Promise<number> => {
-      const [id, calls] = [await providerIdOf(proxyId), await service.control.getCalls('prolong')];
+      const id = String(await service.providerIdOf(proxyId));
+      const calls = await service.control.getCalls('prolong');
       return calls.filter(({ parameters }) => parameters['ids']?.split(',').includes(id)).length;
     };
 
@@ -150,7 +143,7 @@ describe('Renewals', () => {
     it('are charged for that call, and not sent again', async () => {
       const { user, ids } = await customerWith(1);
       await switchOn(user);
-      const match = { ids: await providerIdOf(ids[0]) };
+      const match = { ids: String(await service.providerIdOf(ids[0])) };
       await service.control.addFault({ method: 'prolong', kind: 'reset', match });
       await service.control.clearCalls();
       await run();
@@ -398,7 +391,7 @@ describe('Renewals', () => {
   it('are tried again after a refund, when nothing was bought', async () => {
     const { user, ids } = await customerWith(1);
     await switchOn(user);
-    const match = { ids: await providerIdOf(ids[0]) };
+    const match = { ids: String(await service.providerIdOf(ids[0])) };
     await service.control.addFault({ method: 'prolong', kind: 'http-status', status: 429, times: 1, match });
     await run();
     await service.untilSettled();

@@ -503,9 +503,7 @@ describe('What a restore of the database has forgotten', () => {
     await buy();
     const [proxy] = await proxiesOf();
     const proxyId = proxy?.id ?? '';
-    const [{ id }] = await service.owner.query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [
-      proxyId,
-    ]);
+    const id = await service.providerIdOf(proxyId);
     for (let time = 0; time < times; time += 1) await wire().ask(`prolong/?period=30&ids=${id}`);
     await service.owner.query('INSERT INTO recoveries DEFAULT VALUES');
     await service.runJob('sweep');

@@ -36,14 +36,6 @@ describe('The full sweep', () => {
   /** Sweeps now. */
   const run = () => service.runJob('sweep');
 
-  async function providerIdOf(proxyId: string | undefined): Promise<number> {
-    const [row] = await service.dataSource.query(
-      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-      [proxyId],
-    );
-    return Number(row.id);
-  }
-
   it('changes nothing when both sides agree', async () => {
     await buy(await service.createUser(), 3);
     expect(await run()).toEqual({ ...NOTHING, listed: 3 });
@@ -53,7 +45,7 @@ describe('The full sweep', () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
     const unixtimeEnd = Math.floor(Date.now() / 1000) + 5 * 86_400;
-    await service.control.changeProxy(await providerIdOf(proxy?.id), {
+    await service.control.changeProxy(await service.providerIdOf(proxy?.id), {
       host: '127.0.0.2',
       port: 4321,
       unixtimeEnd,
@@ -75,9 +67,13 @@ describe('The full sweep', () => {
     const [proxy, other] = await buy(user, 2);
     const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
     const unixtimeEnd = Math.floor(Date.parse(proxy?.date_end ?? '') / 1000);
-    await service.control.changeProxy(await providerIdOf(proxy?.id), { unixtimeEnd: unixtimeEnd + 86_400 });
+    await service.control.changeProxy(await service.providerIdOf(proxy?.id), {
+      unixtimeEnd: unixtimeEnd + 86_400,
+    });
     // A correction by hours is none.
-    await service.control.changeProxy(await providerIdOf(other?.id), { unixtimeEnd: unixtimeEnd + 3600 });
+    await service.control.changeProxy(await service.providerIdOf(other?.id), {
+      unixtimeEnd: unixtimeEnd + 3600,
+    });
     expect(await run()).toMatchObject({ changed: 2, extended: 1 });
     expect(warned.mock.calls).toEqual([[`proxies ${proxy?.id} end later than anybody ordered`]]);
     expect(await run()).toMatchObject({ changed: 0, extended: 0 });
@@ -144,7 +140,7 @@ describe('The full sweep', () => {
     const user = forEachTest(() => service.createUser());
     beforeEach(async () => {
       bought = (await order()).data?.proxies ?? [];
-      await service.control.withdrawProxy(await providerIdOf(bought[0]?.id));
+      await service.control.withdrawProxy(await service.providerIdOf(bought[0]?.id));
     });
 
     it('counts it as withdrawn after the second sweep', async () => {
@@ -300,7 +296,7 @@ describe('The full sweep', () => {
 
   it('does not withdraw a proxy whose rental is over', async () => {
     const [proxy] = await buy(await service.createUser());
-    const id = await providerIdOf(proxy?.id);
+    const id = await service.providerIdOf(proxy?.id);
     await service.control.changeProxy(id, { unixtimeEnd: Math.floor(Date.now() / 1000) - 60 });
     await run();
     await service.control.withdrawProxy(id);

@@ -35,16 +35,9 @@ const sweep = () => service.runJob('sweep');
 const fault = (spec: Omit<FaultSpec, 'method'>, method: FaultSpec['method'] = 'settype') =>
   service.control.addFault({ method, ...spec });
 
-async function providerIdOf(id: string): Promise<number> {
-  const [row] = await service.dataSource.query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [
-    id,
-  ]);
-  return Number(row.id);
-}
-
 /** The type at the provider, as its listing shows it. */
 async function typeAtProvider(id: string): Promise<string | undefined> {
-  const providerId = String(await providerIdOf(id));
+  const providerId = String(await service.providerIdOf(id));
   const answer = await fetch(`${service.sandbox.baseUrl}/api/${service.sandbox.apiKey}/getproxy/?nokey`);
   const { list: listed } = (await answer.json()) as { list: { id: string; type: string }[] };
   return listed.find((proxy) => proxy.id === providerId)?.type;
@@ -143,7 +136,7 @@ describe('PUT /proxies/{id}/type', () => {
 
   it('tells when the provider no longer has the proxy', async () => {
     const proxy = await buy();
-    await service.control.withdrawProxy(await providerIdOf(proxy.id));
+    await service.control.withdrawProxy(await service.providerIdOf(proxy.id));
     expect(await change(proxy.id, 'socks')).toMatchObject({
       status: 409,
       error: { detail: 'The provider no longer has this proxy' },
@@ -294,7 +287,7 @@ describe('The sweep', () => {
   it('takes over a type that was changed at the provider', async () => {
     const proxy = await buy();
     const { baseUrl, apiKey } = service.sandbox;
-    await fetch(`${baseUrl}/api/${apiKey}/settype/?ids=${await providerIdOf(proxy.id)}&type=socks`);
+    await fetch(`${baseUrl}/api/${apiKey}/settype/?ids=${await service.providerIdOf(proxy.id)}&type=socks`);
     expect(await sweep()).toMatchObject({ changed: 1 });
     expect(await list()).toMatchObject([{ id: proxy.id, proxy_type: 'socks' }]);
   });

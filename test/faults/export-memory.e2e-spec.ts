@@ -1,14 +1,13 @@
 import { once } from 'node:events';
-import { get, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { Pool } from 'pg';
 import { PROXYCHAINS_START } from '../../src/proxies/export/proxychains';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { captureLog } from '../support/log-capture';
+import { MAX_GROWTH_BYTES, openConnections, startDownload, usedBytes } from '../support/long-answers';
 import { insertProxies } from '../support/proxy-rows';
 import { startTestService } from '../support/test-service';
 
@@ -20,8 +19,6 @@ const CURL_HEAD =
   '# curl --config curl.conf https://example.com/\n# The first proxy is used; the others are comments.\n';
 const loginOf = (n: number): string => `${n + 1}${PADDING}`;
 const urlOf = (n: number): string => `http://${loginOf(n)}:${n + 1}${PADDING}@127.0.0.1:8080`;
-/** The memory that a process may use for sending a file. */
-const MAX_GROWTH_BYTES = 10 * 1024 * 1024;
 
 interface Format {
   readonly path: string;
@@ -36,18 +33,6 @@ interface Format {
 
 // The tests are slow on a busy machine.
 jest.setTimeout(120_000);
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-/** The memory in use, inside and outside of the JavaScript heap. */
-function usedBytes(): number {
-  // The first collection finds unused buffers, the second one frees their memory.
-  collectGarbage();
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
 
 describe('An export of many megabytes', () => {
   let ids: number[];
@@ -74,9 +59,7 @@ describe('An export of many megabytes', () => {
   });
 
   async function download(path: string): Promise<IncomingMessage> {
-    const headers = { authorization: `Bearer ${user.token}` };
-    const call = get(`${service.baseUrl}/proxies/${path}`, { headers, agent: false });
-    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    const response = await startDownload(service, user, `proxies/${path}`);
     answers.push(response);
     return response;
   }
@@ -90,12 +73,6 @@ describe('An export of many megabytes', () => {
   async function untilServiceIsIdle(): Promise<void> {
     for (let idleChecks = 0; idleChecks < 20; idleChecks = poolIsIdle() ? idleChecks + 1 : 0) await sleep(5);
   }
-
-  const openConnections = (): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const server: Server = service.app.getHttpServer();
-      server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
-    });
 
   const inLines = (path: string, start: string, write: (n: number) => string, end = ''): Format => ({
     path,
@@ -201,7 +178,7 @@ describe('An export of many megabytes', () => {
     const { response } = await user.api.GET('/me');
     expect(response.status).toBe(200);
     for (const answer of stalled) answer.destroy();
-    await eventually(async () => (await openConnections()) <= 1);
+    await eventually(async () => (await openConnections(service)) <= 1);
   });
 
   it.each(FORMATS.slice(0, 3))(
@@ -227,9 +204,7 @@ describe('An export that fails in the middle', () => {
       await insertProxies(service.dataSource, user.id, 20_000, {
         password: 'a password of 40 characters or even more',
       });
-      const headers = { authorization: `Bearer ${user.token}` };
-      const call = get(`${service.baseUrl}/proxies/export`, { headers, agent: false });
-      const [answer] = (await once(call, 'response')) as [IncomingMessage];
+      const answer = await startDownload(service, user, 'proxies/export');
       await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
       await expect(buffer(answer)).rejects.toMatchObject({ code: 'ECONNRESET' });
       const errors = log.lines.filter((line) => line.includes('"level":"error"'));

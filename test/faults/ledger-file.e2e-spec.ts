@@ -1,31 +1,13 @@
-import { once } from 'node:events';
-import { get, type IncomingMessage, type Server } from 'node:http';
-import { promisify } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { Pool } from 'pg';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
+import { MAX_GROWTH_BYTES, openConnections, startDownload, usedBytes } from '../support/long-answers';
 import { startTestService } from '../support/test-service';
 
 /** About 20 MB of text: more than the buffers of the sockets take. */
 const ENTRY_COUNT = 200_000;
-/** The memory that a process may use for sending the file. */
-const MAX_GROWTH_BYTES = 10 * 1024 * 1024;
 
 jest.setTimeout(120_000);
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-/** The memory in use, inside and outside of the JavaScript heap. */
-function usedBytes(): number {
-  // The first collection finds unused buffers, the second one frees their memory.
-  collectGarbage();
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
 
 describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
   let pool: Pool;
@@ -43,14 +25,7 @@ describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
     pool = (service.dataSource.driver as unknown as { readonly master: Pool }).master;
   });
 
-  async function download(): Promise<IncomingMessage> {
-    const headers = { authorization: `Bearer ${user.token}`, accept: 'text/csv' };
-    const [answer] = (await once(
-      get(`${service.baseUrl}/ledger`, { headers, agent: false }),
-      'response',
-    )) as [IncomingMessage];
-    return answer;
-  }
+  const download = () => startDownload(service, user, 'ledger', 'text/csv');
 
   it('is complete and uses no more than 10 MiB of memory', async () => {
     const before = usedBytes();
@@ -79,10 +54,8 @@ describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
     expect(readers.map(({ complete }) => complete)).toEqual(readers.map(() => false));
     expect((await user.api.GET('/me')).response.status).toBe(200);
     for (const answer of readers) answer.destroy();
-    const server: Server = service.app.getHttpServer();
-    const connections = promisify(server.getConnections.bind(server));
     // The one that stays is that of the client.
-    await eventually(async () => (await connections()) <= 1);
+    await eventually(async () => (await openConnections(service)) <= 1);
     const queries = jest.spyOn(service.dataSource, 'query');
     for (let n = 0; n < 5; n += 1) expect((await user.api.GET('/me')).response.status).toBe(200);
     expect(queries.mock.calls.filter(([text]) => text.includes('FROM ledger_entries'))).toEqual([]);

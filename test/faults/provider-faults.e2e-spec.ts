@@ -177,6 +177,22 @@ describe('a failing provider', () => {
   });
 
   describe('when the answer of a prolongation is lost', () => {
+    /** Prolongs a proxy whose end moves at the provider before the call takes effect. */
+    async function prolongWhileEndMoves(
+      user: TestUser,
+      proxy: { id: string; date_end?: string | null } | undefined,
+      days: number,
+      verdict: 'pass' | 'drop' = 'pass',
+    ) {
+      const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
+      const answer = user.prolong(proxy?.id ?? '');
+      await service.control.untilGateReached(gate);
+      const unixtimeEnd = Math.floor(Date.parse(proxy?.date_end ?? '') / 1000) + days * 86_400;
+      await service.control.changeProxy(await service.providerIdOf(proxy?.id), { unixtimeEnd });
+      await service.control.openGate(gate, verdict);
+      return answer;
+    }
+
     it.each<[string, FaultSpec]>([
       ['connection closed', { method: 'prolong', kind: 'answer-lost' }],
       ['error 30', { method: 'prolong', kind: 'error', errorId: 30, effect: true }],
@@ -210,19 +226,9 @@ describe('a failing provider', () => {
       await buy(user, 60);
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);
-      const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-      const answer = user.prolong(proxy?.id ?? '');
-      await service.control.untilGateReached(gate);
       // A period is taken off first, so that the provider's yes comes with the old end date.
-      const [row] = await service.dataSource.query(
-        'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-        [proxy?.id],
-      );
-      await service.control.changeProxy(Number(row.id), {
-        unixtimeEnd: Math.floor(Date.parse(proxy?.date_end ?? '') / 1000) - 30 * 86_400,
-      });
-      await service.control.openGate(gate);
-      expect((await answer).error).toEqual(CONFIRMING);
+      const { error } = await prolongWhileEndMoves(user, proxy, -30);
+      expect(error).toEqual(CONFIRMING);
       await settled(user);
       expect(await service.balanceOf(user)).toEqual(before);
     });
@@ -231,18 +237,8 @@ describe('a failing provider', () => {
       const user = await service.createUser();
       await buy(user);
       const [proxy] = await proxiesOf(user);
-      const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-      const answer = user.prolong(proxy?.id ?? '');
-      await service.control.untilGateReached(gate);
-      const [row] = await service.dataSource.query(
-        'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
-        [proxy?.id],
-      );
-      await service.control.changeProxy(Number(row.id), {
-        unixtimeEnd: Math.floor(Date.parse(proxy?.date_end ?? '') / 1000) + 5 * 86_400,
-      });
-      await service.control.openGate(gate, 'drop');
-      expect((await answer).error).toEqual(CONFIRMING);
+      const { error } = await prolongWhileEndMoves(user, proxy, 5, 'drop');
+      expect(error).toEqual(CONFIRMING);
       const [order] = await service.dataSource.query(
         `SELECT state FROM orders WHERE user_id = $1 AND kind = 'prolongation'`,
         [user.id],

@@ -66,6 +66,8 @@ export interface TestService {
   readonly jobIntervalsMs: JobIntervalsMs | undefined;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
+  /** The provider's number of a proxy, for the sandbox's control interface. */
+  providerIdOf(proxyId: string | number | undefined): Promise<number>;
   /** Has what one replica does for all done now. Gives null when a replica does it already. */
   runJob(name: string, cutOff?: AbortSignal): Promise<Readonly<Record<string, number>> | null>;
   /** Waits until reconciliation has closed every order. */
@@ -218,6 +220,12 @@ function serve(started: Started, close: () => Promise<void>): TestService {
       );
       if (!account) throw new Error('no account');
       return account;
+    },
+    async providerIdOf(proxyId) {
+      const [row] = await dataSource.query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [
+        proxyId,
+      ]);
+      return Number(row.id);
     },
     runJob: (name, cutOff) => app.get(Work).runNow(name, cutOff) as Promise<Record<string, number> | null>,
     untilSettled: () => untilSettled(dataSource),
