@@ -56,6 +56,8 @@ const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** The least time between two calls for a payment, for any number of notifications. */
 const NOTIFIED_AGAIN_SECONDS = 1;
+/** How late other checks may be so that a notified payment is read before them. */
+const NOTIFIED_BEFORE_SECONDS = 60;
 /** Enough for a comparison to list any payment that the last attempt may have created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
 
@@ -155,13 +157,20 @@ export class DepositRecords {
     );
   }
 
-  /** Makes checks of these payments due if they are ours and pending. @returns how many */
+  /**
+   * Makes checks of these payments due if they are ours and pending. They come before checks that are late,
+   * of which there are many when many customers pay at once.
+   *
+   * @returns how many
+   */
   async bringForward(provider: string, paymentIds: readonly string[]): Promise<number> {
     const found = await queryRows(
       this.dataSource,
       `UPDATE deposits
           SET next_check_at = least(next_check_at,
-                greatest(now(), checked_at + make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})))
+                CASE WHEN checked_at > now() - make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
+                     THEN checked_at + make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
+                     ELSE now() - make_interval(secs => ${NOTIFIED_BEFORE_SECONDS}) END)
         WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_check_at IS NOT NULL
        RETURNING id`,
       [provider, paymentIds],

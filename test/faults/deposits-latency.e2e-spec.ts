@@ -1,0 +1,56 @@
+import { ALL_PAYMENT_SCOPES } from '../../src/auth';
+import { PaymentsSandbox } from '../../src/sandbox';
+import { eventually } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
+import { type Customer, Replicas } from '../support/replicas';
+import { paymentsEnvironment } from '../support/test-service';
+
+// How long a credit takes after its notification, with many other deposits pending. The figures are printed.
+
+const PENDING = Number(process.env['PENDING_DEPOSITS'] ?? 1000);
+const PAID = 200;
+/** Ordinary customers pay one after the other. */
+const EVERY_MS = 50;
+const PENDING_OF_A_CUSTOMER = 20;
+/** The goal is a second on a quiet machine; the test suite may share this one. */
+const MOST_MS = 5000;
+
+const payments = forAllTests(() => PaymentsSandbox.start());
+const replicas = forAllTests(() => Replicas.open({ environment: paymentsEnvironment(payments) }));
+
+async function deposit(baseUrl: string, { token }: Customer, key: string): Promise<string> {
+  const response = await fetch(`${baseUrl}/deposits`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Idempotency-Key': key },
+    body: '{"amount": "100.00"}',
+  });
+  const { payment_url: url } = (await response.json()) as { payment_url: string };
+  return url.split('/').at(-1) ?? '';
+}
+
+it(`a payment is credited soon after its notification, with ${PENDING} deposits pending`, async () => {
+  const { baseUrl } = await replicas.start();
+  const ids: string[] = [];
+  const depositAll = async (): Promise<void> => {
+    const customer = await replicas.createCustomer('1.00', ALL_PAYMENT_SCOPES);
+    for (let n = 0; n < PENDING_OF_A_CUSTOMER; n += 1) {
+      ids.push(await deposit(baseUrl, customer, `deposit-${n}`));
+    }
+  };
+  const customers = Math.ceil((PENDING + PAID) / PENDING_OF_A_CUSTOMER);
+  await Promise.all(Array.from({ length: customers }, depositAll));
+  payments.notifier.url = `${baseUrl}/payments/sandbox/notifications`;
+  const paid = ids.slice(-PAID);
+  for (const [at, id] of paid.entries()) setTimeout(() => payments.pay(id), at * EVERY_MS);
+  const times = await eventually(async () => {
+    const rows = await replicas.query<{ ms: number }>(
+      `SELECT extract(epoch FROM closed_at - paid_at)::double precision * 1000 AS ms
+         FROM payments WHERE state = 'credited' ORDER BY ms`,
+    );
+    return rows.length === PAID && rows.map(({ ms }) => Math.round(ms));
+  });
+  const [p50, p99] = [0.5, 0.99].map((part) => times[Math.ceil(part * PAID) - 1] ?? Infinity);
+  process.stdout.write(`${JSON.stringify({ pending: PENDING, paid: PAID, p50, p99, most: times.at(-1) })}\n`);
+  expect(p99).toBeLessThanOrEqual(MOST_MS);
+  await replicas.audit();
+}, 180_000);
