@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { compareAnswers, compareWithBook } from '../../drills/support/books';
-import { DEFAULT_DIALECT, type FaultSpec } from '../../src/sandbox';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../../src/auth';
+import { DEFAULT_DIALECT, type FaultSpec, type PaymentsSandbox } from '../../src/sandbox';
 import { type BuiltService, eventually } from './built-service';
 import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
 import { SeededRandom } from './seeded-random';
+import { SoakDeposits } from './soak-deposits';
 import { compareReaders, EventReader, SoakWebhooks, untilPublished } from './soak-events';
 import { SoakRenewals } from './soak-renewals';
 import type { WebhookReceiver } from './webhook-receiver';
@@ -61,6 +63,8 @@ export interface SoakReport {
   readonly failedReads: number;
   /** What the endpoint of all webhooks was sent, repetitions included. */
   readonly webhookRequests: number;
+  /** Deposits of customers, paid or canceled. */
+  readonly deposits: number;
   readonly renewed: number;
   /** Renewals that were skipped to the end, by reason. */
   readonly notRenewed: Readonly<Record<string, number>>;
@@ -80,13 +84,14 @@ class Tally {
  * Many clients place orders at two replicas and repeat them as real clients do, while everything fails at
  * random: processes are killed and stopped, connections are cut, the database is ended, the provider has
  * faults. All the while the events of each customer are read, and those of some are sent to their webhooks.
- * Some have what they rent renewed. When all is quiet, the books are compared with the sandbox's, and what
- * was told with the books.
+ * Some have what they rent renewed, and all pay in. When all is quiet, the books are compared with the
+ * sandbox's, and what was told with the books.
  */
 export async function soak(
   replicas: Replicas,
   postgres: OwnPostgres,
   receiver: WebhookReceiver,
+  payments: PaymentsSandbox,
   { orders, seed }: { orders: number; seed: number },
 ): Promise<SoakReport> {
   const random = new SeededRandom(seed);
@@ -102,7 +107,9 @@ export async function soak(
     replicas.start(),
   ]);
   const customers = await Promise.all(
-    Array.from({ length: CUSTOMERS }, (_, at) => replicas.createCustomer(at === 0 ? '300.00' : '1000000.00')),
+    Array.from({ length: CUSTOMERS }, (_, at) =>
+      replicas.createCustomer(at === 0 ? '300.00' : '1000000.00', [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES]),
+    ),
   );
   for (const country of ['ru', 'us', 'de', 'nl']) await replicas.control.setStock('6', country, 1_000_000);
   for (const fault of [...PROVIDER_FAULTS, ...LISTING_FAULTS]) {
@@ -126,6 +133,7 @@ export async function soak(
     services[0].baseUrl,
     customers.filter((_, at) => at % 4 === 1),
   );
+  const deposits = new SoakDeposits(payments, (own) => own.pick(services));
   const readersDone = new AbortController();
   const reading = readers.map((reader) => reader.follow(readersDone.signal));
 
@@ -137,6 +145,10 @@ export async function soak(
       left -= 1;
       const customer = customers[own.integer(0, CUSTOMERS - 1)];
       if (!customer) continue;
+      if (own.chance(0.1)) {
+        await deposits.make(customer, `deposit-${number}-${left}`, own, repeat);
+        continue;
+      }
       const owned = proxyIds.get(customer) ?? [];
       const proxyId = own.chance(0.3) ? owned[own.integer(0, owned.length - 1)] : undefined;
       const order = {
@@ -240,6 +252,7 @@ export async function soak(
     }),
   );
   await renewals.finish(services[0].baseUrl);
+  const wrongPayments = await deposits.compare(replicas);
   await replicas.untilSettled();
   await replicas.untilSwept();
   await untilPublished(replicas);
@@ -262,6 +275,7 @@ export async function soak(
     ...(await compareReaders(replicas, readers)),
     ...(await webhooks.compare(replicas)),
     ...(await renewals.compare()),
+    ...wrongPayments,
   ];
   return {
     seed,
@@ -275,6 +289,7 @@ export async function soak(
     eventsRead: readers.reduce((sum, { told }) => sum + told.length, 0),
     failedReads: readers.reduce((sum, { failures }) => sum + failures, 0),
     webhookRequests: webhooks.requests,
+    deposits: deposits.count(),
     renewed: await renewals.countDone(),
     notRenewed: renewals.skipped,
     violations,
