@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StateView } from '../../src/sandbox';
 import { closeAll, createDrillDirectory } from '../support/accounts';
-import { type Answer, type Answered, Clients, type Customer, type Intent } from '../support/clients';
+import { type Answered, Clients, type Customer } from '../support/clients';
 import { startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
 import { ArchivedCluster } from './archived-cluster';
@@ -135,8 +135,11 @@ async function sellAndRestore(
     ({ intent, answer }) => answer.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
   );
   onProgress(`${forgotten.length} answered orders are gone; the service looks for them at the provider`);
-  await shop.untilEverythingIsFound();
-  const decided = await decide(shop, forgotten, unitPriceOf(clients), REASON);
+  const refunded = new Set(await shop.untilEverythingIsFound(REASON));
+  const told = clients.answered.filter(
+    (answered) => forgotten.includes(answered) || refunded.has(Number(answered.answer.body['order_id'])),
+  );
+  const decided = await decide(shop, { told, open: [...clients.open] }, unitPriceOf(clients), REASON);
   await shop.asStaff('POST', '/recovery/end', { reason: REASON });
   const openedAt = new Date();
   onProgress(`orders are open again, ${((openedAt.getTime() - destroyedAtMs) / 1000).toFixed(1)} s after`);
@@ -173,6 +176,7 @@ async function sellAndRestore(
       ...problems,
       ...(await shop.findViolations()),
       ...findDoubles(clients, repeated, book),
+      ...findUnnamed(clients, repeated, book, await shop.readLogins()),
       ...Object.entries(clients.counts)
         .filter(([answer]) => !ALLOWED.test(answer))
         .map(([answer, times]) => `${times} times a client was answered ${answer}`),
@@ -214,31 +218,19 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
 }
 
 /**
- * How many proxies an order was for. A request may get an order that was put back with fewer proxies than it
- * wants: to the service it is the retry of that order.
- */
-function countProxies({ body: { count = 1 } }: Intent, { isReplay, body }: Answer): number {
-  return isReplay ? (body['proxies'] as unknown[]).length : count;
-}
-
-/**
- * Counts at the provider what clients wanted once, however often they asked and whoever forgot it. No id
- * names things of two customers.
+ * Compares what the provider sold with what clients were told of, however often they asked and whoever forgot
+ * it. No id names things of two customers.
  */
 function findDoubles(clients: Clients, repeated: readonly Answered[], book: StateView): string[] {
-  const wanted = { proxies: 0, prolongations: 0 };
+  let wanted = 0;
   // Prolongations of proxies that were forgotten with their ids: they may have been carried out before.
   let unknown = 0;
   for (const { intent, answer } of clients.answered) {
-    if (intent.path !== '/proxies/buy') {
-      if (answer.status === 200) wanted.prolongations += 1;
-      else unknown += 1;
-    } else if (answer.status === 200) wanted.proxies += countProxies(intent, answer);
+    if (intent.path === '/proxies/buy') continue;
+    if (answer.status === 200) wanted += 1;
+    else unknown += 1;
   }
-  const sold = {
-    proxies: book.sales.flatMap(({ proxyIds }) => proxyIds).length,
-    prolongations: book.prolongations.flatMap(({ proxies }) => proxies).length,
-  };
+  const prolonged = book.prolongations.flatMap(({ proxies }) => proxies).length;
   const tags = book.sales.map(({ descr }) => descr);
   const owners = new Map<string, Customer>();
   const named = [...clients.answered, ...repeated].flatMap(({ intent: { customer }, answer: { body } }) => {
@@ -255,15 +247,47 @@ function findDoubles(clients: Clients, repeated: readonly Answered[], book: Stat
     });
   });
   return [
-    ...(['proxies', 'prolongations'] as const)
-      .filter((what) => {
-        const more = sold[what] - wanted[what];
-        return more < 0 || more > (what === 'prolongations' ? unknown : 0);
-      })
-      .map((what) => `clients wanted ${wanted[what]} ${what}, and the provider sold ${sold[what]}`),
+    ...(prolonged < wanted || prolonged > wanted + unknown
+      ? [`clients wanted ${wanted} prolongations, and the provider sold ${prolonged}`]
+      : []),
     ...tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`),
     ...named.map((name) => `${name} names things of two customers`),
   ];
+}
+
+/**
+ * A sold proxy that no response names was bought for nobody. A retry whose response names other proxies than
+ * the first one bought again, unless another request got those as its own: to the service, a request for the
+ * same is a retry.
+ *
+ * @param logins by the ids of today: they identify proxies, because unlike ids they survive a restore
+ */
+function findUnnamed(
+  clients: Clients,
+  repeated: readonly Answered[],
+  book: StateView,
+  logins: ReadonlyMap<string, string>,
+): string[] {
+  const loginsOf = (answered: Answered) => boughtOf(answered).map(({ id, login }) => login || logins.get(id));
+  const times = new Map<string | undefined, number>();
+  for (const answered of [...clients.answered, ...repeated]) {
+    for (const login of loginsOf(answered)) times.set(login, (times.get(login) ?? 0) + 1);
+  }
+  const sold = book.sales.flatMap(({ proxyIds }) => proxyIds).length;
+  const first = new Map(clients.answered.map((answered) => [answered.intent, answered]));
+  const twice = repeated.filter(({ intent }) => {
+    const before = first.get(intent);
+    return before && loginsOf(before).some((login) => times.get(login) === 1);
+  });
+  return [
+    ...(sold === times.size ? [] : [`responses name ${times.size} proxies, and the provider sold ${sold}`]),
+    ...twice.map(({ intent: { key } }) => `the order of key ${key} was bought twice`),
+  ];
+}
+
+function boughtOf({ intent, answer }: Answered): readonly { id: string; login: string }[] {
+  if (intent.path !== '/proxies/buy' || answer.status !== 200) return [];
+  return answer.body['proxies'] as { id: string; login: string }[];
 }
 
 /** What customers paid for a proxy: it is the same for all in this drill. */

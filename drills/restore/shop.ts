@@ -167,11 +167,23 @@ export class Shop {
     return new Set(rows.map(({ key }) => key));
   }
 
-  /** Waits until nothing but decisions of staff keeps orders shut. */
-  async untilEverythingIsFound(): Promise<void> {
+  /**
+   * Waits until nothing but decisions about finds keeps orders shut. Orders of which the provider lists
+   * nothing are refunded: they were bought as members of a batch that the database has forgotten, or not at
+   * all.
+   *
+   * @returns the ids of the refunded orders
+   */
+  async untilEverythingIsFound(reason: string): Promise<number[]> {
+    const refunded: number[] = [];
     await until(
       'sweeps that have told everything',
       async () => {
+        const { items } = await this.asStaff<{ items: { id: number }[] }>('GET', '/orders?state=review');
+        for (const { id } of items) {
+          await this.asStaff('POST', `/orders/${id}/decide`, { decision: 'refund', reason });
+          refunded.push(id);
+        }
         const { to_be_done: left } = await this.asStaff<{ to_be_done: readonly string[] }>(
           'GET',
           '/recovery',
@@ -180,6 +192,7 @@ export class Shop {
       },
       { timeoutMs: 600_000 },
     );
+    return refunded;
   }
 
   listOrphans(): Promise<Orphan[]> {
@@ -202,6 +215,12 @@ export class Shop {
       cursor = page.next_cursor;
       if (cursor === null) return items;
     }
+  }
+
+  /** The logins of all proxies by their ids. */
+  async readLogins(): Promise<Map<string, string>> {
+    const rows = await this.query<{ id: string; login: string }>('SELECT id, login FROM proxies');
+    return new Map(rows.map(({ id, login }) => [String(id), login]));
   }
 
   async untilSettled(): Promise<void> {

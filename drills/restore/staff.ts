@@ -1,4 +1,4 @@
-import type { Answered } from '../support/clients';
+import type { Answered, Intent } from '../support/clients';
 import type { Orphan, Shop } from './shop';
 
 export interface Decided {
@@ -6,23 +6,36 @@ export interface Decided {
   readonly prolongations: number;
 }
 
+/** What customers can show of their orders. */
+interface Shown {
+  /** Those whose response the database has forgotten, or whose order was refunded since. */
+  readonly told: readonly Answered[];
+  /** Those that were sent, and got no response. */
+  readonly open: readonly Intent[];
+}
+
 /**
  * Decides what staff have to decide before orders can be opened: everything that was found becomes an order
  * of the customer again. Its tag names a purchase and its customer; of a batch it names the leader alone, and
- * the other members are those customers who show that they were told of such a purchase.
+ * the other members are those customers who show that they were told of such a purchase, or sent one.
  */
 export async function decide(
   shop: Shop,
-  forgotten: readonly Answered[],
+  { told, open }: Shown,
   unitPrice: string,
   reason: string,
 ): Promise<Decided> {
   // Of a tag, the service delivers the one that is named and then those of the lowest ids.
   const orphans = (await shop.listOrphans()).toSorted((one, other) => one.id - other.id);
   const leaders = new Set(orphans.map((orphan) => orphan.tag_order_id));
-  const members = forgotten.filter(
-    ({ intent, answer }) => intent.path === '/proxies/buy' && !leaders.has(Number(answer.body['order_id'])),
-  );
+  const purchases = [
+    ...told.map(({ intent, answer }) => ({ intent, orderId: Number(answer.body['order_id']) })),
+    ...open.map((intent) => ({ intent, orderId: Infinity })),
+  ].filter(({ intent }) => intent.path === '/proxies/buy');
+  const take = (matches: (purchase: (typeof purchases)[number]) => boolean) => {
+    const at = purchases.findIndex(matches);
+    return at < 0 ? undefined : purchases.splice(at, 1)[0];
+  };
   for (const tag of new Set(orphans.map((orphan) => orphan.tag))) {
     const left = orphans.filter((orphan) => orphan.tag === tag);
     const deliver = async (userId: number, count: number): Promise<void> => {
@@ -36,17 +49,20 @@ export async function decide(
       });
     };
     const leader = left[0] as Orphan;
+    const fits = ({ body: { country, count = 1 } }: Intent) =>
+      country === leader.country && count <= left.length;
     // The orders of a batch were placed in the same moment.
-    const distance = ({ answer }: Answered): number =>
-      Math.abs(Number(answer.body['order_id']) - leader.tag_order_id);
-    members.sort((one, other) => distance(one) - distance(other));
-    const own = forgotten.find(({ answer }) => answer.body['order_id'] === leader.tag_order_id);
+    const distance = ({ orderId }: { orderId: number }) => Math.abs(orderId - leader.tag_order_id);
+    purchases.sort((one, other) => distance(one) - distance(other));
+    const own =
+      take(({ orderId }) => orderId === leader.tag_order_id) ??
+      take(
+        ({ intent, orderId }) =>
+          orderId === Infinity && intent.customer.id === leader.tag_user_id && fits(intent),
+      );
     await deliver(leader.tag_user_id, Math.min(own?.intent.body.count ?? left.length, left.length));
     while (left.length > 0) {
-      const at = members.findIndex(
-        ({ intent: { body } }) => body.country === leader.country && (body.count ?? 1) <= left.length,
-      );
-      const [member] = at < 0 ? [] : members.splice(at, 1);
+      const member = take(({ intent, orderId }) => fits(intent) && !leaders.has(orderId));
       // Of a member that nobody was told of, nobody knows whose it was.
       await deliver(
         member?.intent.customer.id ?? leader.tag_user_id,

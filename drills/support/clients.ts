@@ -26,7 +26,6 @@ export interface Answer {
   readonly body: Record<string, unknown>;
   /** As `Date.now()` tells it. */
   readonly atMs: number;
-  readonly isReplay: boolean;
 }
 
 /** An order with its final answer. */
@@ -51,6 +50,8 @@ export interface ClientsOptions {
 export class Clients {
   /** In the order of the answers. */
   readonly answered: Answered[] = [];
+  /** Without a final answer yet. */
+  readonly open = new Set<Intent>();
   /** How often clients got which response: its status and, where they are to repeat, what it says. */
   readonly counts: Record<string, number> = {};
   longestResponseMs = 0;
@@ -127,12 +128,7 @@ export class Clients {
         signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
       const { status } = response;
-      const answer = {
-        status,
-        body: (await response.json()) as Record<string, unknown>,
-        atMs: Date.now(),
-        isReplay: response.headers.get('Idempotency-Replayed') === 'true',
-      };
+      const answer = { status, body: (await response.json()) as Record<string, unknown>, atMs: Date.now() };
       const retryAfter = response.headers.get('Retry-After');
       if (status >= 500 || status === 429 || status === 409) {
         const how = retryAfter === null ? 'without Retry-After' : 'with Retry-After';
@@ -140,7 +136,8 @@ export class Clients {
         this.count(`${status} ${how}: ${detail}`);
         return { retryAfterMs: 1000 * Number(retryAfter ?? 1) };
       }
-      this.count(answer.isReplay ? `${status}, replayed` : String(status));
+      const isReplay = response.headers.get('Idempotency-Replayed') === 'true';
+      this.count(isReplay ? `${status}, replayed` : String(status));
       return { answer, retryAfterMs: 0 };
     } catch {
       this.count('connection lost');
@@ -166,7 +163,9 @@ export class Clients {
           ? { path: '/proxies/buy', body: { country, period: 30, count: 1 + Math.floor(Math.random() * 3) } }
           : { path: `/proxies/${proxyId}/prolong`, body: { period: 30 } }),
       };
+      this.open.add(intent);
       const answer = await this.repeat(intent);
+      this.open.delete(intent);
       this.answered.push({ intent, answer });
       for (const { id } of (answer.body['proxies'] ?? []) as { id: string }[]) proxyIds.push(id);
       if (prolongAgain && proxyId !== undefined) proxyIds.push(proxyId);
