@@ -219,7 +219,7 @@ export class Shop {
 
   /** The logins of all proxies by their ids. */
   async readLogins(): Promise<Map<string, string>> {
-    const rows = await this.query<{ id: string; login: string }>('SELECT id, login FROM proxies');
+    const rows = await this.query<{ id: number; login: string }>('SELECT id, login FROM proxies');
     return new Map(rows.map(({ id, login }) => [String(id), login]));
   }
 
