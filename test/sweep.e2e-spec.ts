@@ -357,7 +357,7 @@ describe('The full sweep', () => {
     );
     await run();
     const completed = await service.dataSource.query<object[]>(
-      `SELECT listed, completed_at > began_at AS "endsLater", began_at > $1 AS "beginsLater"
+      `SELECT listed, completed_at > began_at AS "endsLater", began_at >= $1 AS "beginsLater"
          FROM completed_sweeps`,
       [before],
     );
