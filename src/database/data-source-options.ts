@@ -10,6 +10,7 @@ import { DepositEntries1767710000000 } from './migrations/1767710000000-deposit-
 import { DepositConstraints1767720000000 } from './migrations/1767720000000-deposit-constraints';
 import { PaymentIndexes1767730000000 } from './migrations/1767730000000-payment-indexes';
 import { RefundsBeyondDeposits1767800000000 } from './migrations/1767800000000-refunds-beyond-deposits';
+import { FoundCounts1767810000000 } from './migrations/1767810000000-found-counts';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -24,6 +25,7 @@ export const migrations = [
   DepositConstraints1767720000000,
   PaymentIndexes1767730000000,
   RefundsBeyondDeposits1767800000000,
+  FoundCounts1767810000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -5,12 +5,8 @@ import { installFunctions, type InstallsFunctions } from '../install-functions';
 export class ForgottenKeys1767600000000 implements InstallsFunctions {
   readonly functions = ['place_orders'];
 
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`
-      -- Of an order whose key is forgotten: how many proxies it was for, at most, because so many were found.
-      -- Null: as many as it has.
-      ALTER TABLE orders ADD COLUMN found_count integer`);
-    await installFunctions(runner, this);
+  up(runner: QueryRunner): Promise<void> {
+    return installFunctions(runner, this);
   }
 
   async down(): Promise<void> {
