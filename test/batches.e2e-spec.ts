@@ -4,6 +4,7 @@ import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
+import { knowCatalog } from './support/know-catalog';
 import { passQuietTime } from './support/quiet-time';
 import { sendRaw } from './support/raw-http';
 import { lockRow, untilWaiting } from './support/table-lock';
@@ -64,7 +65,7 @@ describe('Orders that are in the queue at the same moment', () => {
 
   /** Lets no call out until that many orders are in the queue. */
   async function inQueue<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
-    await knowCatalog();
+    await knowAll();
     const answers = await holdPermits(service.dataSource, async () => {
       const placed = work();
       await eventually(async () => (await openOrders()) >= count);
@@ -83,13 +84,7 @@ describe('Orders that are in the queue at the same moment', () => {
       return order(user);
     });
 
-  /** Has the service fetch what it checks orders against, so that no order needs a call for it. */
-  async function knowCatalog(): Promise<void> {
-    await inquirer.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
-    for (const country of ['ru', 'us', 'de', 'nl']) {
-      await inquirer.api.GET('/countries/{country}/count', { params: { path: { country }, query: {} } });
-    }
-  }
+  const knowAll = () => knowCatalog(inquirer.api, ['ru', 'us', 'de', 'nl']);
 
   const users = (count: number, balance?: string): Promise<TestUser[]> =>
     Promise.all(Array.from({ length: count }, () => service.createUser(balance ? { balance } : {})));
@@ -143,7 +138,7 @@ describe('Orders that are in the queue at the same moment', () => {
   it('stay there while another replica claims, which would take the same ones', async () => {
     const [user] = await users(1);
     if (!user) throw new Error('no user');
-    await knowCatalog();
+    await knowAll();
     const claims = jest.spyOn(service.app.get(OrderClaims), 'claimNextBatch');
     const bought = await service.owner.transaction(async (manager) => {
       await manager.query(`SELECT pg_advisory_xact_lock(${CLAIM_LOCK})`);
@@ -187,7 +182,7 @@ describe('Orders that are in the queue at the same moment', () => {
 
   it('are bought in one more call, as many as fit in order of arrival, when stock is short', async () => {
     const members = await users(4);
-    await knowCatalog();
+    await knowAll();
     // Less than the service knows of: others buy there as well.
     await service.control.setStock('6', 'nl', 5);
     const answers = await inQueue(4, () =>

@@ -1,6 +1,7 @@
 import type * as dto from '../src/staff/orders/staff-orders.dto';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
+import { knowCatalog } from './support/know-catalog';
 import { lookAway } from './support/look-away';
 import { createStaff, type Json } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
@@ -66,8 +67,7 @@ async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
     );
     return row?.count ?? 0;
   };
-  // The service has fetched what it checks orders against, so that no order needs a call for it.
-  for (const user of users.slice(0, 1)) await buy(user);
+  await knowCatalog((await service.createUser()).api);
   await pauseCalls('1 second');
   const orders = users.map((user) => buy(user));
   await eventually(async () => {

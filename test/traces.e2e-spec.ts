@@ -6,6 +6,7 @@ import { inSpan } from '../src/tracing';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
+import { knowCatalog } from './support/know-catalog';
 import { captureLog } from './support/log-capture';
 import { type ReceivedSpan, startOtlpReceiver } from './support/otlp-receiver';
 import { sendRaw } from './support/raw-http';
@@ -88,10 +89,7 @@ describe('Traces', () => {
 
   /** Lets no call out until all these orders are in the queue. */
   async function allQueued(orders: readonly (() => Promise<unknown>)[]): Promise<void> {
-    // The service has fetched what it checks orders against, so that no order needs a call for it.
-    const { api } = await service.createUser();
-    await api.GET('/price', { params: { query: { count: 1, period: PERIOD.period } } });
-    await api.GET('/countries/{country}/count', { params: { path: { country: PERIOD.country } } });
+    await knowCatalog((await service.createUser()).api);
     const answers = await holdPermits(service.dataSource, async () => {
       const placed = [];
       for (const order of orders) {

@@ -267,14 +267,13 @@ export class ForgottenOrdersService {
     count: number | null,
     manager: EntityManager,
   ): Promise<OrphanProxy[]> {
+    const found = 'tag = (SELECT tag FROM orphans WHERE id = $1) AND (id = $1 OR resolution IS NULL)';
     return queryRows(
       manager,
       `SELECT id AS "orphanId", provider, provider_proxy_id AS id, tag, host, port, login, password,
               proxy_type AS type, country, version, date_start AS "dateStart", date_end AS "dateEnd",
-              (SELECT count(*)::integer FROM orphans AS other
-                WHERE other.tag = orphans.tag AND (other.id = $1 OR resolution IS NULL)) AS found
-         FROM orphans
-        WHERE tag = (SELECT tag FROM orphans WHERE id = $1) AND (id = $1 OR resolution IS NULL)
+              (SELECT count(*)::integer FROM orphans WHERE ${found}) AS found
+         FROM orphans WHERE ${found}
         ORDER BY id <> $1, id LIMIT $2 FOR UPDATE`,
       [orphanId, count],
     );

@@ -1,0 +1,9 @@
+import type { ApiClient } from './api-client';
+
+/** Has the service fetch what it checks orders against, so that no order needs a call for it. */
+export async function knowCatalog(api: ApiClient, countries: readonly string[] = ['ru']): Promise<void> {
+  await api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+  for (const country of countries) {
+    await api.GET('/countries/{country}/count', { params: { path: { country } } });
+  }
+}
