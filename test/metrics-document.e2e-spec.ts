@@ -11,9 +11,9 @@ function describeMetric(name: string, { type, help, labels, isShared }: MetricDe
   const values = Object.entries(labels).map(([label, meaning]) =>
     wrapped(`\`${label}\`: ${meaning}.`, '  -'),
   );
-  const source = isShared ? ' The same from every replica.' : '';
+  const kind = isShared ? `${type}, shared` : type;
   const indented = values.map((text) => text.replaceAll('\n  ', '\n    '));
-  return [wrapped(`\`${PREFIX}${name}\` (${type}): ${help}${source}`, '-'), ...indented, ''].join('\n');
+  return [wrapped(`\`${PREFIX}${name}\` (${kind}): ${help}`, '-'), ...indented, ''].join('\n');
 }
 
 const list = (): string =>

@@ -24,36 +24,36 @@ const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 /** From a check that finds nothing to the audit of all books. */
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
-const METHOD = '`GET`, `POST` and so on; `other` stands for all that are not known';
-const ROUTE = 'the template of the path; `unmatched` stands for all paths that no route serves';
+const METHOD = '`GET`, `POST`, …; `other` for unknown methods';
+const ROUTE = 'the template of the path; `unmatched` for paths without a route';
 const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
-const PROVIDER_METHOD = 'of the interface of the provider, such as `buy`';
+const PROVIDER_METHOD = 'of the provider, such as `buy`';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** Prometheus's own label `job`, which every scrape gets, would hide a label of that name. */
-const JOB_NAME = 'the name of the job, as in `cli status`';
+const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `read-ends`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
   '`check-deposits`';
 const SCOPE = '`day`, `all`';
 /** The reasons are those of `src/renewals`, which imports this module. */
-const RENEWAL_REASON = 'why it was skipped or failed, as in `cli renewals list`; empty otherwise';
+const RENEWAL_REASON = 'of a skipped or failed one, as in `cli renewals list`; otherwise empty';
 
 /** Every metric of the service, by its name without {@link PREFIX}. Node's own come with prom-client. */
 export const METRICS = {
   http_requests_total: {
     type: 'counter',
-    help: 'Requests by the template of their route and the status of the response.',
+    help: 'Requests by route and status.',
     labels: {
       method: METHOD,
       route: ROUTE,
-      status: 'the status code, or `aborted` when the caller left before the end',
+      status: 'the status code, or `aborted` if the client disconnected',
     },
   },
   http_request_duration_seconds: {
     type: 'histogram',
     help:
-      'Time from a request to the end of its response, waits for an order included. Requests that ' +
-      'wait for events are counted and not measured here.',
+      'Duration of requests, with waits for orders, until the end of the response. Requests that wait ' +
+      'for events are not measured.',
     labels: { method: METHOD, route: ROUTE },
     buckets: REQUEST_BUCKETS,
   },
@@ -64,21 +64,21 @@ export const METRICS = {
   },
   orders_total: {
     type: 'counter',
-    help: 'Orders by outcome. Those in review count again once staff have decided.',
+    help: 'Orders by outcome. Orders in review count again after the decision of staff.',
     labels: {
       kind: '`purchase`, `prolongation`',
-      outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: before it was placed',
+      outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: not placed',
     },
   },
   queue_wait_seconds: {
     type: 'histogram',
-    help: 'Time from the placing of an order until it was sent to the provider.',
+    help: 'Time from placing an order until it is sent to the provider.',
     labels: {},
     buckets: WAIT_BUCKETS,
   },
   payments_total: {
     type: 'counter',
-    help: 'Payments of deposits, each counted once when it is created, and once by its outcome.',
+    help: 'Payments of deposits, counted at their creation and by their outcome.',
     labels: { outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide' },
   },
   deposits_pending: {
@@ -89,58 +89,58 @@ export const METRICS = {
   },
   deposits_pending_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest of them; 0 if there are none.',
+    help: 'Age of the oldest pending deposit; 0 if there is none.',
     labels: {},
     isShared: true,
   },
   payments_undecided: {
     type: 'gauge',
-    help: 'Payments, and refunds made at the provider, that wait for a decision of staff.',
+    help: 'Payments, and refunds made at the provider, that wait for staff.',
     labels: { reason: 'as in `cli payments list`; `found-refund`' },
     isShared: true,
   },
   payments_undecided_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest of them by reason; 0 if there are none.',
+    help: 'Age of the oldest of them by reason; 0 if there is none.',
     labels: { reason: 'as above' },
     isShared: true,
   },
   payment_credit_seconds: {
     type: 'histogram',
-    help: 'Time from a payment to the credit of its balance.',
+    help: 'Time from a payment to its credit.',
     labels: {},
     buckets: CREDIT_BUCKETS,
   },
   payment_notifications_total: {
     type: 'counter',
-    help: 'Notifications of the provider of payments, true or not.',
-    labels: { outcome: '`known`: of a pending deposit; `unknown`; `ignored`: it names no payment' },
+    help: 'Notifications of the payment provider, genuine or not.',
+    labels: { outcome: '`known`: of a pending deposit; `unknown`; `ignored`: without a payment' },
   },
   payment_calls_total: {
     type: 'counter',
-    help: 'Calls to the provider of payments by method and outcome.',
+    help: 'Calls to the payment provider.',
     labels: {
       method: PAYMENT_METHOD,
-      outcome: '`done`, `refused`; `unavailable`: nothing was done; `unknown`: it may have been done',
+      outcome: '`done`, `refused`; `unavailable`: nothing was done; `unknown`: may have been executed',
     },
   },
   payment_call_duration_seconds: {
     type: 'histogram',
-    help: 'Time that calls to the provider of payments took.',
+    help: 'Duration of calls to the payment provider.',
     labels: { method: PAYMENT_METHOD },
     buckets: CALL_BUCKETS,
   },
   provider_calls_total: {
     type: 'counter',
-    help: 'Calls to the provider by method and outcome.',
+    help: 'Calls to the provider.',
     labels: {
       method: PROVIDER_METHOD,
-      outcome: '`done`, `refused`; `unavailable`: it was not sent; `unknown`: it may have been executed',
+      outcome: '`done`, `refused`; `unavailable`: not sent; `unknown`: may have been executed',
     },
   },
   provider_call_duration_seconds: {
     type: 'histogram',
-    help: 'Time that calls to the provider took, without the wait for a rate permit.',
+    help: 'Duration of calls to the provider, without the wait for a rate permit.',
     labels: { method: PROVIDER_METHOD },
     buckets: CALL_BUCKETS,
   },
@@ -151,42 +151,42 @@ export const METRICS = {
   },
   provider_permit_wait_seconds: {
     type: 'histogram',
-    help: 'Time that calls waited for a rate permit, those that gave up included.',
+    help: 'Time that calls waited for a rate permit, including calls that gave up.',
     labels: {},
     buckets: WAIT_BUCKETS,
   },
   breaker_open: {
     type: 'gauge',
-    help: 'Whether a circuit breaker of this replica keeps calls from the provider.',
+    help: '1 if a circuit breaker of this replica is open.',
     labels: { breaker: '`money`, `reads`, `funds`' },
   },
   provider_balance_roubles: {
     type: 'gauge',
-    help: 'Our balance at the provider in its latest response. Absent before the first.',
+    help: 'Our balance in the latest response of the provider. Absent before the first.',
     labels: {},
     isShared: true,
   },
   provider_runway_seconds: {
     type: 'gauge',
-    help: 'How long the balance lasts at the spending of the last 24 hours. Absent when nothing was spent.',
+    help: 'Time that the balance lasts at the spending of the last 24 hours. Absent without spending.',
     labels: {},
     isShared: true,
   },
   orders_open: {
     type: 'gauge',
-    help: 'Orders that are not closed, by state.',
+    help: 'Open orders by state.',
     labels: { state: OPEN_STATE },
     isShared: true,
   },
   orders_open_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest order in a state; 0 when there is none.',
+    help: 'Age of the oldest open order by state; 0 if there is none.',
     labels: { state: OPEN_STATE },
     isShared: true,
   },
   orphans_open: {
     type: 'gauge',
-    help: 'Proxies at the provider that no order accounts for, for staff to decide.',
+    help: 'Proxies at the provider that no order accounts for, until staff decide.',
     labels: {},
     isShared: true,
   },
@@ -201,31 +201,30 @@ export const METRICS = {
   },
   renewals_paused: {
     type: 'gauge',
-    help: 'Whether staff have paused all renewals, and of how many users.',
+    help: '1 if staff have paused all renewals, and the number of paused users.',
     labels: { of: '`all`, `users`' },
     isShared: true,
   },
   reconciliation_checks_total: {
     type: 'counter',
-    help: 'Checks for the outcome of orders, by what the provider listed.',
+    help: 'Checks for the outcome of orders, by the listing of the provider.',
     labels: {
-      outcome:
-        '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: there was no listing',
+      outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
     },
   },
   job_last_success_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a job last succeeded: on any replica, or on this one when each runs it for itself.',
+    help: 'Last success of a job: on any replica, or on this one if each runs it.',
     labels: { name: JOB_NAME },
   },
   job_interval_seconds: {
     type: 'gauge',
-    help: 'How often a job is to run.',
+    help: 'Interval of a job.',
     labels: { name: JOB_NAME },
   },
   job_failures_total: {
     type: 'counter',
-    help: 'Rounds of a job that failed on this replica.',
+    help: 'Failed rounds of a job on this replica.',
     labels: { name: JOB_NAME },
   },
   job_pending: {
@@ -237,19 +236,19 @@ export const METRICS = {
   job_oldest_seconds: {
     type: 'gauge',
     help:
-      'For how long the oldest of them has waited for the service; 0 when none does. Orders of renewals in ' +
-      'the queue, webhooks whose last attempt failed, and renewals that wait for customers do not count.',
-    labels: { name: WAITED_FOR },
+      'Time that the oldest row has waited for a job; 0 if there is none. Orders of renewals in the ' +
+      'queue, webhooks whose last attempt failed, and renewals that wait for customers do not count.',
+    labels: { name: 'as above' },
     isShared: true,
   },
   job_claimed_total: {
     type: 'counter',
-    help: 'Rows that a job of this replica has claimed, or runs that it has begun.',
+    help: 'Rows claimed, or runs begun, by a job of this replica.',
     labels: { name: JOB_NAME },
   },
   job_seconds: {
     type: 'histogram',
-    help: 'Time that a row, a run or a round of a job took.',
+    help: 'Duration of a row, a run or a round of a job.',
     labels: { name: JOB_NAME },
     buckets: JOB_BUCKETS,
   },
@@ -259,18 +258,18 @@ export const METRICS = {
     labels: {
       outcome:
         '`delivered`; `refused`: a status other than 2xx; `timeout`; `unreachable`; `forbidden`: an ' +
-        'address that nothing is sent to; `cut-off`: the replica stopped',
+        'address that is not allowed; `cut-off`: the replica stopped',
     },
   },
   webhook_attempt_duration_seconds: {
     type: 'histogram',
-    help: 'Time that attempts to send an event to a webhook took.',
+    help: 'Duration of attempts to send an event to a webhook.',
     labels: {},
     buckets: CALL_BUCKETS,
   },
   webhooks_disabled: {
     type: 'gauge',
-    help: 'Webhooks that are disabled because their receivers failed for too long, or are gone.',
+    help: 'Webhooks disabled because their receivers failed for too long, or are gone.',
     labels: {},
     isShared: true,
   },
@@ -283,71 +282,69 @@ export const METRICS = {
   catalog_age_seconds: {
     type: 'gauge',
     help:
-      'Age of the oldest copy that customers requested from this replica in 15 minutes. Absent when ' +
-      'there is none.',
+      'Age of the oldest copy that customers requested from this replica in 15 minutes. Absent without ' +
+      'requests.',
     labels: { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
   },
   database_pool_connections: {
     type: 'gauge',
-    help: 'Connections of this replica to the database, and requests that wait for one.',
-    labels: { state: '`idle`, `busy`; `waiting`: requests without one' },
+    help: 'Connections of this replica to the database.',
+    labels: { state: '`idle`, `busy`; `waiting`: requests for one' },
   },
   database_up: {
     type: 'gauge',
     help:
-      'Whether the database responded to this scrape in time. Otherwise the gauges that are read from ' +
-      'it are absent.',
+      '1 if the database responded to this scrape in time. Otherwise the gauges that are read from it ' +
+      'are absent.',
     labels: {},
   },
   database_size_bytes: {
     type: 'gauge',
-    help: 'Size of the database on its disk.',
+    help: 'Size of the database.',
     labels: {},
     isShared: true,
   },
   database_standbys: {
     type: 'gauge',
     help:
-      'Standbys that stream from the database: as pg_stat_replication has them where the role may read it ' +
-      '(pg_read_all_stats), else by their replication slots.',
+      'Standbys that stream from the database: from pg_stat_replication if the role may read it ' +
+      '(pg_read_all_stats), otherwise from the replication slots.',
     labels: {},
     isShared: true,
   },
   database_archive_failing: {
     type: 'gauge',
-    help:
-      'Whether the last attempt of the database to archive a file of its log failed. Absent where ' +
-      'archive_mode is off.',
+    help: '1 if the last attempt to archive a WAL file failed. Absent if archive_mode is off.',
     labels: {},
     isShared: true,
   },
   database_archive_age_seconds: {
     type: 'gauge',
-    help: 'Time since the database last archived a file of its log. Absent where archive_mode is off.',
+    help: 'Time since the last WAL file was archived. Absent if archive_mode is off.',
     labels: {},
     isShared: true,
   },
   audit_ok: {
     type: 'gauge',
-    help: 'Whether the last audit of the books found every invariant kept. Absent before the first.',
+    help: '1 if the last audit of the books found no violation. Absent before the first.',
     labels: { scope: SCOPE },
     isShared: true,
   },
   audit_last_run_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the last audit of the books ended.',
+    help: 'End of the last audit of the books.',
     labels: { scope: SCOPE },
     isShared: true,
   },
   audit_violations: {
     type: 'gauge',
-    help: 'How many rows broke an invariant in the last audit of the books.',
+    help: 'Rows that broke an invariant in the last audit of the books.',
     labels: { scope: SCOPE },
     isShared: true,
   },
   ready: {
     type: 'gauge',
-    help: 'Whether this replica should receive requests, as GET /health/ready reports.',
+    help: '1 if this replica should receive requests, as GET /health/ready reports.',
     labels: {},
   },
   build_info: {
