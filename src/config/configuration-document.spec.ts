@@ -15,12 +15,12 @@ const INTRODUCTION = `# Configuration
 
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
-Environment variables configure the service. Each of them may be absent, with one exception: a service
-with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty value counts as absent. The
-start checks all variables and reports every mistake at once, without the values.
+Environment variables configure the service. All are optional, except that a service with \`DATABASE_URL\`
+needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as absent. The start checks all of
+them, and reports all mistakes at once, without values.
 
-A secret may be given in a file instead, as orchestrators mount it: \`DATABASE_URL_FILE=/run/secrets/url\`.
-White space around the content does not count, and giving both is a mistake. The secrets are
+A secret may be in a file instead: \`DATABASE_URL_FILE=/run/secrets/url\`. Surrounding white space is ignored;
+setting both is a mistake. Secrets are
 ${secretVariables()}.
 `;
 
@@ -39,7 +39,10 @@ type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 
 function describeSetting({ variable, rule, default: fallback, defaultText, description }: Setting): string {
   const defaultValue = defaultText ?? `\`${String(fallback)}\``;
-  const range = rule.description === undefined ? '' : ` Must be ${rule.description}.`;
+  const range =
+    rule.description === undefined
+      ? ''
+      : ` Must be ${rule.description}.`.replace('Must be a whole number from', 'From');
   const text = wrap(`\`${variable}\`: ${description}`, '  ').replace(/^ /, '-');
   return `${text}\n${wrap(`Default: ${defaultValue}.${range}`, '  ')}\n`;
 }

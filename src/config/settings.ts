@@ -83,7 +83,7 @@ const stages = z
   .transform((list) => (list === '' ? [] : list.split(',').map((item) => Number(item.trim()))))
   .pipe(z.array(z.number().int().min(1).max(720)).max(10))
   .refine((hours) => hours.every((each, at) => at === 0 || each < (hours[at - 1] ?? 0)))
-  .describe('falling whole numbers of hours from 720 to 1, e.g. 72,24,1');
+  .describe('descending whole numbers of hours from 720 to 1, e.g. 72,24,1');
 
 const percent = z
   .string()
@@ -178,44 +178,44 @@ export const SETTINGS = {
       variable: 'HOST',
       rule: text,
       default: '127.0.0.1',
-      description: 'The address that the service listens on.',
+      description: 'Address to listen on.',
     },
     port: {
       variable: 'PORT',
       rule: integer(0, 65_535),
       default: '3000',
-      description: 'The port that the service listens on. `0`: any free port.',
+      description: 'Port to listen on. `0` picks a free one.',
     },
     publicUrl: {
       variable: 'PUBLIC_URL',
       rule: publicUrl,
       defaultText: 'none (secret links begin with `/l/`)',
       description:
-        'The address at which customers reach the service, e.g. `https://proxies.example.com`. It is ' +
-        'never taken from a request, whose sender chooses `Host`.',
+        'Base URL of the service for customers, e.g. `https://proxies.example.com`. It is never taken ' +
+        'from a request, because the client chooses `Host`.',
     },
     trustedProxies: {
       variable: 'TRUSTED_PROXIES',
       rule: networks,
       default: '',
       defaultText: 'none',
-      description: 'Load balancers whose `X-Forwarded-For` is believed, as addresses and networks.',
+      description: 'Load balancers whose `X-Forwarded-For` is trusted.',
     },
     maxConnections: {
       variable: 'MAX_CONNECTIONS',
       rule: integer(1, 1_000_000),
       default: '2000',
       description:
-        'How many connections of clients a replica keeps. Further ones are refused. Without ' +
-        '`TRUSTED_PROXIES`, a client has half of them at most.',
+        'Client connections per replica. More are refused. Without `TRUSTED_PROXIES`, an address gets at ' +
+        'most half of them.',
     },
     drainSeconds: {
       variable: 'DRAIN_SECONDS',
       rule: integer(0, 3600),
       default: '0',
       description:
-        'Seconds for which a stopping replica still serves everything while `GET /health/ready` ' +
-        'returns 503, so that load balancers notice. `0`: it stops at once.',
+        'Seconds during which a stopping replica still serves requests while `GET /health/ready` returns ' +
+        '503, so that load balancers notice.',
     },
   },
   database: {
@@ -224,7 +224,7 @@ export const SETTINGS = {
       rule: databaseUrl,
       isSecret: true,
       defaultText: 'the embedded PostgreSQL, with a demo user',
-      description: 'PostgreSQL 15 or later, without a pooler in transaction mode in between.',
+      description: 'PostgreSQL 15 or later, without a transaction-mode pooler.',
     },
     ownerUrl: {
       variable: 'DATABASE_OWNER_URL',
@@ -232,21 +232,22 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none (the role of `DATABASE_URL` owns the tables)',
       description:
-        'The same database for the role that owns it. Only migrations use it; they grant the role of ' +
-        '`DATABASE_URL` what the service needs, and create it when there is none.',
+        'The same database, as its owner. Only migrations use it. They create the role of `DATABASE_URL` ' +
+        'if necessary, and grant it what the service needs.',
     },
     migrateOnStart: {
       variable: 'MIGRATE_ON_START',
       rule: flag,
       default: 'true',
       description:
-        'Whether the start applies pending migrations. A lock lets any number of replicas start at once.',
+        'Whether the start applies pending migrations. Replicas may start at once: a lock serializes ' +
+        'them.',
     },
     poolSize: {
       variable: 'DB_POOL_SIZE',
       rule: integer(2, 1000),
       default: '16',
-      description: 'The number of connections to the database.',
+      description: 'Database connections per replica.',
     },
   },
   limits: {
@@ -254,21 +255,21 @@ export const SETTINGS = {
       variable: 'TOKEN_REQUESTS_PER_MINUTE',
       rule: integer(0, 1_000_000_000),
       default: '120000',
-      description: 'Requests that a token may make in a minute, over all replicas. `0`: no limit.',
+      description: 'Requests per minute and token, across all replicas. `0`: no limit.',
     },
     userRequestsPerMinute: {
       variable: 'USER_REQUESTS_PER_MINUTE',
       rule: integer(0, 1_000_000_000),
       default: '240000',
-      description: 'Requests that a user may make in a minute with all tokens together. `0`: no limit.',
+      description: 'Requests per minute and user, with all tokens together. `0`: no limit.',
     },
     addressFailuresPerMinute: {
       variable: 'ADDRESS_FAILURES_PER_MINUTE',
       rule: integer(0, 1_000_000_000),
       default: '600',
       description:
-        'Requests without a valid token or secret link, and sign-ins that fail, that an address may make ' +
-        'in a minute. `0`: no limit.',
+        'Requests without a valid token or secret link, and failed sign-ins, per minute and address. ' +
+        '`0`: no limit.',
     },
   },
   provider: {
@@ -277,48 +278,47 @@ export const SETTINGS = {
       rule: oneOf('px6', 'sandbox'),
       default: (given) => (given('PX6_API_KEY') === undefined ? 'sandbox' : 'px6'),
       defaultText: '`px6` with a key, otherwise `sandbox`',
-      description:
-        'The provider of the proxies. With `DATABASE_URL` and no key, the sandbox must be chosen ' +
-        'explicitly.',
+      description: 'The provider. With `DATABASE_URL` and without a key, set `sandbox` explicitly.',
     },
     apiKey: {
       variable: 'PX6_API_KEY',
       rule: key,
       isSecret: true,
       defaultText: 'none (the sandbox is used)',
-      description: 'The key of the account at the provider. Every URL contains it, so no log may show a URL.',
+      description:
+        'API key of the account at the provider. Every request URL contains it, so keep these URLs out ' +
+        'of logs.',
     },
     apiKeyFile: {
       variable: fileVariable('PX6_API_KEY'),
       rule: text,
       defaultText: 'none',
-      description:
-        'A file with the key. The service reads it again every few seconds, and switches to a new key ' +
-        'without a stop.',
+      description: 'File with the key, read again every few seconds: a new key applies without a restart.',
     },
     baseUrl: {
       variable: 'PX6_BASE_URL',
       rule: providerUrl,
       default: 'https://px6.link',
-      description: 'The address of the provider. It may be plain HTTP on this machine only.',
+      description: 'Base URL of the provider. Plain HTTP is accepted on this machine only.',
     },
     timeoutMs: {
       variable: 'PROVIDER_TIMEOUT_MS',
       rule: integer(100, 600_000),
       default: '30000',
-      description: 'How long one call to the provider may take as a whole.',
+      description: 'Time-out of a whole provider call, in milliseconds.',
     },
     ratePerSecond: {
       variable: 'PROVIDER_RATE_PER_SECOND',
       rule: integer(0, 100),
       default: '3',
-      description: 'Calls per second that the provider allows for the key, over all replicas. `0`: no limit.',
+      description:
+        'Calls per second that the provider allows for the key, across all replicas. `0`: no limit.',
     },
     lowBalance: {
       variable: 'PROVIDER_LOW_BALANCE',
       rule: roubles,
       default: '1000.00',
-      description: 'Staff are warned when the balance at the provider is below this amount, in roubles.',
+      description: 'Staff are warned when the balance at the provider is below this amount.',
     },
   },
   purchases: {
@@ -326,15 +326,15 @@ export const SETTINGS = {
       variable: 'PURCHASE_WAIT_MS',
       rule: integer(0, 600_000),
       default: '20000',
-      description: 'How long an order may wait for a rate permit before it is refunded.',
+      description: 'Milliseconds that an order waits for a rate permit before it is refunded.',
     },
     replayDays: {
       variable: 'REPLAY_DAYS',
       rule: integer(0, 3650),
       default: '30',
       description:
-        'For how many days after the end of a rental a retry of its order still receives logins ' +
-        'and passwords.',
+        'Days after the end of a rental during which a retry of its order still returns logins and ' +
+        'passwords.',
     },
   },
   reconciliation: {
@@ -343,7 +343,7 @@ export const SETTINGS = {
       rule: integer(1, 86_400),
       default: '600',
       description:
-        'An order fails only when the provider shows no proxy for it until this long after its deadline.',
+        'An order fails if the provider shows no proxy for it until this many seconds after its deadline.',
     },
   },
   sweep: {
@@ -351,7 +351,7 @@ export const SETTINGS = {
       variable: 'SWEEP_INTERVAL_SECONDS',
       rule: integer(1, 86_400),
       default: '900',
-      description: 'The time between two full comparisons with what the provider lists.',
+      description: "Seconds between full comparisons with the provider's listing.",
     },
   },
   pricing: {
@@ -359,7 +359,7 @@ export const SETTINGS = {
       variable: 'MARKUP_PERCENT',
       rule: percent,
       default: '20',
-      description: "The markup on the provider's price where no price rule applies, e.g. `12.5`.",
+      description: "Markup on the provider's price where no price rule applies.",
     },
   },
   proxies: {
@@ -367,19 +367,17 @@ export const SETTINGS = {
       variable: 'EXPIRING_HOURS',
       rule: stages,
       default: '72,24,1',
-      description:
-        'How many hours before its end the event `proxy.expiring` announces it: each number is a stage. ' +
-        'Empty: never.',
+      description: 'Hours before the end of a rental at which `proxy.expiring` is sent. Empty: never.',
     },
   },
   trials: {
     judgeUrl: {
       variable: 'JUDGE_URL',
       rule: judgeUrl,
-      defaultText: 'none, or this process itself when the sandbox runs',
+      defaultText: 'this process when the sandbox runs, otherwise none',
       description:
-        'The public URL of `GET /judge` of this service. Checks of proxies ask it through the proxy. ' +
-        'Without it, they are disabled.',
+        'Public URL of `GET /judge` of this service, which proxy checks request through the proxy. ' +
+        'Without it, checks are disabled.',
     },
   },
   links: {
@@ -387,7 +385,7 @@ export const SETTINGS = {
       variable: 'MAX_LINKS_PER_USER',
       rule: integer(0, 10_000),
       default: '100',
-      description: 'How many secret links a user may have. `0`: none, and those that exist do not work.',
+      description: 'Secret links per user. `0` also disables existing links.',
     },
   },
   webhooks: {
@@ -395,24 +393,22 @@ export const SETTINGS = {
       variable: 'MAX_WEBHOOKS_PER_USER',
       rule: integer(0, 1000),
       default: '10',
-      description: 'How many webhooks a user may have. `0`: no further ones can be made.',
+      description: 'Webhooks per user. `0` prevents new ones.',
     },
     allowHttp: {
       variable: 'WEBHOOK_ALLOW_HTTP',
       rule: flag,
       default: 'false',
       description:
-        'Whether the URL of a webhook may begin with `http://`. Its deliveries can then be read and ' +
-        'changed on the way.',
+        'Whether webhook URLs may begin with `http://`. Such deliveries can be read and changed in ' +
+        'transit.',
     },
     allowedNetworks: {
       variable: 'WEBHOOK_ALLOWED_NETWORKS',
       rule: networks,
       default: '',
       defaultText: 'none (public addresses only)',
-      description:
-        'Further addresses and networks, not public ones, to which webhooks may be sent, e.g. ' +
-        'receivers on a private network.',
+      description: 'Non-public addresses and networks to which webhooks may be sent.',
     },
   },
   telegram: {
@@ -422,14 +418,13 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none (sign-in with Telegram is disabled)',
       description:
-        'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is ' +
-        'disabled.',
+        'Token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is disabled.',
     },
     scopes: {
       variable: 'TELEGRAM_SCOPES',
       rule: scopes,
       default: 'profile:read,countries:read,price:read,proxies:read',
-      description: 'The scopes of a token of a sign-in: scopes of customers, separated by commas.',
+      description: 'Customer scopes of a sign-in token, separated by commas.',
     },
   },
   audit: {
@@ -438,7 +433,7 @@ export const SETTINGS = {
       variable: 'AUDIT_TIME',
       rule: time,
       default: '03:00',
-      description: 'When the books are audited each day (UTC): what changed since yesterday began. Or `off`.',
+      description: 'Time of the daily audit (UTC), which checks all changes since the start of yesterday.',
     },
   },
   retention: {
@@ -446,9 +441,7 @@ export const SETTINGS = {
       variable: 'PROVIDER_CALL_DAYS',
       rule: days(7),
       default: '180',
-      description:
-        'For how many days staff see what was said to the provider for an order that is closed. `0`: for ' +
-        'good.',
+      description: 'Days to store the provider calls of closed orders for staff. `0`: forever.',
     },
     historyDays: {
       variable: 'HISTORY_DAYS',
@@ -456,24 +449,24 @@ export const SETTINGS = {
       default: historyDays,
       defaultText: `\`${LONG_ENOUGH_DAYS}\``,
       description:
-        'Days for which history is stored: each state of an order, after its end; the stored response ' +
-        'to an `Idempotency-Key`, after the end of the rental (then it shows the proxies as they ' +
-        'are); failed renewals, and disabled rules without renewals; unpaid deposits; the daily ' +
-        'spending of a token with a limit. `0`: for ever.',
+        'Days to store history: the states of a closed order; the stored response to an ' +
+        '`Idempotency-Key`, after the rental ends (replays then show the proxies as they are); failed ' +
+        'renewals, and disabled rules without renewals; unpaid deposits; the daily spending of limited ' +
+        'tokens. `0`: forever.',
     },
     auditLogReadDays: {
       variable: 'AUDIT_LOG_READ_DAYS',
       rule: days(365),
       default: '0',
       description:
-        'Days for which the audit log stores reads and refusals of staff. Changes are stored for ' +
-        'ever. `0`: all of it.',
+        "Days to store staff's reads and refusals in the audit log. `0`: forever. Changes are always " +
+        'stored.',
     },
     eventDays: {
       variable: 'EVENT_DAYS',
       rule: days(7),
       default: '30',
-      description: 'For how many days customers can read an event, and have it sent again. `0`: for good.',
+      description: 'Days during which customers can read and replay an event. `0`: forever.',
     },
   },
   payments: {
@@ -481,69 +474,67 @@ export const SETTINGS = {
       variable: 'PAYMENTS',
       rule: oneOf('off', 'yookassa', 'sandbox'),
       default: (given) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
-      defaultText: '`off`; with the embedded PostgreSQL and without a key of a provider, `sandbox`',
+      defaultText: '`sandbox` without a database, provider key and shop, otherwise `off`',
       description:
-        'The provider by which customers pay deposits. `off`: there are no deposits, and no description ' +
-        'mentions them.',
+        'Payment provider for deposits. With `off`, neither routes nor descriptions have deposits.',
     },
     shopId: {
       variable: 'YOOKASSA_SHOP_ID',
       rule: key,
       defaultText: 'none',
-      description: 'The id of the shop at YooKassa.',
+      description: 'Shop id at YooKassa.',
     },
     secretKey: {
       variable: 'YOOKASSA_SECRET_KEY',
       rule: key,
       isSecret: true,
       defaultText: 'none',
-      description: 'The secret key of the shop. One that begins with `test_` is of a shop for tests.',
+      description: 'Secret key of the shop. Keys of test shops begin with `test_`.',
     },
     baseUrl: {
       variable: 'YOOKASSA_BASE_URL',
       rule: paymentsUrl,
       default: 'https://api.yookassa.ru/v3',
-      description: 'The address of the API of YooKassa. It may be plain HTTP on this machine only.',
+      description: "Base URL of YooKassa's API. Plain HTTP is accepted on this machine only.",
     },
     receipt: {
       variable: 'YOOKASSA_RECEIPT',
       rule: receipt,
       defaultText: 'none (no receipt is requested)',
       description:
-        'Requests a fiscal receipt (54-FZ) for each payment: the address to which receipts are sent, and ' +
-        'the code of the VAT rate.',
+        'Requests a fiscal receipt (54-FZ) for each payment: the address that gets receipts, and the VAT ' +
+        'code.',
     },
     min: {
       variable: 'DEPOSIT_MIN',
       rule: roubles,
       default: '100.00',
-      description: 'The smallest deposit of a customer, in roubles.',
+      description: 'Smallest deposit.',
     },
     max: {
       variable: 'DEPOSIT_MAX',
       rule: roubles,
       default: '100000.00',
-      description: 'The largest deposit of a customer, in roubles.',
+      description: 'Largest deposit.',
     },
     returnUrl: {
       variable: 'DEPOSIT_RETURN_URL',
       rule: publicUrl,
       defaultText: '`PUBLIC_URL`',
-      description: 'Where the page of the payment leads customers back to.',
+      description: 'Where the payment page sends customers back.',
     },
     compareSeconds: {
       variable: 'PAYMENTS_COMPARE_SECONDS',
       rule: integer(1, 86_400),
       default: '3600',
-      description: 'The time between two comparisons with the payments and refunds that the provider lists.',
+      description: 'Seconds between comparisons with the payments and refunds at the provider.',
     },
     sourcesFile: {
       variable: 'PAYMENT_SOURCES_FILE',
       rule: text,
       defaultText: 'none (no other payments are accepted)',
       description:
-        'A JSON file with the other sources of payments, their secrets and limits. docs/payments.md ' +
-        'describes it.',
+        'JSON file of [other payment sources](payments.md#other-sources) with their secrets and limits.',
     },
   },
   local: {
@@ -551,7 +542,7 @@ export const SETTINGS = {
       variable: 'DATA_DIR',
       rule: text,
       default: '.data',
-      description: 'The directory of the embedded database, the sandbox and the token of the demo user.',
+      description: "Directory of the embedded database, the sandbox and the demo user's token.",
     },
   },
   metrics: {
@@ -560,15 +551,14 @@ export const SETTINGS = {
       rule: integer(0, 65_535),
       defaultText: 'none (nothing is measured)',
       description:
-        'The port of `GET /metrics`, for Prometheus. `0`: any free port, which the log shows. Each ' +
-        'replica on a machine needs its own.',
+        'Port of `GET /metrics` for Prometheus. `0` picks a free one, which is logged. Each replica on a ' +
+        'machine needs its own.',
     },
     host: {
       variable: 'METRICS_HOST',
       rule: text,
       default: '127.0.0.1',
-      description:
-        'The address on which `GET /metrics` is served. It needs no token: keep it inside your network.',
+      description: 'Address of `GET /metrics`, which needs no token: keep it inside your network.',
     },
   },
   traces: {
@@ -577,14 +567,13 @@ export const SETTINGS = {
       rule: tracesUrl,
       defaultText: 'none (no traces)',
       description:
-        'Where an OpenTelemetry collector takes traces by OTLP over HTTP, e.g. ' +
-        '`http://127.0.0.1:4318/v1/traces`.',
+        'OTLP over HTTP endpoint of an OpenTelemetry collector, e.g. `http://127.0.0.1:4318/v1/traces`.',
     },
     ratio: {
       variable: 'TRACES_RATIO',
       rule: ratio,
       default: '1',
-      description: 'Which part of all requests is recorded. No caller can have its requests recorded.',
+      description: 'Share of requests to trace, 0 to 1. Clients cannot force tracing with their own headers.',
     },
   },
   log: {
@@ -592,14 +581,14 @@ export const SETTINGS = {
       variable: 'LOG_LEVEL',
       rule: oneOf('error', 'warn', 'info', 'debug'),
       default: 'info',
-      description: 'The least important level that is logged.',
+      description: 'Least severe level to log.',
     },
     format: {
       variable: 'LOG_FORMAT',
       rule: oneOf('pretty', 'json'),
       default: () => (process.stdout.isTTY ? 'pretty' : 'json'),
       defaultText: '`pretty` on a terminal, otherwise `json`',
-      description: 'How log lines are written.',
+      description: 'Format of log lines.',
     },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Setting>>>>;
