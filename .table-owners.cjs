@@ -111,6 +111,7 @@ const functions = {
   order_tag: 'orders',
   place_orders: 'orders',
   place_renewals: 'renewals',
+  public_state: 'orders',
   publish_events: 'events',
   publishing_lock: 'events',
   refusal_reason: 'orders',
@@ -124,7 +125,6 @@ const functions = {
   tag_prefix: 'orders',
   take_rate_permit: 'provider',
   take_written_off: 'orders',
-  told_state: 'orders',
   webhook_takes: 'webhooks',
 };
 

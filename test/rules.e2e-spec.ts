@@ -97,12 +97,12 @@ describe('The database and the code agree on', () => {
     expect({ renewals, bulks }).toEqual({ renewals: cases.length, bulks: cases.length });
   });
 
-  it('how customers are told where an order stands', async () => {
-    const told = await query<{ state: OrderState; told: string }>(
-      'SELECT state, told_state(state) AS told FROM unnest($1::text[]) AS state',
+  it('how customers see the state of an order', async () => {
+    const shown = await query<{ state: OrderState; shown: string }>(
+      'SELECT state, public_state(state) AS shown FROM unnest($1::text[]) AS state',
       [ORDER_STATES],
     );
-    expect(told).toEqual(ORDER_STATES.map((state) => ({ state, told: publicState(state) })));
+    expect(shown).toEqual(ORDER_STATES.map((state) => ({ state, shown: publicState(state) })));
   });
 
   /** The text of a function as the database has it. */

@@ -11,6 +11,7 @@ import { DepositConstraints1767720000000 } from './migrations/1767720000000-depo
 import { PaymentIndexes1767730000000 } from './migrations/1767730000000-payment-indexes';
 import { RefundsBeyondDeposits1767800000000 } from './migrations/1767800000000-refunds-beyond-deposits';
 import { FoundCounts1767810000000 } from './migrations/1767810000000-found-counts';
+import { PublicState1767820000000 } from './migrations/1767820000000-public-state';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -26,6 +27,7 @@ export const migrations = [
   PaymentIndexes1767730000000,
   RefundsBeyondDeposits1767800000000,
   FoundCounts1767810000000,
+  PublicState1767820000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

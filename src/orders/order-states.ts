@@ -62,7 +62,7 @@ export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[sta
 /** The money of these orders is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
-/** How customers see the state of an order. The database has it as `told_state()`. */
+/** How customers see the state of an order. The database has it as `public_state()`. */
 const PUBLIC_STATES = {
   reserved: 'open',
   submitting: 'open',

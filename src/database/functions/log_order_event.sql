@@ -1,23 +1,23 @@
--- Writes an event whenever customers are told another state of an order, in the statement of that change.
+-- Writes an event whenever the state of an order changes for customers, in the statement of that change.
 --
 -- It writes with the rights of the owner, so that replicas of the version before can.
 CREATE OR REPLACE FUNCTION log_order_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
-  told CONSTANT text := told_state(NEW.state);
+  shown CONSTANT text := public_state(NEW.state);
 BEGIN
   INSERT INTO events (user_id, type, data)
-  VALUES (NEW.user_id, 'order.' || told, jsonb_build_object(
-    'order_id', NEW.id, 'kind', NEW.kind, 'state', told, 'count', NEW.count,
+  VALUES (NEW.user_id, 'order.' || shown, jsonb_build_object(
+    'order_id', NEW.id, 'kind', NEW.kind, 'state', shown, 'count', NEW.count,
     'delivered', trunc(NEW.captured / NEW.unit_price), 'price', NEW.captured::text,
     'reason', CASE WHEN NEW.state = 'refunded' THEN refusal_reason(NEW.kind, NEW.failure) END));
   RETURN NULL;
 END $$;
 
 CREATE OR REPLACE TRIGGER orders_log_first_event AFTER INSERT ON orders
-  FOR EACH ROW WHEN (told_state(NEW.state) <> 'open')
+  FOR EACH ROW WHEN (public_state(NEW.state) <> 'open')
   EXECUTE FUNCTION log_order_event();
 
 CREATE OR REPLACE TRIGGER orders_log_event AFTER UPDATE ON orders
-  FOR EACH ROW WHEN (told_state(NEW.state) <> told_state(OLD.state) AND told_state(NEW.state) <> 'open')
+  FOR EACH ROW WHEN (public_state(NEW.state) <> public_state(OLD.state) AND public_state(NEW.state) <> 'open')
   EXECUTE FUNCTION log_order_event();
