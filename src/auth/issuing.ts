@@ -16,26 +16,26 @@ type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
  */
 export function restrictedBy(
   issuer: Issuer,
-  asked: Restrictions & Pick<ApiToken, 'userId'>,
+  requested: Restrictions & Pick<ApiToken, 'userId'>,
 ): Restrictions & Pick<ApiToken, 'issuedBy' | 'limitedBy'> {
-  const lacking = asked.scopes.filter((scope) => !issuer.scopes.includes(scope));
+  const lacking = requested.scopes.filter((scope) => !issuer.scopes.includes(scope));
   if (lacking.length > 0) throw new ScopeNotGrantable(lacking);
-  const isForStaff = asked.scopes.some(isStaffScope);
-  if (isForStaff && asked.userId !== issuer.userId && !issuer.scopes.includes('staff:grant')) {
+  const isForStaff = requested.scopes.some(isStaffScope);
+  if (isForStaff && requested.userId !== issuer.userId && !issuer.scopes.includes('staff:grant')) {
     throw new StaffScopesForAnother();
   }
   const { allowedIps, expiresAt, dailyLimit } = issuer;
   const wider = [
-    expiresAt && asked.expiresAt && asked.expiresAt > expiresAt && 'expires_at',
-    allowedIps && asked.allowedIps?.some((network) => !liesWithin(allowedIps, network)) && 'allowed_ips',
-    dailyLimit && asked.dailyLimit && isAbove(asked.dailyLimit, dailyLimit) && 'daily_limit',
+    expiresAt && requested.expiresAt && requested.expiresAt > expiresAt && 'expires_at',
+    allowedIps && requested.allowedIps?.some((network) => !liesWithin(allowedIps, network)) && 'allowed_ips',
+    dailyLimit && requested.dailyLimit && isAbove(requested.dailyLimit, dailyLimit) && 'daily_limit',
   ].filter((field) => typeof field === 'string');
   if (wider.length > 0) throw new TokenWiderThanIssuer(wider);
   return {
-    scopes: asked.scopes,
-    expiresAt: asked.expiresAt ?? expiresAt,
-    allowedIps: asked.allowedIps ?? allowedIps,
-    dailyLimit: asked.dailyLimit ?? dailyLimit,
+    scopes: requested.scopes,
+    expiresAt: requested.expiresAt ?? expiresAt,
+    allowedIps: requested.allowedIps ?? allowedIps,
+    dailyLimit: requested.dailyLimit ?? dailyLimit,
     issuedBy: issuer.id,
     limitedBy: dailyLimit === null ? [] : [...issuer.limitedBy, issuer.id],
   };

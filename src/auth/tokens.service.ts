@@ -87,7 +87,7 @@ export class TokensService {
     manager: EntityManager = this.dataSource.manager,
   ): Promise<{ text: string; token: ApiToken }> {
     const text = generateToken();
-    const asked = {
+    const requested = {
       userId: token.userId,
       scopes: [...token.scopes],
       expiresAt: token.expiresAt ?? null,
@@ -97,7 +97,9 @@ export class TokensService {
     // Tokens of a user become visible in the order of their ids, so that paging by cursor misses none.
     await lockUser(manager, token.userId);
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
-    const allowed = issuer ? restrictedBy(issuer, asked) : { ...asked, issuedBy: null, limitedBy: [] };
+    const allowed = issuer
+      ? restrictedBy(issuer, requested)
+      : { ...requested, issuedBy: null, limitedBy: [] };
     try {
       const issued = await queryRow<ApiToken>(
         manager,
