@@ -34,7 +34,7 @@ const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
 /** How much longer than its statement a response may take: the commit waits for the standby. */
-const ANSWER_TAKES_LONGER_SECONDS = 5;
+const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
@@ -76,7 +76,7 @@ export function dataSourceOptions(database: {
       connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       Client: ServiceClient,
       responseTimeoutMs:
-        statementTimeoutSeconds === 0 ? 0 : 1000 * (statementTimeoutSeconds + ANSWER_TAKES_LONGER_SECONDS),
+        statementTimeoutSeconds === 0 ? 0 : 1000 * (statementTimeoutSeconds + RESPONSE_GRACE_SECONDS),
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       onConnect: identifySession,

@@ -30,8 +30,8 @@ interface Connection {
  */
 export class DatabaseProbe {
   private connection: Connection | undefined;
-  private latest: { readonly askedAtMs: number; readonly answer: Promise<DatabaseState> } | undefined;
-  private isAsking = false;
+  private latest: { readonly queriedAtMs: number; readonly state: Promise<DatabaseState> } | undefined;
+  private isQuerying = false;
 
   constructor(private readonly dataSource: DataSource) {}
 
@@ -42,11 +42,11 @@ export class DatabaseProbe {
    */
   state(): Promise<DatabaseState> {
     const nowMs = performance.now();
-    if (this.latest && (this.isAsking || nowMs - this.latest.askedAtMs < MAX_AGE_MS)) {
-      return this.latest.answer;
+    if (this.latest && (this.isQuerying || nowMs - this.latest.queriedAtMs < MAX_AGE_MS)) {
+      return this.latest.state;
     }
-    this.latest = { askedAtMs: nowMs, answer: this.ask() };
-    return this.latest.answer;
+    this.latest = { queriedAtMs: nowMs, state: this.query() };
+    return this.latest.state;
   }
 
   close(): void {
@@ -56,8 +56,8 @@ export class DatabaseProbe {
     client?.end().catch(() => undefined);
   }
 
-  private async ask(): Promise<DatabaseState> {
-    this.isAsking = true;
+  private async query(): Promise<DatabaseState> {
+    this.isQuerying = true;
     // The next connection may reach another server, after a failover of the address.
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
@@ -72,7 +72,7 @@ export class DatabaseProbe {
       throw error;
     } finally {
       clearTimeout(timer);
-      this.isAsking = false;
+      this.isQuerying = false;
     }
   }
 

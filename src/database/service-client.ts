@@ -59,7 +59,7 @@ export class ServiceClient extends Client {
     }) as Client['query'];
   }
 
-  private async watch<Answer>(response: Promise<Answer>): Promise<Answer> {
+  private async watch<Result>(response: Promise<Result>): Promise<Result> {
     const timer =
       this.responseTimeoutMs > 0 ? setTimeout(() => this.drop(), this.responseTimeoutMs) : undefined;
     try {

@@ -68,7 +68,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
 
   /** Applies the balance of another replica, if it is younger. A failing database changes nothing. */
   async followStore(): Promise<void> {
-    const askedAtMs = performance.now();
+    const requestedAtMs = performance.now();
     const [stored] = await queryRows<ProviderBalance & { ageMs: number }>(
       this.dataSource,
       `SELECT balance::text AS amount, seen_at AS "seenAt",
@@ -76,8 +76,8 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
          FROM provider_accounts WHERE provider = $1`,
       [this.provider],
     ).catch(() => []);
-    if (!stored || askedAtMs - stored.ageMs <= this.knownSinceMs) return;
-    this.know({ amount: stored.amount, seenAt: stored.seenAt }, askedAtMs - stored.ageMs);
+    if (!stored || requestedAtMs - stored.ageMs <= this.knownSinceMs) return;
+    this.know({ amount: stored.amount, seenAt: stored.seenAt }, requestedAtMs - stored.ageMs);
   }
 
   update(amount: string): void {

@@ -137,7 +137,7 @@ describe('RatePermits', () => {
     const permits = createPermits(1, 60_000);
     const permit = await permits.waitForPermit('order', 0);
     const createQueryRunner = dataSource.createQueryRunner.bind(dataSource);
-    const asking = jest.spyOn(dataSource, 'createQueryRunner').mockImplementationOnce(() => {
+    const polling = jest.spyOn(dataSource, 'createQueryRunner').mockImplementationOnce(() => {
       const runner = createQueryRunner();
       const query = runner.query.bind(runner);
       return Object.assign(runner, {
@@ -149,7 +149,7 @@ describe('RatePermits', () => {
       });
     });
     await permits.waitForPermit('order', 5000);
-    asking.mockRestore();
+    polling.mockRestore();
   });
 
   it('are no longer demanded for a call that has given up, so that others need not wait for it', async () => {

@@ -56,7 +56,7 @@ export class RatePermits {
   /** Ends the waits of all waiting calls. */
   private readonly giveUps = new Set<() => void>();
   private isStopped = false;
-  private isAsking = false;
+  private isPolling = false;
   /** The highest priority of our demand in the database, as a position in CALL_PRIORITIES from 1. */
   private announced = Infinity;
   /** Ends the pause before the next query. */
@@ -102,7 +102,7 @@ export class RatePermits {
       this.giveUps.add(giveUp);
       if (goesFirst) queue.unshift(grant);
       else queue.push(grant);
-      if (!this.isAsking) void this.pollWhileCallsWait();
+      if (!this.isPolling) void this.pollWhileCallsWait();
       else if (this.highest() < this.announced) this.wakeUp.abort();
     });
   }
@@ -136,13 +136,13 @@ export class RatePermits {
   }
 
   private async pollWhileCallsWait(): Promise<void> {
-    this.isAsking = true;
+    this.isPolling = true;
     for (;;) {
       if (this.highest() < Infinity) {
         // Later events, which the result may not include, end the pause after it early.
         this.wakeUp = new AbortController();
         const { signal } = this.wakeUp;
-        const pauseMs = await this.ask();
+        const pauseMs = await this.poll();
         if (pauseMs > 0) await sleep(Math.ceil(pauseMs), undefined, { signal }).catch(() => undefined);
       } else if (this.announced < Infinity) {
         await this.withdrawDemand();
@@ -150,11 +150,11 @@ export class RatePermits {
         break;
       }
     }
-    this.isAsking = false;
+    this.isPolling = false;
   }
 
   /** @returns how long to pause before the next query */
-  private async ask(): Promise<number> {
+  private async poll(): Promise<number> {
     try {
       const response = await this.queryDatabase();
       this.hasFailed = false;
