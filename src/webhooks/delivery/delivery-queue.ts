@@ -5,12 +5,12 @@ import { queryRows } from '../../database';
 import type { EventOut, EventType } from '../../events';
 import type { SigningSecrets } from '../signing';
 import {
-  askedPause,
   ATTEMPT_TAKES_MS,
   FAILURES_UNTIL_PAUSED,
   leaseMs,
   pauseOfDelivery,
   pausesOfWebhook,
+  requestedPause,
   USUAL_RETRY_SECONDS,
 } from './delivery-times';
 import type { SendResult } from './webhook-sender';
@@ -216,8 +216,8 @@ export class DeliveryQueue {
     const { retrySeconds } = this;
     const isCutOff = result.outcome === 'cut-off';
     const isDelivered = result.outcome === 'delivered';
-    const asked = askedPause(result.retryAfterSeconds, retrySeconds);
-    const pause = isCutOff ? 0 : pauseOfDelivery(delivery.attempts + 1, retrySeconds, asked);
+    const requestedSeconds = requestedPause(result.retryAfterSeconds, retrySeconds);
+    const pause = isCutOff ? 0 : pauseOfDelivery(delivery.attempts + 1, retrySeconds, requestedSeconds);
     const happened = isCutOff ? 'neither' : isDelivered ? 'delivered' : 'failed';
     const unsent = pause === null ? 'failed' : 'pending';
     const [settled] = await queryRows<SettledDelivery>(this.dataSource, SETTLE, [
@@ -231,7 +231,7 @@ export class DeliveryQueue {
       pause ?? 0,
       happened,
       this.pausesOfWebhook,
-      asked,
+      requestedSeconds,
       result.status === GONE,
       retrySeconds,
     ]);

@@ -1,10 +1,10 @@
 import {
-  askedPause,
   CLAIM_TAKES_MS,
   leaseMs,
   pauseOfDelivery,
   PAUSES_SECONDS,
   pausesOfWebhook,
+  requestedPause,
   SETTLING_TAKES_MS,
   USUAL_RETRY_SECONDS,
 } from './delivery-times';
@@ -46,8 +46,8 @@ describe('The pauses of an event', () => {
     [null, 0],
     [120, 120],
     [999_999, 3600],
-  ])('follow a Retry-After of %s s within bounds: %d s', (asked, expected) => {
-    expect(askedPause(asked, USUAL_RETRY_SECONDS)).toBe(expected);
+  ])('follow a Retry-After of %s s within bounds: %d s', (requestedSeconds, expected) => {
+    expect(requestedPause(requestedSeconds, USUAL_RETRY_SECONDS)).toBe(expected);
     expect(pauseOfDelivery(1, USUAL_RETRY_SECONDS, expected, LEAST)).toBe(Math.max(5, expected));
   });
 });

@@ -26,7 +26,7 @@ export const PAUSES_SECONDS: readonly number[] = [
 const JITTER = 0.1;
 
 /** The longest `Retry-After` that is followed. */
-const LONGEST_ASKED_PAUSE_SECONDS = HOUR;
+const LONGEST_REQUESTED_PAUSE_SECONDS = HOUR;
 
 /** After this many failures in a row, a webhook receives one event at a time, with pauses. */
 export const FAILURES_UNTIL_PAUSED = 3;
@@ -51,18 +51,18 @@ export const leaseMs = (timeoutMs: number): number =>
  *
  * @param attempts failed ones, at least 1
  * @param retrySeconds how long the event is retried in total
- * @param asked see {@link askedPause}
+ * @param requestedSeconds see {@link requestedPause}
  */
 export function pauseOfDelivery(
   attempts: number,
   retrySeconds: number,
-  asked: number,
+  requestedSeconds: number,
   random: () => number = Math.random,
 ): number | null {
   const usual = PAUSES_SECONDS[attempts - 1];
   if (usual === undefined) return null;
   const scaled = usual * (retrySeconds / USUAL_RETRY_SECONDS) * (1 + JITTER * random());
-  return Math.max(scaled, asked);
+  return Math.max(scaled, requestedSeconds);
 }
 
 /** The pauses after one failure, two in a row, and so on, in seconds; the last is for more. */
@@ -73,5 +73,5 @@ export const pausesOfWebhook = (retrySeconds: number): readonly number[] =>
  * The pause that a receiver requested with `Retry-After`, within bounds, in seconds. It is never longer than
  * the time for which an event is retried.
  */
-export const askedPause = (askedSeconds: number | null, retrySeconds: number): number =>
-  Math.min(askedSeconds ?? 0, LONGEST_ASKED_PAUSE_SECONDS, retrySeconds);
+export const requestedPause = (requestedSeconds: number | null, retrySeconds: number): number =>
+  Math.min(requestedSeconds ?? 0, LONGEST_REQUESTED_PAUSE_SECONDS, retrySeconds);

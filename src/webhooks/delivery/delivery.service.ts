@@ -109,7 +109,7 @@ export class DeliveryService implements OnModuleDestroy {
     const giveUpAtMs = performance.now() + SETTLING_TAKES_MS;
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_OF_SETTLING_MS)) {
       try {
-        this.tell(delivery, await this.queue.settle(delivery, result));
+        this.logDisabled(delivery, await this.queue.settle(delivery, result));
         return;
       } catch (error) {
         if (performance.now() + pauseMs > giveUpAtMs) throw error;
@@ -119,7 +119,7 @@ export class DeliveryService implements OnModuleDestroy {
     }
   }
 
-  private tell({ webhookId, userId, url }: ClaimedDelivery, settled: SettledDelivery | null): void {
+  private logDisabled({ webhookId, userId, url }: ClaimedDelivery, settled: SettledDelivery | null): void {
     if (!settled?.disabledReason) return;
     const why = settled.disabledReason === 'gone' ? 'its receiver is gone' : 'it has failed for too long';
     this.logger.warn(`webhook ${webhookId} of user ${userId} is disabled: ${why}: ${new URL(url).host}`);

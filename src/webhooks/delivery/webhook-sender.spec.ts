@@ -5,7 +5,7 @@ import { startDnsServer } from '../../../test/support/dns-server';
 import { forAllTests } from '../../../test/support/fixtures';
 import { openSilentPort } from '../../../test/support/silent-port';
 import { AddressRefused, AddressRules, receiverOf } from '../addresses';
-import { KEPT_ANSWER_BYTES, WebhookSender } from './webhook-sender';
+import { STORED_RESPONSE_BYTES, WebhookSender } from './webhook-sender';
 
 const HEADERS = { 'content-type': 'application/json' };
 const LOOPBACK = ['127.0.0.0/8', '::1'];
@@ -17,7 +17,7 @@ interface Receiver {
   readonly requests: { url: string | undefined; headers: http.IncomingHttpHeaders; body: string }[];
   close(): void;
 }
-let answer: http.RequestListener;
+let respond: http.RequestListener;
 const senders: WebhookSender[] = [];
 
 const sender = (networks: readonly string[] = [], timeoutMs = 3000): WebhookSender => {
@@ -40,7 +40,7 @@ async function startReceiver(): Promise<Receiver> {
         request.on('data', (chunk) => (body += String(chunk)));
         request.on('end', () => {
           made.requests.push({ url: request.url, headers: request.headers, body });
-          answer(request, response);
+          respond(request, response);
         });
       })
       .on('connection', () => (made.connections += 1)),
@@ -70,7 +70,7 @@ const dns = forAllTests(() =>
 );
 const receiver = forAllTests(startReceiver);
 beforeEach(() => {
-  answer = (_request, response) => response.end('thanks');
+  respond = (_request, response) => response.end('thanks');
   receiver.connections = 0;
   receiver.requests.length = 0;
 });
@@ -221,28 +221,28 @@ describe('A webhook is sent', () => {
   );
 
   it('over one connection again and again, and once more when the receiver closed it', async () => {
-    const kept = sender(LOOPBACK);
-    for (let at = 0; at < 3; at += 1) await kept.post(urlOf('127.0.0.1'), '{}', HEADERS);
+    const pooled = sender(LOOPBACK);
+    for (let at = 0; at < 3; at += 1) await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS);
     expect(receiver.connections).toBe(1);
     // The receiver takes the next request on the kept connection, and closes it without an answer.
     let isFirst = true;
-    answer = (request, response) => {
+    respond = (request, response) => {
       if (isFirst) request.socket.destroy();
       else response.end();
       isFirst = false;
     };
-    expect(await kept.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
+    expect(await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
     expect(receiver.connections).toBe(2);
   });
 
   it('over no connection that the receiver writes on while nothing was sent', async () => {
-    const kept = sender(LOOPBACK);
+    const pooled = sender(LOOPBACK);
     const sockets: net.Socket[] = [];
-    answer = (request, response) => {
+    respond = (request, response) => {
       if (!sockets.includes(request.socket)) sockets.push(request.socket);
       response.writeHead(204).end();
     };
-    for (let at = 0; at < 2; at += 1) await kept.post(urlOf('127.0.0.1'), '{}', HEADERS);
+    for (let at = 0; at < 2; at += 1) await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS);
     const [idle, ...others] = sockets;
     expect(others).toEqual([]);
     // A byte now and then keeps a connection from being idle for long.
@@ -251,7 +251,7 @@ describe('A webhook is sent', () => {
     await new Promise((resolve) => idle?.once('close', resolve));
     clearInterval(trickle);
     expect(idle?.bytesWritten).toBeLessThan(10_000);
-    expect(await kept.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
+    expect(await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
   });
 
   it('past the proxies that the environment names', async () => {
@@ -268,13 +268,13 @@ describe('What comes of a webhook', () => {
     sender(LOOPBACK, timeoutMs).post(url, '{}', HEADERS, stop);
 
   it.each([301, 302, 303, 307, 308])('is a failure when it is redirected: %d', async (status) => {
-    answer = (_request, response) => response.writeHead(status, { Location: '/elsewhere' }).end();
+    respond = (_request, response) => response.writeHead(status, { Location: '/elsewhere' }).end();
     expect(await post()).toMatchObject({ outcome: 'refused', status, error: 'redirects are not followed' });
     expect(receiver.requests).toHaveLength(1);
   });
 
   it.each([400, 404, 410, 500, 503])('is a failure for the status %d, with its answer', async (status) => {
-    answer = (_request, response) => response.writeHead(status).end('why');
+    respond = (_request, response) => response.writeHead(status).end('why');
     const error = `the status ${status} is no success`;
     expect(await post()).toMatchObject({ outcome: 'refused', status, answer: 'why', error });
   });
@@ -284,29 +284,29 @@ describe('What comes of a webhook', () => {
     [new Date(Date.now() + 60_000).toUTCString(), 60],
     ['soon', null],
   ])('tells what Retry-After asks for: %s', async (header, expected) => {
-    answer = (_request, response) => response.writeHead(429, { 'Retry-After': header }).end();
+    respond = (_request, response) => response.writeHead(429, { 'Retry-After': header }).end();
     const { retryAfterSeconds } = await post();
     // A date has whole seconds, and some time may have passed.
-    const told = retryAfterSeconds === null ? null : Math.round(retryAfterSeconds / 60) * 60;
-    expect(told).toBe(expected);
+    const seconds = retryAfterSeconds === null ? null : Math.round(retryAfterSeconds / 60) * 60;
+    expect(seconds).toBe(expected);
   });
 
   it('has the first kB of an answer, whose end is not waited for', async () => {
-    answer = (_request, response) => {
-      response.write(`\0${'ä'.repeat(KEPT_ANSWER_BYTES)}`);
+    respond = (_request, response) => {
+      response.write(`\0${'ä'.repeat(STORED_RESPONSE_BYTES)}`);
     };
     const { answer: text, ...result } = await post();
     expect(result).toMatchObject({ outcome: 'delivered', status: 200 });
-    expect(text).toBe(`\uFFFD${'ä'.repeat(KEPT_ANSWER_BYTES / 2 - 1)}`);
+    expect(text).toBe(`\uFFFD${'ä'.repeat(STORED_RESPONSE_BYTES / 2 - 1)}`);
   });
 
   it('is known by the status when the body does not come', async () => {
-    answer = (_request, response) => response.write('a');
+    respond = (_request, response) => response.write('a');
     expect(await post(undefined, 20_000)).toMatchObject({ outcome: 'delivered', answer: 'a' });
   });
 
   it('is a failure when there is no answer in time', async () => {
-    answer = () => undefined;
+    respond = () => undefined;
     expect(await post(undefined, 200)).toMatchObject({
       outcome: 'timeout',
       status: null,
@@ -409,7 +409,7 @@ describe('What comes of a webhook', () => {
   });
 
   it('is cut off by whoever sends it', async () => {
-    answer = () => undefined;
+    respond = () => undefined;
     const stop = new AbortController();
     const result = post(undefined, 20_000, stop.signal);
     while (receiver.requests.length === 0) await new Promise(setImmediate);

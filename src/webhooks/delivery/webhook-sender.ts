@@ -6,7 +6,7 @@ import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 
 /** How much of a response body is stored. The rest is not read. */
-export const KEPT_ANSWER_BYTES = 1024;
+export const STORED_RESPONSE_BYTES = 1024;
 /** Only the status counts, so a body that does not end is cut off. */
 const LONGEST_BODY_MS = 1000;
 /**
@@ -179,11 +179,11 @@ function request(
     });
     boundResponse(call);
     call.on('error', (error) => reject(call.reusedSocket && isClosed(error) ? new StaleConnection() : error));
-    let isAnswered = false;
+    let hasResponse = false;
     // A protocol upgrade, for example, ends the connection without a response and without an error.
-    call.on('close', () => isAnswered || reject(new Error('the connection was closed')));
+    call.on('close', () => hasResponse || reject(new Error('the connection was closed')));
     call.on('response', (response) => {
-      isAnswered = true;
+      hasResponse = true;
       void firstBytes(response).then((text) =>
         resolve({ status: response.statusCode ?? 0, text, retryAfter: response.headers['retry-after'] }),
       );
@@ -204,13 +204,13 @@ function firstBytes(response: http.IncomingMessage): Promise<string> {
       clearTimeout(timer);
       // A connection with unread bytes is closed; one that was read to the end returns to its agent.
       if (!response.complete) response.destroy();
-      resolve(readable(Buffer.concat(chunks).subarray(0, KEPT_ANSWER_BYTES)));
+      resolve(readable(Buffer.concat(chunks).subarray(0, STORED_RESPONSE_BYTES)));
     };
     const timer = setTimeout(finish, LONGEST_BODY_MS);
     response.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > KEPT_ANSWER_BYTES) finish();
+      if (length > STORED_RESPONSE_BYTES) finish();
     });
     response.on('end', finish);
     response.on('error', finish);
