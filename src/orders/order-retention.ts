@@ -29,7 +29,7 @@ export class OrderRetention {
     );
     retention.add('unused_bulks', () => bulks.forgetUnused());
     if (historyDays > 0) {
-      retention.add('answers', () => this.forgetAnswers(historyDays));
+      retention.add('answers', () => this.forgetResponses(historyDays));
       retention.add('token_spending_days', () => this.forgetSpending(historyDays));
     }
     retention.addOldRows({
@@ -95,7 +95,7 @@ export class OrderRetention {
    * Removes the stored responses of a batch of orders whose rentals, as first sold, ended some days ago and
    * whose logins and passwords have been removed. A replay then returns the current proxies.
    */
-  private forgetAnswers(days: number): Promise<RetentionStep<true>> {
+  private forgetResponses(days: number): Promise<RetentionStep<true>> {
     return this.forgetBatch(
       `UPDATE orders SET answer = NULL WHERE id = ANY (ARRAY(
          SELECT id FROM orders

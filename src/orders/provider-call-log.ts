@@ -15,10 +15,10 @@ export class ProviderCallLog {
    * Makes calls and stores their records under an order, except those that a statement of the work has
    * stored. The outcome of the work is returned unchanged, even when a record cannot be stored.
    */
-  async record<Answer>(
+  async record<Result>(
     orderId: number,
-    work: (onCall: (record: ProviderCallRecord) => void, calls: CallsForOrder) => Promise<Answer>,
-  ): Promise<Answer> {
+    work: (onCall: (record: ProviderCallRecord) => void, calls: CallsForOrder) => Promise<Result>,
+  ): Promise<Result> {
     const calls = new CallsForOrder(orderId);
     try {
       return await work((record) => calls.note(record), calls);
@@ -50,7 +50,7 @@ export class ProviderCallLog {
         this.dataSource,
         `SELECT FROM provider_calls
           WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND answer = $4`,
-        [orderId, first.method, first.durationMs, JSON.stringify(first.answer)],
+        [orderId, first.method, first.durationMs, JSON.stringify(first.response)],
       );
       return found.length > 0;
     });
@@ -110,7 +110,7 @@ export const recordCall = (place: string): string => `
 /** The parameter of {@link recordCall}; `null` when there is nothing to record. */
 export function callParameter(call: RecordedCall | undefined): string | null {
   if (!call) return null;
-  const { method, request, outcome, httpStatus, answer: response, durationMs } = call.record;
+  const { method, request, outcome, httpStatus, response, durationMs } = call.record;
   return JSON.stringify({
     order_id: call.orderId,
     method,

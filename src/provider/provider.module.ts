@@ -17,14 +17,14 @@ import { RatePermits } from './rate-permits';
 /** A mounted secret is changed in place, by renaming or by a link. Polling detects all three. */
 const READ_KEY_EVERY_MS = 2000;
 const CONNECT_TIMEOUT_MS = 3000;
-const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 @Module({
   imports: [
     HttpModule.registerAsync({
       useFactory: () => ({
         ...createReadyAgents(CONNECT_TIMEOUT_MS),
-        maxContentLength: MAX_ANSWER_BYTES,
+        maxContentLength: MAX_RESPONSE_BYTES,
         maxRedirects: 0,
         proxy: false,
         responseType: 'text',

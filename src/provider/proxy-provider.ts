@@ -171,7 +171,7 @@ export interface ProviderCallRecord {
   /** `null` without a response. */
   readonly httpStatus: number | null;
   /** The JSON of the response, or the reason why there is none. */
-  readonly answer: unknown;
+  readonly response: unknown;
   readonly durationMs: number;
 }
 

@@ -74,7 +74,7 @@ export class BatchCallService {
   /** Never rejects: reconciliation takes over orders that it cannot settle. */
   async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<SettledBatch> {
     const outcomes: OrderOutcome[] = [];
-    let isAnswered = false;
+    let hasResponse = false;
     try {
       await this.calls.record(batch.id, async (onCall, calls) => {
         const options = { ...permission, onCall, quoted: batch.providerPrice };
@@ -82,14 +82,14 @@ export class BatchCallService {
           const { tag, country, version, period, proxyType } = batch;
           const request = { tag, country, version, period, proxyType, count: sizeOf(batch) };
           const purchase = await this.provider.buy(request, options);
-          isAnswered = true;
+          hasResponse = true;
           outcomes.push(
             ...(await settling('delivered', () => this.settlePurchases(batch, purchase, { onCall, calls }))),
           );
         } else {
           const proxyIds = batch.members.flatMap(({ providerProxyId }) => providerProxyId ?? []);
           const prolongation = await this.provider.prolong({ proxyIds, period: batch.period }, options);
-          isAnswered = true;
+          hasResponse = true;
           await settling('delivered', () =>
             this.settleProlongations(batch, prolongation, { outcomes, calls }),
           );
@@ -100,7 +100,7 @@ export class BatchCallService {
     } catch (error) {
       // After a success, a failure proves nothing about the orders: only a failure of the money call itself
       // can be a refusal.
-      const failure = isAnswered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
+      const failure = hasResponse ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
         return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
       } catch (trouble) {

@@ -21,7 +21,7 @@ import { ApiKey } from './api-key';
 import { GuardedTransport } from './guarded-transport';
 import { envelope, type Px6Method, refusals, responses } from './px6-responses';
 
-interface RawAnswer {
+interface RawResponse {
   readonly status: number;
   /** Undefined when the body is not JSON. */
   readonly json: unknown;
@@ -92,7 +92,7 @@ export class Px6Client {
   ): Promise<MethodResponse<Method>> {
     const startedAtMs = performance.now();
     const deadline = options.deadline ?? Deadline.after(this.config.provider.timeoutMs);
-    let raw: RawAnswer | undefined;
+    let raw: RawResponse | undefined;
     const report = (outcome: ProviderCallRecord['outcome'], error?: unknown) => {
       const durationMs = performance.now() - startedAtMs;
       this.metrics.count('provider_calls_total', { method, outcome });
@@ -103,7 +103,7 @@ export class Px6Client {
         request: parameters,
         outcome,
         httpStatus: raw?.status ?? null,
-        answer: withoutSecrets(raw?.json) ?? messageOf(error),
+        response: withoutSecrets(raw?.json) ?? messageOf(error),
         durationMs: Math.round(durationMs),
       });
     };
@@ -123,7 +123,7 @@ export class Px6Client {
     parameters: Readonly<Record<string, string>>,
     deadline: Deadline,
     { permit, priority, key = this.apiKey.current }: Px6CallOptions,
-  ): Promise<RawAnswer> {
+  ): Promise<RawResponse> {
     const transport = new GuardedTransport(deadline, permit, () =>
       this.permits.waitForPermit(priority, deadline.remainingMs(), true),
     );
@@ -149,7 +149,7 @@ export class Px6Client {
 
   private parse<Method extends Px6Method>(
     method: Method,
-    { status, json }: RawAnswer,
+    { status, json }: RawResponse,
     isOurs: boolean,
   ): MethodResponse<Method> {
     if (TOO_MANY_CALLS.includes(status)) {

@@ -67,7 +67,7 @@ const json =
 describe('the PROXY6 adapter', () => {
   const modules: TestingModule[] = [];
   let provider: ProxyProvider;
-  let answer: Respond;
+  let respond: Respond;
   let urls: string[];
   const calls: ProviderCallRecord[] = [];
 
@@ -75,7 +75,7 @@ describe('the PROXY6 adapter', () => {
   const server = forAllTests(() =>
     http.createServer((request, response) => {
       urls.push(request.url ?? '');
-      answer(request, response);
+      respond(request, response);
     }),
   );
   beforeAll(async () => {
@@ -131,7 +131,7 @@ describe('the PROXY6 adapter', () => {
     provider.buy(ORDER, { ...(await permitted()), deadline, onCall: (call) => void calls.push(call) });
 
   it('sends the documented request, with the provider’s number of the version', async () => {
-    answer = json(BOUGHT);
+    respond = json(BOUGHT);
     await buy();
     expect(urls).toEqual([
       `/api/${API_KEY}/buy/?count=1&period=7&country=ru&version=3&type=http&descr=prs.t.u1.o1`,
@@ -145,7 +145,7 @@ describe('the PROXY6 adapter', () => {
     ['strings for numbers', [{ ...PROXY, unixtime: '1466379159', unixtime_end: '1468349441' }]],
     ['undocumented fields', [{ ...PROXY, date_mod: '2020-01-01', type: 'auto' }]],
   ])('reads a list that is %s', async (_, list) => {
-    answer = json({ ...BOUGHT, list, count: '1', price: 28, balance: 48.8 });
+    respond = json({ ...BOUGHT, list, count: '1', price: 28, balance: 48.8 });
     const purchase = await buy();
     expect(purchase.charge).toBe('28');
     expect(purchase.proxies).toMatchObject([
@@ -162,7 +162,7 @@ describe('the PROXY6 adapter', () => {
   });
 
   it.each(Object.entries(PUBLISHED))('reads the answers that were published in %s', async (_, published) => {
-    answer = (request, response) => {
+    respond = (request, response) => {
       const method = request.url?.split('/')[3] ?? '';
       const sample = Object.entries(published).find(([call]) => call.split('?')[0] === method)?.[1];
       json(sample)(request, response);
@@ -178,7 +178,7 @@ describe('the PROXY6 adapter', () => {
   });
 
   it('reads the price table of known versions, as numbers or strings', async () => {
-    answer = json({
+    respond = json({
       ...ENVELOPE,
       data: { 6: { 3: 2.95, 7: '5.51' }, 3: { 30: 12 }, 4: {}, 8: { 7: 'soon' } },
     });
@@ -198,7 +198,7 @@ describe('the PROXY6 adapter', () => {
     ['an array', { data: [] }],
     ['a price that is not a number', { data: { 6: { 7: 'free' } } }],
   ])('accepts no price table from an answer with %s', async (_, fields) => {
-    answer = json({ ...ENVELOPE, ...fields });
+    respond = json({ ...ENVELOPE, ...fields });
     await expect(provider.priceTable()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 
@@ -206,16 +206,16 @@ describe('the PROXY6 adapter', () => {
     ['48.80', '48.80'],
     [48.8, '48.8'],
     ['-3.5', '-3.5'],
-  ])('knows the balance of the latest answer: %p', async (told, known) => {
-    answer = json({ ...ENVELOPE, balance: told, count: 1 });
+  ])('knows the balance of the latest answer: %p', async (given, known) => {
+    respond = json({ ...ENVELOPE, balance: given, count: 1 });
     await provider.stock('ru', '6');
     expect(provider.balance()).toMatchObject({ amount: known });
   });
 
-  it.each([undefined, null, 'much', '1e3', {}])('accepts an answer whose balance is %p', async (told) => {
-    answer = json({ ...ENVELOPE, balance: '7.00', count: 1 });
+  it.each([undefined, null, 'much', '1e3', {}])('accepts an answer whose balance is %p', async (given) => {
+    respond = json({ ...ENVELOPE, balance: '7.00', count: 1 });
     await provider.stock('ru', '6');
-    answer = json({ ...ENVELOPE, balance: told, count: 1 });
+    respond = json({ ...ENVELOPE, balance: given, count: 1 });
     expect(await provider.stock('ru', '6')).toBe(1);
     expect(provider.balance()).toMatchObject({ amount: '7.00' });
   });
@@ -223,7 +223,7 @@ describe('the PROXY6 adapter', () => {
   it('repeats a catalog read once after too many calls, but no read of reconciliation', async () => {
     for (const status of [429, 503]) {
       urls = [];
-      answer = (request, response) =>
+      respond = (request, response) =>
         (urls.length === 1 ? json('Too Many', status) : json({ ...ENVELOPE, count: 5 }))(request, response);
       expect(await provider.stock('ru', '6')).toBe(5);
       expect(urls).toHaveLength(2);
@@ -237,7 +237,7 @@ describe('the PROXY6 adapter', () => {
 
   /** Answers by the number of the page. */
   function pagesBy(of: (page: number) => readonly unknown[]): void {
-    answer = (request, response) => {
+    respond = (request, response) => {
       const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
       const list = of(page);
       json({ ...ENVELOPE, list_count: list.length, list })(request, response);
@@ -290,7 +290,7 @@ describe('the PROXY6 adapter', () => {
     });
 
     it.each([0, 2, '2'])('unless the answer counts %p where there is one', async (count) => {
-      answer = json({ ...ENVELOPE, list_count: count, list: { 11: row('11') } });
+      respond = json({ ...ENVELOPE, list_count: count, list: { 11: row('11') } });
       await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
   });
@@ -321,7 +321,7 @@ describe('the PROXY6 adapter', () => {
     });
 
     it('and reads a page again that is shorter than its count', async () => {
-      answer = (request, response) => {
+      respond = (request, response) => {
         const list = urls.length <= 2 ? rows(0, 3) : [];
         json({ ...ENVELOPE, list_count: urls.length === 1 ? 5 : list.length, list })(request, response);
       };
@@ -331,7 +331,7 @@ describe('the PROXY6 adapter', () => {
   });
 
   it('reads prolongations, prices, stock and countries', async () => {
-    answer = json({
+    respond = json({
       ...ENVELOPE,
       order_id: 9,
       price: '5.51',
@@ -341,11 +341,11 @@ describe('the PROXY6 adapter', () => {
     });
     const { dateEnds } = await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted());
     expect(dateEnds.get('15')).toEqual(new Date(1500000000_000));
-    answer = json({ ...ENVELOPE, price: 1800.5, price_single: 0.6, period: 30, count: 100 });
+    respond = json({ ...ENVELOPE, price: 1800.5, price_single: 0.6, period: 30, count: 100 });
     expect(await provider.totalPrice({ count: 100, period: 30, version: '6' })).toBe('1800.5');
-    answer = json({ ...ENVELOPE, count: '971' });
+    respond = json({ ...ENVELOPE, count: '971' });
     expect(await provider.stock('ru', '6')).toBe(971);
-    answer = json({ ...ENVELOPE, list: ['RU', 'ua'] });
+    respond = json({ ...ENVELOPE, list: ['RU', 'ua'] });
     expect(await provider.countries('4')).toEqual(['ru', 'ua']);
   });
 
@@ -362,14 +362,14 @@ describe('the PROXY6 adapter', () => {
     [404, 'not-found'],
     [410, 'period'],
   ])('treats error %i as a refusal: %s', async (errorId, reason) => {
-    answer = json({ status: 'no', error_id: errorId, error: 'text' });
+    respond = json({ status: 'no', error_id: errorId, error: 'text' });
     const error = await buy().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderRefused);
     expect(error).toMatchObject({ reason });
   });
 
   it('treats error 400 as a lack of funds, and asks for the balance at once', async () => {
-    answer = (request, response) =>
+    respond = (request, response) =>
       json(
         request.url?.includes('/buy/')
           ? { status: 'no', error_id: 400 }
@@ -405,7 +405,7 @@ describe('the PROXY6 adapter', () => {
     ['no answer in time', () => undefined],
     ['a body over 5 MB', (_, response) => void response.end('x'.repeat(6 * 1024 * 1024))],
   ])('reports an unknown outcome after %s, and does not repeat the call', async (_, given) => {
-    answer = given;
+    respond = given;
     const error = await buy().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderOutcomeUnknown);
     expect(urls).toHaveLength(1);
@@ -418,7 +418,7 @@ describe('the PROXY6 adapter', () => {
     ['more proxies than asked for', json({ ...BOUGHT, list: [PROXY, { ...PROXY, id: '12' }] })],
     ['no proxies', json({ ...BOUGHT, list: [] })],
   ])('reports an unknown outcome when the answer has %s', async (_, given) => {
-    answer = given;
+    respond = given;
     await expect(buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     expect(urls).toHaveLength(1);
   });
@@ -437,7 +437,7 @@ describe('the PROXY6 adapter', () => {
   });
 
   it('sends nothing after the deadline', async () => {
-    answer = json(BOUGHT);
+    respond = json(BOUGHT);
     await buy();
     const error = await buy(Deadline.after(0)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderUnavailable);
@@ -445,7 +445,7 @@ describe('the PROXY6 adapter', () => {
   });
 
   it('sends nothing when the process was suspended between the call and the socket', async () => {
-    answer = json(BOUGHT);
+    respond = json(BOUGHT);
     await buy();
     const late = buy(Deadline.after(20));
     // This has the effect of SIGSTOP: no code runs until after the deadline.
@@ -455,7 +455,7 @@ describe('the PROXY6 adapter', () => {
   });
 
   it('sends nothing when the machine was suspended, which only the wall clock shows', async () => {
-    answer = json(BOUGHT);
+    respond = json(BOUGHT);
     const late = buy(Deadline.after(60_000));
     const afterwards = new Date(Date.now() + 61_000);
     const clock = jest.spyOn(SystemClock.prototype, 'now').mockReturnValue(afterwards);
@@ -465,7 +465,7 @@ describe('the PROXY6 adapter', () => {
   });
 
   it('keeps using one connection', async () => {
-    answer = json(BOUGHT);
+    respond = json(BOUGHT);
     const ports = new Set<number | undefined>();
     server.on('request', (request: http.IncomingMessage) => ports.add(request.socket.remotePort));
     for (let call = 0; call < 3; call += 1) await buy();
@@ -481,15 +481,15 @@ describe('the PROXY6 adapter', () => {
     ['no envelope', { 11: PROXY }, 'unknown'],
     ['secrets that are not text', { ...BOUGHT, user: ['5svBNZ'], pass: { text: 'iagn2d' } }, 'done'],
   ])('keeps all but logins and passwords in the record of a call: %s', async (_, body, outcome) => {
-    answer = json(body);
+    respond = json(body);
     const result = await buy().catch(() => undefined);
     const [record] = calls;
     const isSecret = (name: string) => name === 'user' || name === 'pass';
-    const kept: unknown = JSON.parse(
+    const stored: unknown = JSON.parse(
       JSON.stringify(body, (name: string, value: unknown) => (isSecret(name) ? undefined : value)),
     );
     expect(record?.outcome).toBe(outcome);
-    expect(JSON.parse(JSON.stringify(record?.answer))).toEqual(kept);
+    expect(JSON.parse(JSON.stringify(record?.response))).toEqual(stored);
     expect(inspect(record, { depth: null })).not.toMatch(/iagn2d|5svBNZ/);
     const delivered = [expect.objectContaining({ login: '5svBNZ', password: 'iagn2d' })];
     expect(result?.proxies).toEqual(outcome === 'done' ? delivered : undefined);

@@ -47,7 +47,7 @@ const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
 /** Characters of the response to one call; a listing can be far longer. */
-const MAX_ANSWER_LENGTH = 20_000;
+const MAX_RESPONSE_LENGTH = 20_000;
 
 /** Staff's use cases for orders, over HTTP and on the command line. */
 @Injectable()
@@ -192,7 +192,7 @@ export class StaffOrdersService {
     return queryRows(
       this.dataSource,
       `SELECT id, method, request, outcome, http_status, duration_ms, created_at,
-              CASE WHEN length(answer) <= ${MAX_ANSWER_LENGTH} THEN answer::json
+              CASE WHEN length(answer) <= ${MAX_RESPONSE_LENGTH} THEN answer::json
                    WHEN answer ~ '^{' AND answer !~ ${NO_JSONB}
                    THEN (answer::jsonb || '{"list": "omitted"}')::json
                    ELSE '"omitted"' END AS answer
