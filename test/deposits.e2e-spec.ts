@@ -241,7 +241,7 @@ describe('A notification', () => {
 
   it('before the response to the creation is not lost', async () => {
     const customer = await createUser();
-    payments.notifier.goWrong({ beforeCreationIsAnswered: true });
+    payments.notifier.goWrong({ beforeCreationResponds: true });
     const { body } = await deposit(customer, '100');
     await untilState(customer, body.id, 'succeeded');
     expect(await available(customer)).toBe('100.00');

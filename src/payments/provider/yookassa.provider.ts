@@ -24,10 +24,10 @@ const RECEIPT_ITEM = { quantity: '1.00', payment_mode: 'advance', payment_subjec
 
 type Method = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
-interface Call<Answer extends z.ZodType> {
+interface Call<Schema extends z.ZodType> {
   readonly method: Method;
   readonly path: string;
-  readonly answer: Answer;
+  readonly schema: Schema;
   /** Present if the call changes something. */
   readonly post?: { readonly key: string; readonly body: object };
 }
@@ -67,12 +67,12 @@ export class YooKassaProvider extends PaymentProvider {
       }),
     };
     const post = { key: mark.paymentKey, body };
-    return this.call({ method: 'create', path: 'payments', answer: paymentResponse, post });
+    return this.call({ method: 'create', path: 'payments', schema: paymentResponse, post });
   }
 
   read(paymentId: string): Promise<ProviderPayment | null> {
     const path = `payments/${encodeURIComponent(paymentId)}`;
-    return this.call({ method: 'read', path, answer: paymentResponse }).catch((error: unknown) => {
+    return this.call({ method: 'read', path, schema: paymentResponse }).catch((error: unknown) => {
       if (error instanceof PaymentRefused && error.cause === 404) return null;
       throw error;
     });
@@ -92,7 +92,7 @@ export class YooKassaProvider extends PaymentProvider {
     return this.call({
       method: 'refund',
       path: 'refunds',
-      answer: refundResponse,
+      schema: refundResponse,
       post: { key: refundKey, body },
     });
   }
@@ -118,14 +118,14 @@ export class YooKassaProvider extends PaymentProvider {
         limit: String(LISTED_AT_ONCE),
         ...(cursor !== undefined && { cursor }),
       });
-      const page = await this.call({ method, path: `${resource}?${query.toString()}`, answer: listOf(item) });
+      const page = await this.call({ method, path: `${resource}?${query.toString()}`, schema: listOf(item) });
       yield page.items;
       cursor = page.next_cursor;
     } while (cursor !== undefined);
   }
 
   /** The span and the metrics have only the method. */
-  private call<Answer extends z.ZodType>(call: Call<Answer>): Promise<z.output<Answer>> {
+  private call<Schema extends z.ZodType>(call: Call<Schema>): Promise<z.output<Schema>> {
     const { method } = call;
     return inSpan(`payments.${method}`, { 'payments.method': method }, async () => {
       const beganMs = performance.now();
@@ -139,9 +139,9 @@ export class YooKassaProvider extends PaymentProvider {
         annotateSpan({ 'payments.outcome': outcome });
       };
       try {
-        const answer = await this.send(call);
+        const response = await this.send(call);
         report('done');
-        return answer;
+        return response;
       } catch (error) {
         if (error instanceof PaymentRefused) report('refused');
         else report(error instanceof PaymentsUnavailable ? 'unavailable' : 'unknown');
@@ -150,12 +150,12 @@ export class YooKassaProvider extends PaymentProvider {
     });
   }
 
-  private async send<Answer extends z.ZodType>({
+  private async send<Schema extends z.ZodType>({
     method,
     path,
-    answer,
+    schema,
     post,
-  }: Call<Answer>): Promise<z.output<Answer>> {
+  }: Call<Schema>): Promise<z.output<Schema>> {
     if (performance.now() < this.pausedUntilMs) {
       throw new PaymentsUnavailable(`${method} was not sent: the provider has had too many calls`);
     }
@@ -167,7 +167,7 @@ export class YooKassaProvider extends PaymentProvider {
     if (status >= 400 && status < 500) {
       throw new PaymentRefused(`${method} returned ${status}`, { cause: status });
     }
-    const read = status === 200 ? answer.safeParse(json) : undefined;
+    const read = status === 200 ? schema.safeParse(json) : undefined;
     if (read?.success !== true) {
       throw new PaymentOutcomeUnknown(`${method} returned ${status} without a result`);
     }

@@ -11,7 +11,7 @@ export interface NotificationFaults {
   readonly times?: number;
   readonly delayMs?: number;
   /** The customer pays, and the service is notified, before the response to the creation. */
-  readonly beforeCreationIsAnswered?: boolean;
+  readonly beforeCreationResponds?: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -55,7 +55,7 @@ export class Notifier {
   }
 
   async beforeResponse(payment: Notified, pay: (id: string) => void): Promise<void> {
-    if (this.faults.beforeCreationIsAnswered !== true) return;
+    if (this.faults.beforeCreationResponds !== true) return;
     pay(payment.id);
     await pause(200);
   }
