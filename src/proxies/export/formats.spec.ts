@@ -142,13 +142,13 @@ describe('What was exported is read back as it was, whatever login and password 
     expect(lines).toHaveLength(proxies.length);
     const canHold = (type: string, word: string): boolean =>
       (type === 'http' ? /^[\x21-\x7e]+$/ : /^[^\0\t\n\v\f\r ]+$/).test(word);
-    const leftOut = (id: string): string => `proxy ${id} is left out`;
+    const omitted = (id: string): string => `proxy ${id} is left out`;
     const read = lines.map((line) => /^# (.*): /.exec(line)?.[1] ?? line.split(/[\0\t-\r ]/));
     expect(read).toEqual(
       proxies.map(({ id, host, port, login, password, proxy_type: type }) =>
         !host.endsWith('net') && canHold(type, login) && canHold(type, password)
           ? [type === 'socks' ? 'socks5' : 'http', host, port, login, password]
-          : leftOut(id),
+          : omitted(id),
       ),
     );
     expect(read.filter((line) => typeof line !== 'string').length).toBeGreaterThan(50);

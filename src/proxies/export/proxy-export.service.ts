@@ -34,13 +34,13 @@ const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'str
 const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
 
 /** Enough for the lists of 100,000 proxies. */
-const KEPT_BYTES = 26 * 1024 * 1024;
+const CACHE_BYTES = 26 * 1024 * 1024;
 /** The memory of an export without proxies. */
 const ENTRY_BYTES = 512;
 /** About 2 MB as JSON. A larger export would evict many others. */
-const MAX_KEPT_PROXIES = 8000;
+const MAX_CACHED_PROXIES = 8000;
 /** A template may write some kilobytes for each proxy. */
-const MAX_KEPT_BY_TEMPLATE = 1000;
+const MAX_CACHED_BY_TEMPLATE = 1000;
 
 /** Fewer would cost more statements, more would delay the first byte. */
 const MAX_BATCH = 1000;
@@ -88,8 +88,8 @@ interface Piece extends Pick<Batch, 'last' | 'hasMore'> {
 @Injectable()
 export class ProxyExportService {
   /** Concurrent requests for an export that is being written share it. */
-  private readonly kept = new LRUCache<string, Buffer, Wanted>({
-    maxSize: KEPT_BYTES,
+  private readonly cache = new LRUCache<string, Buffer, Wanted>({
+    maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }, key) => ENTRY_BYTES + key.length + length,
     fetchMethod: (_key, _old, { context }) => this.writeForAll(context),
     ignoreFetchAbort: true,
@@ -116,12 +116,12 @@ export class ProxyExportService {
     closed: AbortSignal,
   ): Promise<Buffer | AsyncGenerator<Buffer>> {
     const wanted = { revision, options, format: formatOf(options) };
-    const mostKept = options.template === null ? MAX_KEPT_PROXIES : MAX_KEPT_BY_TEMPLATE;
-    if (revision.proxyCount > mostKept) return this.writePieces(wanted, closed);
+    const maxCached = options.template === null ? MAX_CACHED_PROXIES : MAX_CACHED_BY_TEMPLATE;
+    if (revision.proxyCount > maxCached) return this.writePieces(wanted, closed);
     if (!isUsual(options.filter)) return this.writeForOne(wanted, closed);
     const { userId, revision: number, untilMs } = revision;
     const key = `${userId} ${number} ${untilMs} ${variantOf(options)}`;
-    return this.kept.forceFetch(key, { context: wanted });
+    return this.cache.forceFetch(key, { context: wanted });
   }
 
   /** Writes the text to its end, because other requests may wait for it. */

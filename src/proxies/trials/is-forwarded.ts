@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 
 /** Headers other than X-Forwarded-For with which a proxy reveals its client. */
-const TELLING = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
+const REVEALING_HEADERS = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
 
 /**
  * Whether a proxy before our own load balancers revealed its client.
@@ -10,8 +10,8 @@ const TELLING = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
  *   the request did not come from one
  */
 export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>): boolean {
-  const told = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));
-  if (told.length > ips.length) return true;
+  const forwardedFor = [headers['x-forwarded-for'] ?? []].flat().flatMap((list) => list.split(','));
+  if (forwardedFor.length > ips.length) return true;
   // A load balancer of ours may set these itself.
-  return ips.length === 0 && TELLING.some((name) => headers[name] !== undefined);
+  return ips.length === 0 && REVEALING_HEADERS.some((name) => headers[name] !== undefined);
 }

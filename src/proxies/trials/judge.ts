@@ -6,7 +6,7 @@ import { AppConfig } from '../../config';
 /** How long the judge may take to respond to a direct request, which needs no other work. */
 const DIRECT_TIMEOUT_MS = 1500;
 
-const MAX_ANSWER_BYTES = 4096;
+const MAX_RESPONSE_BYTES = 4096;
 
 /** The judge's view of a request. */
 export interface Verdict {
@@ -49,21 +49,21 @@ export class Judge {
   }
 
   /** Whether the judge responds to a request without a proxy. Never rejects. */
-  async answers(url: string): Promise<boolean> {
+  async responds(url: string): Promise<boolean> {
     const question = this.question(url);
-    const isAnswered = await this.ask(question.url).then(
+    const isUp = await this.fetch(question.url).then(
       (text) => this.read(text, question.nonce) !== null,
       () => false,
     );
-    if (this.isDown === isAnswered) {
-      this.isDown = !isAnswered;
-      if (isAnswered) this.logger.log('the judge answers again');
+    if (this.isDown === isUp) {
+      this.isDown = !isUp;
+      if (isUp) this.logger.log('the judge answers again');
       else this.logger.error(`the judge at ${url} does not answer: checks of proxies tell nothing`);
     }
-    return isAnswered;
+    return isUp;
   }
 
-  private async ask(url: URL): Promise<string> {
+  private async fetch(url: URL): Promise<string> {
     const { request } = await import('undici');
     // A kept-alive connection would not show whether new ones are accepted.
     const { statusCode, body } = await request(url, {
@@ -73,7 +73,7 @@ export class Judge {
     let text = '';
     for await (const chunk of body as AsyncIterable<Buffer>) {
       text += chunk.toString('latin1');
-      if (text.length > MAX_ANSWER_BYTES) break;
+      if (text.length > MAX_RESPONSE_BYTES) break;
     }
     return statusCode === 200 ? text : '';
   }

@@ -32,7 +32,7 @@ interface Watch {
   readonly onConnected: () => void;
 }
 
-const MAX_ANSWER_BYTES = 4096;
+const MAX_RESPONSE_BYTES = 4096;
 
 /** Statuses with which a proxy reports that it did not reach the target. */
 const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
@@ -83,7 +83,7 @@ async function readResponse({ statusCode, body }: Dispatcher.ResponseData): Prom
   let text = '';
   for await (const chunk of body as AsyncIterable<Buffer>) {
     text += chunk.toString('latin1');
-    if (text.length > MAX_ANSWER_BYTES) throw new ProxyFailure('wrong-answer');
+    if (text.length > MAX_RESPONSE_BYTES) throw new ProxyFailure('wrong-answer');
   }
   if (statusCode === 200) return text;
   if (statusCode === 407) throw new ProxyFailure('wrong-login');
@@ -152,7 +152,7 @@ async function openSocks(
 }
 
 /** undici and socks report the responses of a proxy only in the texts of their errors; tests check these. */
-const TOLD: readonly (readonly [RegExp, ThroughFailure])[] = [
+const FAILURE_PATTERNS: readonly (readonly [RegExp, ThroughFailure])[] = [
   [/\b407\b|Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
   [/Proxy response \(\d+\)|Socks5 proxy rejected connection/i, 'judge-unreachable'],
   [/CERT|certificate|SSL|TLS|HPE_|Invalid Socks5|invalid socks version|Parse Error/i, 'wrong-answer'],
@@ -164,5 +164,5 @@ function failureOf(error: unknown, signal: AbortSignal, isConnected: boolean): T
   const { message = '', code = '' } = error as { message?: string; code?: string };
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return 'timeout';
   if (!isConnected) return 'refused';
-  return TOLD.find(([text]) => text.test(`${code} ${message}`))?.[1] ?? 'closed';
+  return FAILURE_PATTERNS.find(([text]) => text.test(`${code} ${message}`))?.[1] ?? 'closed';
 }

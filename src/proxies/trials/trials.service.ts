@@ -60,7 +60,7 @@ export class TrialsService {
   }
 
   private async tryProxy(proxy: Proxy, judgeUrl: string): Promise<Finding> {
-    const before = this.judge.answers(judgeUrl);
+    const before = this.judge.responds(judgeUrl);
     const { url, nonce } = this.judge.question(judgeUrl);
     const { host, port, login, password, proxyType } = proxy;
     const { connectMs, firstByteMs, result } = await requestThrough(
@@ -74,7 +74,7 @@ export class TrialsService {
       const reason = verdict.forwardedFor ? 'leaks-forwarded-for' : null;
       return { ...times, works: reason === null, reason, exitAddress: verdict.address };
     }
-    const isJudgeUp = (await before) && (await this.judge.answers(judgeUrl));
+    const isJudgeUp = (await before) && (await this.judge.responds(judgeUrl));
     const reason = 'text' in result ? 'wrong-answer' : result.failure;
     return isJudgeUp
       ? { ...times, works: false, reason, exitAddress: null }
