@@ -122,7 +122,7 @@ describe('A database of the last version before the baseline', () => {
       const buy = (key: string, body: { country: string; period: number; count: number }) =>
         api.POST('/proxies/buy', { body, params: { header: { 'Idempotency-Key': key } } });
       // The provider does not give the ids again that the rentals have.
-      await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).ask(
+      await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).call(
         'buy?count=20&period=3&country=ru&version=6',
       );
       const bought = await buy('new', { country: 'ru', period: 7, count: 2 });

@@ -38,7 +38,7 @@ const callsTo = async (method: string) =>
 describe('GET /countries', () => {
   it.each(VERSIONS)('lists what the provider sells of version %s, sorted', async (version) => {
     const wire = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-    const sold = await wire.ask<{ list: string[] }>(`getcountry/?version=${WIRE_VERSIONS[version]}`);
+    const sold = await wire.call<{ list: string[] }>(`getcountry/?version=${WIRE_VERSIONS[version]}`);
     const { data, response } = await countries(version);
     expect(response.status).toBe(200);
     expect(data).toEqual([...sold.list].sort());

@@ -349,7 +349,7 @@ describe('A command', () => {
     const [order] = await query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
     const { baseUrl, apiKey } = service.sandbox;
     const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.tag}`;
-    await new WireClient(baseUrl, apiKey).ask(call);
+    await new WireClient(baseUrl, apiKey).call(call);
     // The environment names no provider.
     expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');
     expect(await responseTo(decide, { PX6_API_KEY: apiKey, PX6_BASE_URL: baseUrl })).toMatchObject({

@@ -23,14 +23,14 @@ describe('the sandbox', () => {
   it.each(Object.entries(PUBLISHED['2025']))(
     'answers %p with the published fields',
     async (call, published) => {
-      const { list } = await client.ask<{
+      const { list } = await client.call<{
         list: Array<Record<'id' | 'host' | 'port' | 'user' | 'pass', string>>;
       }>('buy?count=1&period=7&country=ru&nokey');
       const [proxy] = list;
       if (!proxy) throw new Error('nothing was bought');
       const string = [proxy.host, proxy.port, proxy.user, proxy.pass].join(':');
 
-      const answer = await client.ask(call.replace('{id}', proxy.id).replace('{string}', string));
+      const answer = await client.call(call.replace('{id}', proxy.id).replace('{string}', string));
 
       expect(shapeOf(answer)).toEqual(shapeOf(published));
     },
@@ -38,21 +38,21 @@ describe('the sandbox', () => {
 
   it('writes all numbers as strings, or all as numbers, when the dialect asks for it', async () => {
     const control = new SandboxControl(sandbox);
-    const { list } = await client.ask<{ list: Array<{ id: string; user: string }> }>(
+    const { list } = await client.call<{ list: Array<{ id: string; user: string }> }>(
       'buy?count=1&period=7&country=ru&descr=77&nokey',
     );
     const [proxy] = list;
 
     await control.setDialect({ numbers: 'strings' });
-    await expect(client.ask('getproxy?descr=77&nokey')).resolves.toMatchObject({
+    await expect(client.call('getproxy?descr=77&nokey')).resolves.toMatchObject({
       list_count: '1',
       list: [{ id: proxy?.id, unixtime: expect.any(String), active: '1' }],
     });
-    await expect(client.ask('getprice')).resolves.toMatchObject({ data: { 6: { 3: '2.95' } } });
-    await expect(client.ask('getcount')).resolves.toMatchObject({ error_id: '220' });
+    await expect(client.call('getprice')).resolves.toMatchObject({ data: { 6: { 3: '2.95' } } });
+    await expect(client.call('getcount')).resolves.toMatchObject({ error_id: '220' });
 
     await control.setDialect({ numbers: 'numbers' });
-    await expect(client.ask('getproxy?descr=77&nokey')).resolves.toMatchObject({
+    await expect(client.call('getproxy?descr=77&nokey')).resolves.toMatchObject({
       user_id: expect.any(Number),
       balance: expect.any(Number),
       list: [
@@ -72,15 +72,15 @@ describe('the sandbox', () => {
   it('names no single price of a prolongation whose prices differ', async () => {
     const ids = await Promise.all(
       ['4', '6'].map(async (version) => {
-        const { list } = await client.ask<{ list: Array<{ id: string }> }>(
+        const { list } = await client.call<{ list: Array<{ id: string }> }>(
           `buy?count=1&period=7&country=ru&version=${version}&nokey`,
         );
         return list[0]?.id;
       }),
     );
 
-    await expect(client.ask(`prolong?period=7&ids=${ids[0]}`)).resolves.toMatchObject({ price_single: 4 });
-    expect(await client.ask(`prolong?period=7&ids=${ids.join()}`)).not.toHaveProperty('price_single');
+    await expect(client.call(`prolong?period=7&ids=${ids[0]}`)).resolves.toMatchObject({ price_single: 4 });
+    expect(await client.call(`prolong?period=7&ids=${ids.join()}`)).not.toHaveProperty('price_single');
   });
 
   it.each([
@@ -89,13 +89,13 @@ describe('the sandbox', () => {
     ['getprice?count=1&period=30&version=5', { error_id: 410 }],
     ['buy?count=1&period=30&country=ru&version=5', { error_id: 410 }],
   ])('knows version 5 and does not sell it: %s', async (call, answer) => {
-    await expect(client.ask(call)).resolves.toMatchObject(answer);
+    await expect(client.call(call)).resolves.toMatchObject(answer);
   });
 
   it.each(['ipauth', 'ipauth?ip=', 'ipauth?ip=1.2.3', 'ipauth?ip=1.2.3.4,', 'ipauth?ip=1.2.3.4,delete'])(
     'refuses %s',
     async (call) => {
-      await expect(client.ask(call)).resolves.toMatchObject({ error_id: 105 });
+      await expect(client.call(call)).resolves.toMatchObject({ error_id: 105 });
     },
   );
 });

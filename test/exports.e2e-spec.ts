@@ -87,7 +87,7 @@ describe('An export', () => {
     await buy('http');
     await buy('socks');
     const provider = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-    const { list } = await provider.ask<{ list: { ip: string }[] }>('getproxy?nokey');
+    const { list } = await provider.call<{ list: { ip: string }[] }>('getproxy?nokey');
     const exits = list.map(({ ip }) => ip);
     expect(exits.length).toBeGreaterThan(1);
     for (const path of PATHS) {

@@ -372,7 +372,7 @@ describe('An orphan', () => {
   async function orphanOf(id: number): Promise<Orphan> {
     const { tag } = await orderOf(id);
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-    await stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
+    await stranger.call(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
     await service.runJob('sweep');
     const { items } = (await staff.get<Page<Orphan>>(`/staff/orphans?state=open&tag=${tag}`)).body;
     return items[0] as Orphan;
@@ -477,7 +477,7 @@ describe('What a restore of the database has forgotten', () => {
       `SELECT order_tag(tag_prefix(), $1, nextval(pg_get_serial_sequence('orders', 'id'))) AS tag`,
       [user.id],
     );
-    await wire().ask(`buy/?count=${count}&period=30&country=ru&version=6&descr=${tag}`);
+    await wire().call(`buy/?count=${count}&period=30&country=ru&version=6&descr=${tag}`);
     await service.runJob('sweep');
     return (await staff.get<Page<Orphan>>(`/staff/orphans?tag=${tag}`)).body.items[0] as Orphan;
   }
@@ -504,7 +504,7 @@ describe('What a restore of the database has forgotten', () => {
     const [proxy] = await proxiesOf();
     const proxyId = proxy?.id ?? '';
     const id = await service.providerIdOf(proxyId);
-    for (let time = 0; time < times; time += 1) await wire().ask(`prolong/?period=30&ids=${id}`);
+    for (let time = 0; time < times; time += 1) await wire().call(`prolong/?period=30&ids=${id}`);
     await service.owner.query('INSERT INTO recoveries DEFAULT VALUES');
     await service.runJob('sweep');
     await service.owner.query('UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');

@@ -93,7 +93,7 @@ describe('The full sweep', () => {
     const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders');
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     const buyUnder = (descr: string) =>
-      stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${descr}`);
+      stranger.call(`buy/?count=1&period=30&country=ru&version=6&descr=${descr}`);
     await buyUnder(tag);
     await buyUnder(tag.replace(/\.o\d+x$/, '.o999999x'));
     await buyUnder('someone-else');

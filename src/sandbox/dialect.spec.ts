@@ -9,13 +9,13 @@ const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey)
 const control = forAllTests(() => new SandboxControl(sandbox));
 beforeAll(async () => {
   for (const descr of ['o1', 'o10', 'x.o1']) {
-    await client.ask(`buy?count=2&period=7&country=nl&version=4&descr=${descr}`);
+    await client.call(`buy?count=2&period=7&country=nl&version=4&descr=${descr}`);
   }
 });
 afterEach(() => control.setDialect({ ...DEFAULT_DIALECT, ...STARTED }));
 
 async function listed(query: string): Promise<Array<Record<string, string>>> {
-  const { list } = await client.ask(`getproxy?nokey&${query}`);
+  const { list } = await client.call(`getproxy?nokey&${query}`);
   if (!Array.isArray(list)) throw new Error('Not a list');
   return list;
 }

@@ -173,7 +173,7 @@ if (missing.length > 0) {
 
     async function buyForNoOrder(): Promise<void> {
       const [{ tag } = { tag: '' }] = await replicas.query<{ tag: string }>('SELECT tag FROM orders');
-      await new WireClient(replicas.sandbox.baseUrl, replicas.sandbox.apiKey).ask(
+      await new WireClient(replicas.sandbox.baseUrl, replicas.sandbox.apiKey).call(
         `buy/?count=1&period=30&country=ru&version=6&descr=${tag.replace(/\.o\d+x$/, '.o999999x')}`,
       );
     }

@@ -48,8 +48,8 @@ describe('The provider may list as it likes:', () => {
          FROM installation`,
       [user.id],
     );
-    await provider.ask(`buy/?count=3&period=30&country=ru&version=6&descr=${tag}0`);
-    await provider.ask(`buy/?count=1&period=30&country=ru&version=6&descr=other.${tag}`);
+    await provider.call(`buy/?count=3&period=30&country=ru&version=6&descr=${tag}0`);
+    await provider.call(`buy/?count=1&period=30&country=ru&version=6&descr=other.${tag}`);
   }
 
   it.each(DIALECTS)('%s: a lost purchase is delivered in full, and prolonged', async (_, dialect) => {
@@ -99,9 +99,9 @@ describe('The provider may list as it likes:', () => {
         ORDER BY orders.id DESC LIMIT 1`,
     );
     for (const descr of [`${tag}0x`, `${tag}1x`, `${tag}2`]) {
-      await provider.ask(`buy/?count=2&period=30&country=ru&version=6&descr=${descr}`);
+      await provider.call(`buy/?count=2&period=30&country=ru&version=6&descr=${descr}`);
     }
-    await provider.ask(`setdescr/?ids=${providerId}&new=${tag}`);
+    await provider.call(`setdescr/?ids=${providerId}&new=${tag}`);
     await service.control.setDialect({ descrFilter: 'prefix', pageLimit: 2, pageOrder: 'unsorted' });
     expect((await prolong(id)).response.status).toBe(200);
   });

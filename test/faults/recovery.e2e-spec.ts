@@ -165,7 +165,7 @@ describe('After the database was restored to an earlier moment', () => {
     const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders WHERE id = $1', [
       mine?.order_id,
     ]);
-    await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).ask(
+    await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).call(
       `buy/?count=1&period=30&country=ru&version=6&descr=${tag}`,
     );
     expect((await prolong(user.api, first, 'prolonged')).response.status).toBe(200);

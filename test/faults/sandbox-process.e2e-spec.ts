@@ -104,7 +104,7 @@ test('confirmed calls survive kill -9, and the next start has the same key', asy
   const first = await startedSandbox('--no-rate-limit');
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
-      first.client.ask(`buy?count=2&period=7&country=nl&version=4&descr=t${index}`),
+      first.client.call(`buy?count=2&period=7&country=nl&version=4&descr=t${index}`),
     ),
   );
   first.child.kill('SIGKILL');
@@ -118,8 +118,8 @@ test('confirmed calls survive kill -9, and the next start has the same key', asy
     new Set(answers.map((answer) => answer['order_id'])),
   );
   expect(sales).toHaveLength(40);
-  await expect(next.client.ask('')).resolves.toMatchObject({ balance: '997760.00' });
-  await expect(next.client.ask('buy?count=1&period=7&country=nl&version=4')).resolves.toMatchObject({
+  await expect(next.client.call('')).resolves.toMatchObject({ balance: '997760.00' });
+  await expect(next.client.call('buy?count=1&period=7&country=nl&version=4')).resolves.toMatchObject({
     order_id: 7_400_041,
   });
 });

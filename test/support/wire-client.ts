@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 
-export interface WireAnswer {
+export interface WireResponse {
   status: number;
   contentType: string;
   text: string;
@@ -17,7 +17,7 @@ export class WireClient {
   ) {}
 
   /** @param call the URL after the key, such as `buy/?count=1&period=7&country=nl` */
-  send(call: string): Promise<WireAnswer> {
+  send(call: string): Promise<WireResponse> {
     return new Promise((resolve, reject) => {
       const request = get(`${this.baseUrl}/api/${this.apiKey}/${call}`, { agent: false }, (response) => {
         const chunks: Buffer[] = [];
@@ -35,8 +35,8 @@ export class WireClient {
     });
   }
 
-  async ask<T = Record<string, unknown>>(call: string): Promise<T> {
-    const answer: T = JSON.parse((await this.send(call)).text);
-    return answer;
+  async call<T = Record<string, unknown>>(call: string): Promise<T> {
+    const json: T = JSON.parse((await this.send(call)).text);
+    return json;
   }
 }

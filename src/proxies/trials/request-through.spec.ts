@@ -12,7 +12,7 @@ const TIMEOUT_MS = 3000;
 const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
 
 async function buy(type: 'http' | 'socks'): Promise<ProxyToTry> {
-  const { list } = await new WireClient(sandbox.baseUrl, sandbox.apiKey).ask<{
+  const { list } = await new WireClient(sandbox.baseUrl, sandbox.apiKey).call<{
     list: { host: string; port: string; user: string; pass: string }[];
   }>(`buy?count=1&period=7&country=nl&version=4&type=${type}&nokey`);
   const [bought] = list;

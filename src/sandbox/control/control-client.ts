@@ -12,96 +12,99 @@ export class SandboxControl {
   constructor(private readonly address: { controlUrl: string; controlSecret: string }) {}
 
   getState(): Promise<StateView> {
-    return this.ask('GET', '/state');
+    return this.request('GET', '/state');
   }
 
   getCalls(method?: string): Promise<Call[]> {
-    return this.ask('GET', method === undefined ? '/calls' : `/calls?method=${encodeURIComponent(method)}`);
+    return this.request(
+      'GET',
+      method === undefined ? '/calls' : `/calls?method=${encodeURIComponent(method)}`,
+    );
   }
 
   clearCalls(): Promise<unknown> {
-    return this.ask('DELETE', '/calls');
+    return this.request('DELETE', '/calls');
   }
 
   /** Returns the fault's id. */
   async addFault(spec: FaultSpec): Promise<number> {
-    return (await this.ask<{ id: number }>('POST', '/faults', spec)).id;
+    return (await this.request<{ id: number }>('POST', '/faults', spec)).id;
   }
 
   getFaults(): Promise<Array<Fault & { hits: number }>> {
-    return this.ask('GET', '/faults');
+    return this.request('GET', '/faults');
   }
 
   resetFaults(): Promise<unknown> {
-    return this.ask('DELETE', '/faults');
+    return this.request('DELETE', '/faults');
   }
 
   /** Returns the gate's id. */
   async addGate(spec: GateSpec): Promise<number> {
-    return (await this.ask<{ id: number }>('POST', '/gates', spec)).id;
+    return (await this.request<{ id: number }>('POST', '/gates', spec)).id;
   }
 
   /** Waits until a request is held at the gate, and returns its parameters. */
   async untilGateReached(id: number, timeoutMs = 10_000): Promise<Record<string, string>> {
     const path = `/gates/${id}/reached?timeoutMs=${timeoutMs}`;
-    return (await this.ask<{ parameters: Record<string, string> }>('GET', path)).parameters;
+    return (await this.request<{ parameters: Record<string, string> }>('GET', path)).parameters;
   }
 
   openGate(id: number, verdict: GateVerdict = 'pass'): Promise<unknown> {
-    return this.ask('POST', `/gates/${id}/open`, { drop: verdict === 'drop' });
+    return this.request('POST', `/gates/${id}/open`, { drop: verdict === 'drop' });
   }
 
   /** @param balance in roubles, such as "1234.50". */
   setBalance(balance: string): Promise<unknown> {
-    return this.ask('POST', '/balance', { balance });
+    return this.request('POST', '/balance', { balance });
   }
 
   /** Sets the accepted keys, each with its account (`user_id`). */
   setKeys(keys: Readonly<Record<string, string>>): Promise<unknown> {
-    return this.ask('POST', '/keys', { keys });
+    return this.request('POST', '/keys', { keys });
   }
 
   setStock(version: Version, country: string, available: number): Promise<unknown> {
-    return this.ask('POST', '/stock', { version, country, available });
+    return this.request('POST', '/stock', { version, country, available });
   }
 
   /** @param price of one proxy, in roubles; `null` when the period is no longer sold. */
   setPrice(version: Version, periodDays: number, price: string | null): Promise<unknown> {
-    return this.ask('POST', '/prices', { version, periodDays, price });
+    return this.request('POST', '/prices', { version, periodDays, price });
   }
 
   /** Changes the given settings. */
   setDialect(changes: Partial<Dialect>): Promise<unknown> {
-    return this.ask('POST', '/dialect', changes);
+    return this.request('POST', '/dialect', changes);
   }
 
   setRateLimit(perSecond: number | null): Promise<unknown> {
-    return this.ask('POST', '/rate-limit', { perSecond });
+    return this.request('POST', '/rate-limit', { perSecond });
   }
 
   setLatencies(latencies: Latencies): Promise<unknown> {
-    return this.ask('POST', '/latency', latencies);
+    return this.request('POST', '/latency', latencies);
   }
 
   /** Shifts the provider's clock relative to this machine's. */
   setClockOffset(offsetMs: number): Promise<unknown> {
-    return this.ask('POST', '/clock', { offsetMs });
+    return this.request('POST', '/clock', { offsetMs });
   }
 
   changeProxy(id: number, change: { host?: string; port?: number; unixtimeEnd?: number }): Promise<unknown> {
-    return this.ask('POST', `/proxies/${id}`, change);
+    return this.request('POST', `/proxies/${id}`, change);
   }
 
   /** Sets the fault of a proxy; `null` removes it. */
   setExitFault(id: number, fault: ExitFault | null): Promise<unknown> {
-    return this.ask('POST', `/exits/${id}`, { fault });
+    return this.request('POST', `/exits/${id}`, { fault });
   }
 
   withdrawProxy(id: number): Promise<unknown> {
-    return this.ask('DELETE', `/proxies/${id}`);
+    return this.request('DELETE', `/proxies/${id}`);
   }
 
-  private async ask<T>(method: string, path: string, body?: object): Promise<T> {
+  private async request<T>(method: string, path: string, body?: object): Promise<T> {
     const { controlUrl, controlSecret } = this.address;
     const response = await fetch(`${controlUrl}${path}`, {
       method,
@@ -112,7 +115,7 @@ export class SandboxControl {
       throw new Error(`${method} ${path} got response ${response.status}: ${await response.text()}`);
     }
     // Both sides of this interface are built together.
-    const answer: T = JSON.parse(await response.text());
-    return answer;
+    const json: T = JSON.parse(await response.text());
+    return json;
   }
 }

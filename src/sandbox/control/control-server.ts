@@ -45,10 +45,10 @@ export class ControlServer {
     if (endpoint === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
     const stranger = findStranger(request, this.secret);
     if (stranger) return send(response, stranger);
-    send(response, await this.answer(endpoint, url.searchParams, request));
+    send(response, await this.handle(endpoint, url.searchParams, request));
   }
 
-  private async answer(
+  private async handle(
     endpoint: string,
     query: URLSearchParams,
     request: IncomingMessage,

@@ -96,8 +96,8 @@ export function createHttpEndpoint(
     if (isLeftAlone(request)) return;
     const fail = (error: unknown) => {
       if (response.headersSent) return response.destroy();
-      const answer = responseTo(error);
-      return response.writeHead(answer.status, answer.headers).end(answer.message);
+      const failure = responseTo(error);
+      return response.writeHead(failure.status, failure.headers).end(failure.message);
     };
     try {
       const url = plainUrl(request.url ?? '');
@@ -113,9 +113,9 @@ export function createHttpEndpoint(
             : []),
         ],
       });
-      forwarded.once('response', (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEnd(answer));
-        pipeline(answer, response, () => target.destroy());
+      forwarded.once('response', (received) => {
+        response.writeHead(received.statusCode ?? 502, received.statusMessage ?? '', endToEnd(received));
+        pipeline(received, response, () => target.destroy());
       });
       forwarded.on('error', fail);
       request.pipe(forwarded);

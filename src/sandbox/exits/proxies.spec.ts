@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 async function buy(type: 'http' | 'socks', from = client): Promise<BoughtProxy> {
-  const { list } = await from.ask<{ list: BoughtProxy[] }>(
+  const { list } = await from.call<{ list: BoughtProxy[] }>(
     `buy?count=1&period=7&country=nl&version=4&type=${type}&nokey`,
   );
   const [proxy] = list;
@@ -187,9 +187,9 @@ describe('a SOCKS5 proxy', () => {
 describe('a proxy that may not be used', () => {
   test.each<[string, (id: string) => Promise<unknown>]>([
     ['expired', (id) => control.changeProxy(Number(id), { unixtimeEnd: Math.floor(Date.now() / 1000) - 1 })],
-    ['deleted', (id) => client.ask(`delete?ids=${id}`)],
+    ['deleted', (id) => client.call(`delete?ids=${id}`)],
     ['withdrawn', (id) => control.withdrawProxy(Number(id))],
-    ['of the other type', (id) => client.ask(`settype?ids=${id}&type=socks`)],
+    ['of the other type', (id) => client.call(`settype?ids=${id}&type=socks`)],
   ])('is refused when %s', async (_name, change) => {
     const proxy = await buy('http');
     await expect(getThrough(proxy, `http://127.0.0.1:${targetPort}/`)).resolves.toMatchObject({
@@ -222,7 +222,7 @@ describe('after a restart', () => {
 
   async function listedInNextRun(): Promise<BoughtProxy | undefined> {
     const next = await startSandbox({ directory });
-    const { list } = await new WireClient(next.baseUrl, next.apiKey).ask<{ list: BoughtProxy[] }>(
+    const { list } = await new WireClient(next.baseUrl, next.apiKey).call<{ list: BoughtProxy[] }>(
       'getproxy?nokey',
     );
     await next.close();

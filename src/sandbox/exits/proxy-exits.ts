@@ -37,12 +37,14 @@ export class ProxyExits {
    * Listens on the ports of the last run if they are free; otherwise on others, which getproxy then shows.
    */
   async listen(): Promise<void> {
-    const kept = this.store.state.ports;
+    const previous = this.store.state.ports;
     const [http, socks] = await Promise.all([
-      listenOnFirstFree(this.endpoints.http.server, EXIT_HOST, kept ? [kept.http, 0] : [0]),
-      listenOnFirstFree(this.endpoints.socks.server, EXIT_HOST, kept ? [kept.socks, 0] : [0]),
+      listenOnFirstFree(this.endpoints.http.server, EXIT_HOST, previous ? [previous.http, 0] : [0]),
+      listenOnFirstFree(this.endpoints.socks.server, EXIT_HOST, previous ? [previous.socks, 0] : [0]),
     ]);
-    if (http !== kept?.http || socks !== kept.socks) this.store.record({ kind: 'ports', http, socks });
+    if (http !== previous?.http || socks !== previous.socks) {
+      this.store.record({ kind: 'ports', http, socks });
+    }
   }
 
   async close(): Promise<void> {

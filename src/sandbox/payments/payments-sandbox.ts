@@ -145,15 +145,15 @@ export class PaymentsSandbox {
     if (fault === '400') throw new WireError(400, 'invalid_request', 'Nothing was done');
     if (fault === '429') throw new WireError(429, 'too_many_requests', 'Nothing was done');
     if (fault === 'unread') return;
-    const answer = this.perform(call);
+    const result = this.perform(call);
     // The provider may notify before its response arrives.
     if (call.method === 'create') {
-      await this.notifier.beforeResponse(answer as SandboxPayment, (id) => this.pay(id));
+      await this.notifier.beforeResponse(result as SandboxPayment, (id) => this.pay(id));
     }
     if (fault === '500-done') throw new WireError(500, 'internal_server_error', 'It was done');
     if (fault === 'late') return;
     if (fault === 'lost') response.destroy();
-    else sendJson(response, 200, answer);
+    else sendJson(response, 200, result);
   }
 
   private authorize({ headers }: IncomingMessage): void {

@@ -1,4 +1,4 @@
-const KEPT_CALLS = 100_000;
+const MAX_LOGGED_CALLS = 100_000;
 
 /** One request, without the key, in the response of GET /calls of the control interface. */
 export interface Call {
@@ -9,7 +9,7 @@ export interface Call {
   /** Milliseconds since 1970 with fractions, on this machine's clock. */
   receivedAtMs: number;
   /** `null` until a response was sent. */
-  answeredAtMs: number | null;
+  respondedAtMs: number | null;
   /** The HTTP status of the response; null until it was sent. */
   status: number | null;
   errorId: number | null;
@@ -28,13 +28,13 @@ export class CallLog {
       method,
       parameters,
       receivedAtMs: performance.timeOrigin + performance.now(),
-      answeredAtMs: null,
+      respondedAtMs: null,
       status: null,
       errorId: null,
       fault: null,
     };
     this.calls.push(call);
-    if (this.calls.length > 2 * KEPT_CALLS) this.calls = this.calls.slice(-KEPT_CALLS);
+    if (this.calls.length > 2 * MAX_LOGGED_CALLS) this.calls = this.calls.slice(-MAX_LOGGED_CALLS);
     return call;
   }
 

@@ -86,7 +86,7 @@ export class WireServer {
     const call = this.parts.calls.add(method ?? methodText, parameters);
     response.once('finish', () => {
       call.status = response.statusCode;
-      call.answeredAtMs = performance.timeOrigin + performance.now();
+      call.respondedAtMs = performance.timeOrigin + performance.now();
     });
     const userId = this.parts.keys.get(key);
     if (userId === undefined) return this.refuse(response, call, 100);
@@ -110,7 +110,7 @@ export class WireServer {
     await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);
-    await this.answer(exchange, body, fault);
+    await this.respond(exchange, body, fault);
   }
 
   private async execute({ method, userId, query, call }: Exchange, fault: Fault | null): Promise<string> {
@@ -133,7 +133,7 @@ export class WireServer {
     }
   }
 
-  private async answer(exchange: Exchange, body: string, fault: Fault | null): Promise<void> {
+  private async respond(exchange: Exchange, body: string, fault: Fault | null): Promise<void> {
     const { response, call } = exchange;
     switch (fault?.kind) {
       case 'answer-lost':

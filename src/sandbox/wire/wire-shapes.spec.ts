@@ -12,21 +12,21 @@ const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey)
 const control = forAllTests(() => new SandboxControl(sandbox));
 
 async function buyOne(descr: string): Promise<string> {
-  const { list } = await client.ask<{ list: Array<{ id: string }> }>(
+  const { list } = await client.call<{ list: Array<{ id: string }> }>(
     `buy/?count=1&period=7&country=nl&version=4&nokey&descr=${descr}`,
   );
   return list[0]?.id ?? '';
 }
 
 async function listed(query: string): Promise<Array<Record<string, unknown>>> {
-  return (await client.ask<Listing>(`getproxy/?nokey&${query}`)).list;
+  return (await client.call<Listing>(`getproxy/?nokey&${query}`)).list;
 }
 
 describe('the catalog', () => {
   test.each(['getprice?count=100&period=30', 'getprice/?count=100&period=30&version=6'])(
     '%s gives the total, linear in the count',
     async (call) => {
-      await expect(client.ask(call)).resolves.toMatchObject({
+      await expect(client.call(call)).resolves.toMatchObject({
         price: 2090,
         price_single: 0.6967,
         period: 30,
@@ -36,10 +36,10 @@ describe('the catalog', () => {
   );
 
   test('getprice without count and period gives every price by version and days', async () => {
-    const { data } = await client.ask<{ data: Record<string, Record<string, number>> }>('getprice');
+    const { data } = await client.call<{ data: Record<string, Record<string, number>> }>('getprice');
 
     expect(Object.keys(data)).toEqual(['3', '4', '6']);
-    await expect(client.ask('getprice?count=1')).resolves.toMatchObject({ data });
+    await expect(client.call('getprice?count=1')).resolves.toMatchObject({ data });
     expect(data['6']).toMatchObject({ 3: 2.95, 7: 5.51 });
     expect(data['4']).toMatchObject({ 7: 28, 30: 120 });
     expect(data['4']).not.toHaveProperty('3');
@@ -48,7 +48,7 @@ describe('the catalog', () => {
   test('getcountry lists lower-case codes, which differ by version', async () => {
     const lists = await Promise.all(
       ['6', '4', '3'].map(
-        async (version) => (await client.ask<{ list: string[] }>(`getcountry?version=${version}`)).list,
+        async (version) => (await client.call<{ list: string[] }>(`getcountry?version=${version}`)).list,
       ),
     );
 
@@ -58,10 +58,10 @@ describe('the catalog', () => {
   });
 
   test('getcount decreases with sales', async () => {
-    const before = await client.ask<{ count: number }>('getcount?country=de&version=3');
-    await client.ask('buy?count=5&period=7&country=de&version=3');
+    const before = await client.call<{ count: number }>('getcount?country=de&version=3');
+    await client.call('buy?count=5&period=7&country=de&version=3');
 
-    await expect(client.ask('getcount?country=de&version=3')).resolves.toMatchObject({
+    await expect(client.call('getcount?country=de&version=3')).resolves.toMatchObject({
       count: before.count - 5,
     });
   });
@@ -71,14 +71,14 @@ describe('buy', () => {
   test('charges the balance', async () => {
     await control.setBalance('100.10');
 
-    await expect(client.ask('buy?count=3&period=7&country=us&version=4')).resolves.toMatchObject({
+    await expect(client.call('buy?count=3&period=7&country=us&version=4')).resolves.toMatchObject({
       balance: 16.1,
     });
     await control.setBalance('1000000');
   });
 
   test('defaults to IPv6 over HTTP', async () => {
-    await client.ask('buy?count=1&period=3&country=fr&descr=defaults');
+    await client.call('buy?count=1&period=3&country=fr&descr=defaults');
 
     await expect(listed('descr=defaults')).resolves.toMatchObject([
       { version: '6', type: 'http', ip: expect.stringContaining('2001:db8:') },
@@ -113,24 +113,24 @@ describe('getproxy', () => {
   test.each(['getproxy?descr=nobody', 'getproxy?descr=nobody&nokey'])(
     '%s: an empty list is an array',
     async (call) => {
-      await expect(client.ask(call)).resolves.toMatchObject({ list_count: 0, list: [] });
+      await expect(client.call(call)).resolves.toMatchObject({ list_count: 0, list: [] });
     },
   );
 
   test('is keyed by id, or an array if nokey is present with any value', async () => {
     const id = await buyOne('keys');
 
-    await expect(client.ask('getproxy?descr=keys')).resolves.toMatchObject({
+    await expect(client.call('getproxy?descr=keys')).resolves.toMatchObject({
       list_count: 1,
       list: { [id]: { id } },
     });
-    await expect(client.ask('getproxy?descr=keys&nokey=0')).resolves.toMatchObject({ list: [{ id }] });
+    await expect(client.call('getproxy?descr=keys&nokey=0')).resolves.toMatchObject({ list: [{ id }] });
   });
 
   test('pages through all proxies without gaps, also past unlisted ones', async () => {
-    await client.ask('buy?count=5&period=7&country=nl&version=4&descr=pages');
+    await client.call('buy?count=5&period=7&country=nl&version=4&descr=pages');
     const [, second] = await listed('descr=pages');
-    await client.ask(`delete?ids=${String(second?.['id'])}`);
+    await client.call(`delete?ids=${String(second?.['id'])}`);
 
     const pages = await Promise.all([1, 2, 3].map((page) => listed(`descr=pages&limit=2&page=${page}`)));
 
@@ -169,7 +169,7 @@ describe('prolong', () => {
     const [before] = await listed('descr=longer');
     const end = Number(before?.['unixtime_end']) + 30 * 86_400;
 
-    const response = await client.ask(`prolong/?period=30&ids=${id},999`);
+    const response = await client.call(`prolong/?period=30&ids=${id},999`);
 
     expect(response).toMatchObject({ order_id: expect.any(Number), price: 120, period: 30, count: 1 });
     expect(response['list']).toEqual({
@@ -182,13 +182,13 @@ describe('prolong', () => {
     const id = await buyOne('ended');
     const nowS = Math.floor(Date.now() / 1000);
     await control.changeProxy(Number(id), { unixtimeEnd: nowS - 86_400 });
-    const { list } = await client.ask<{ list: Array<{ unixtime_end: number }> }>(
+    const { list } = await client.call<{ list: Array<{ unixtime_end: number }> }>(
       `prolong?period=7&ids=${id}&nokey`,
     );
     expect(list[0]?.unixtime_end).toBeGreaterThanOrEqual(nowS + 7 * 86_400);
 
     await control.changeProxy(Number(id), { unixtimeEnd: nowS - 8 * 86_400 });
-    await expect(client.ask(`prolong?period=7&ids=${id}`)).resolves.toMatchObject({ error_id: 404 });
+    await expect(client.call(`prolong?period=7&ids=${id}`)).resolves.toMatchObject({ error_id: 404 });
     await expect(listed('descr=ended')).resolves.toEqual([]);
   });
 });
@@ -197,8 +197,8 @@ describe('the other methods', () => {
   test('setdescr changes the comment by ids and by the old comment', async () => {
     const [one] = [await buyOne('old'), await buyOne('old')];
 
-    await expect(client.ask(`setdescr?new=newer&ids=${one}`)).resolves.toMatchObject({ count: 1 });
-    await expect(client.ask('setdescr?new=newer&old=old')).resolves.toMatchObject({ count: 1 });
+    await expect(client.call(`setdescr?new=newer&ids=${one}`)).resolves.toMatchObject({ count: 1 });
+    await expect(client.call('setdescr?new=newer&old=old')).resolves.toMatchObject({ count: 1 });
     await expect(listed('descr=newer')).resolves.toHaveLength(2);
     await expect(listed('descr=old')).resolves.toEqual([]);
   });
@@ -207,44 +207,44 @@ describe('the other methods', () => {
     const id = await buyOne('type');
     const [before] = await listed('descr=type');
 
-    await expect(client.ask(`settype?ids=${id}&type=socks`)).resolves.toMatchObject({ status: 'yes' });
+    await expect(client.call(`settype?ids=${id}&type=socks`)).resolves.toMatchObject({ status: 'yes' });
     const [after] = await listed('descr=type');
     expect(after).toMatchObject({ type: 'socks' });
     expect(after?.['port']).not.toBe(before?.['port']);
-    await expect(client.ask(`settype?ids=${id}&type=socks`)).resolves.toMatchObject({ error_id: 30 });
+    await expect(client.call(`settype?ids=${id}&type=socks`)).resolves.toMatchObject({ error_id: 30 });
   });
 
   test('delete removes proxies by ids and by comment, without a refund', async () => {
     const one = await buyOne('gone');
     await buyOne('gone');
-    const { balance } = await client.ask('');
+    const { balance } = await client.call('');
 
-    await expect(client.ask(`delete?ids=${one}`)).resolves.toMatchObject({ count: 1 });
-    await expect(client.ask('delete?descr=gone')).resolves.toMatchObject({ count: 1, balance });
-    await expect(client.ask('delete?descr=gone')).resolves.toMatchObject({ error_id: 404 });
+    await expect(client.call(`delete?ids=${one}`)).resolves.toMatchObject({ count: 1 });
+    await expect(client.call('delete?descr=gone')).resolves.toMatchObject({ count: 1, balance });
+    await expect(client.call('delete?descr=gone')).resolves.toMatchObject({ error_id: 404 });
   });
 
   test('check says whether a proxy works, by its id or its string', async () => {
     const id = await buyOne('checked');
 
-    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({
+    await expect(client.call(`check?ids=${id}`)).resolves.toMatchObject({
       proxy_id: Number(id),
       proxy_status: true,
     });
-    await client.ask(`settype?ids=${id}&type=socks`);
-    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: true });
-    const { list } = await client.ask<{ list: Array<Record<string, string>> }>(
+    await client.call(`settype?ids=${id}&type=socks`);
+    await expect(client.call(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: true });
+    const { list } = await client.call<{ list: Array<Record<string, string>> }>(
       'getproxy?descr=checked&nokey',
     );
     const [proxy] = list;
     const string = [proxy?.['host'], proxy?.['port'], proxy?.['user'], proxy?.['pass']].join(':');
-    await expect(client.ask(`check?proxy=${string}`)).resolves.toMatchObject({ proxy_status: true });
-    await expect(client.ask(`check?proxy=${string}x`)).resolves.toMatchObject({ proxy_status: false });
+    await expect(client.call(`check?proxy=${string}`)).resolves.toMatchObject({ proxy_status: true });
+    await expect(client.call(`check?proxy=${string}x`)).resolves.toMatchObject({ proxy_status: false });
     await control.setExitFault(Number(id), 'hang');
-    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: false });
+    await expect(client.call(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: false });
     await control.setExitFault(Number(id), null);
     await control.changeProxy(Number(id), { port: 9 });
-    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({
+    await expect(client.call(`check?ids=${id}`)).resolves.toMatchObject({
       proxy_status: false,
       proxy_time: 0,
     });

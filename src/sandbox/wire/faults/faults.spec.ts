@@ -17,7 +17,7 @@ async function soldUnder(descr: string): Promise<number> {
 }
 
 async function listedUnder(descr: string): Promise<number> {
-  return (await client.ask<{ list_count: number }>(`getproxy?descr=${descr}`)).list_count;
+  return (await client.call<{ list_count: number }>(`getproxy?descr=${descr}`)).list_count;
 }
 
 describe('a connection that closes without a response', () => {
@@ -94,7 +94,7 @@ describe('a slow response', () => {
   test('drip eventually sends the whole response', async () => {
     await control.addFault({ method: 'any', kind: 'drip', bytes: 20, intervalMs: 5 });
 
-    await expect(client.ask('')).resolves.toMatchObject({ status: 'yes', currency: 'RUB' });
+    await expect(client.call('')).resolves.toMatchObject({ status: 'yes', currency: 'RUB' });
   });
 });
 
@@ -125,7 +125,7 @@ describe('a response that misleads', () => {
     const ids = state.sales.find(({ descr }) => descr === 'short-prolong')?.proxyIds.join(',');
     await control.addFault({ method: 'prolong', kind: 'short-list' });
 
-    await expect(client.ask(`prolong?period=7&ids=${ids}`)).resolves.toMatchObject({ count: 1, price: 28 });
+    await expect(client.call(`prolong?period=7&ids=${ids}`)).resolves.toMatchObject({ count: 1, price: 28 });
   });
 
   test('a late listing hides a purchase for a time on the provider’s clock', async () => {
@@ -142,7 +142,7 @@ describe('a response that misleads', () => {
   test('a late listing shows the earlier end of a prolonged proxy meanwhile', async () => {
     await buy('hidden-date');
     const endOf = async () => {
-      const { list } = await client.ask<{ list: Array<{ id: string; unixtime_end: number }> }>(
+      const { list } = await client.call<{ list: Array<{ id: string; unixtime_end: number }> }>(
         'getproxy?nokey&descr=hidden-date',
       );
       return { id: list[0]?.id, end: list[0]?.unixtime_end ?? 0 };
@@ -150,7 +150,7 @@ describe('a response that misleads', () => {
     const before = await endOf();
     await control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 60_000 });
 
-    await client.ask(`prolong?period=7&ids=${before.id}`);
+    await client.call(`prolong?period=7&ids=${before.id}`);
 
     await expect(endOf()).resolves.toEqual(before);
     await control.setClockOffset(60_001);

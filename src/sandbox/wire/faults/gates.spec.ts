@@ -18,7 +18,7 @@ async function sales(): Promise<number> {
 
 test('received: the call has had no effect, and continues when the gate opens', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received', match: { descr: 'gated' } });
-  const response = client.ask(BUY);
+  const response = client.call(BUY);
 
   await expect(control.untilGateReached(gate)).resolves.toMatchObject({ descr: 'gated' });
   await expect(sales()).resolves.toBe(0);
@@ -30,7 +30,7 @@ test('received: the call has had no effect, and continues when the gate opens', 
 
 test('received and dropped: the call has no effect, and the connection closes', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
-  const response = client.ask(BUY).catch((error: unknown) => String(error));
+  const response = client.call(BUY).catch((error: unknown) => String(error));
   await control.untilGateReached(gate);
 
   await control.openGate(gate, 'drop');
@@ -55,7 +55,7 @@ test('a request takes effect even if its client disconnects at the gate', async 
 
 test('executed: the call has taken effect, and no byte of the response was sent', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'executed' });
-  const response = client.ask(BUY);
+  const response = client.call(BUY);
 
   await control.untilGateReached(gate);
   await expect(sales()).resolves.toBe(1);
@@ -84,10 +84,10 @@ test('half-answered: half of the body was sent', async () => {
 test('a gate holds only one request, and waiting for it times out', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
   await expect(control.untilGateReached(gate, 10)).rejects.toThrow('408');
-  const held = client.ask(BUY);
+  const held = client.call(BUY);
   await control.untilGateReached(gate);
 
-  await expect(client.ask(BUY)).resolves.toMatchObject({ status: 'yes' });
+  await expect(client.call(BUY)).resolves.toMatchObject({ status: 'yes' });
   await control.openGate(gate);
   await expect(held).resolves.toMatchObject({ status: 'yes' });
 });
@@ -95,7 +95,7 @@ test('a gate holds only one request, and waiting for it times out', async () => 
 test('closing the sandbox ends held and hanging requests', async () => {
   await control.addFault({ method: 'getcountry', kind: 'hang' });
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
-  const calls = Promise.allSettled([client.ask(BUY), client.ask('getcountry')]);
+  const calls = Promise.allSettled([client.call(BUY), client.call('getcountry')]);
   await control.untilGateReached(gate);
 
   await sandbox.close();
