@@ -12,7 +12,7 @@ import { migrate, untilMigrated } from './database';
 import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local';
 import { Work } from './work';
 
-const tell = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** A Ctrl-C arrives twice: the terminal sends it to all its processes, and npm forwards its own. */
 const SAME_REQUEST_MS = 1000;
@@ -55,20 +55,20 @@ async function main(): Promise<void> {
   const ended = new AbortController();
   void stopping.then(() => ended.abort());
   const environment = readEnvironment();
-  const resources = await acquireResources(environment, { provider: true }, tell);
+  const resources = await acquireResources(environment, { provider: true }, print);
   try {
     const { database } = resources.config;
     if (database.migrateOnStart) await migrate(database);
-    else if (!(await untilMigrated(database, tell, ended.signal))) return;
+    else if (!(await untilMigrated(database, print, ended.signal))) return;
     const app = await createApplication(resources.config);
     for (const warning of environmentWarnings()) new Logger('Environment').warn(warning);
     try {
       const baseUrl = await listen(app, environment.server);
       await subscribeToSandbox(resources.config, baseUrl);
       if (environment.database.url === undefined) {
-        tell(tour(baseUrl, await provideDemo(app, environment.local.dataDir)));
+        print(tour(baseUrl, await provideDemo(app, environment.local.dataDir)));
       } else {
-        tell(`Listening on ${baseUrl}`);
+        print(`Listening on ${baseUrl}`);
       }
       await stopping;
       drain(app);

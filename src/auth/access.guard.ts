@@ -117,12 +117,12 @@ export class AccessGuard implements CanActivate {
    */
   private authenticate({ headers }: Request): Promise<Caller> {
     return new Promise((resolve, reject) => {
-      const answer = (error: unknown, caller: Caller | false): void => {
+      const onResult = (error: unknown, caller: Caller | false): void => {
         if (error) reject(error);
         else if (caller) resolve(caller);
         else reject(new NotAuthenticated());
       };
-      const middleware = this.passport.authenticate('bearer', { session: false }, answer) as (
+      const middleware = this.passport.authenticate('bearer', { session: false }, onResult) as (
         ...parameters: [request: Pick<Request, 'headers'>, response: Partial<Response>, next: typeof reject]
       ) => void;
       middleware({ headers }, {}, reject);

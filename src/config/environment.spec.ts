@@ -421,9 +421,9 @@ describe('What is wrong with the environment', () => {
   });
 
   it('is told without the values', () => {
-    const told = problemsOf(mistakes).join('\n');
+    const reported = problemsOf(mistakes).join('\n');
     for (const value of [...Object.values(mistakes), 'hunter2', 'admin', 'db.internal', 'elsewhere']) {
-      expect(told).not.toContain(value);
+      expect(reported).not.toContain(value);
     }
   });
 });

@@ -2,24 +2,24 @@ import { batchedLookup } from './batched-lookup';
 
 /** A look-up whose statements are answered when the test says so. */
 function withOpenStatements() {
-  const statements: { readonly keys: readonly number[]; answer: () => void }[] = [];
+  const statements: { readonly keys: readonly number[]; complete: () => void }[] = [];
   const lookUp = batchedLookup(
     (keys: readonly number[]) =>
       new Promise<ReadonlyMap<number, number>>((resolve) => {
-        statements.push({ keys, answer: () => resolve(new Map(keys.map((key) => [key, key]))) });
+        statements.push({ keys, complete: () => resolve(new Map(keys.map((key) => [key, key]))) });
       }),
   );
   return { lookUp, statements };
 }
 
 describe('batchedLookup', () => {
-  const asked: (readonly number[])[] = [];
+  const requested: (readonly number[])[] = [];
   const lookUp = batchedLookup(async (keys: readonly number[]) => {
-    asked.push(keys);
+    requested.push(keys);
     if (keys.includes(13)) throw new Error('unlucky');
     return new Map(keys.filter((key) => key < 100).map((key) => [key, `number ${key}`]));
   });
-  beforeEach(() => void asked.splice(0));
+  beforeEach(() => void requested.splice(0));
 
   it('sends one statement for the look-ups of one turn and gives each its result', async () => {
     expect(await Promise.all([lookUp(1), lookUp(2), lookUp(1), lookUp(100)])).toEqual([
@@ -28,7 +28,7 @@ describe('batchedLookup', () => {
       'number 1',
       undefined,
     ]);
-    expect(asked).toEqual([[1, 2, 1, 100]]);
+    expect(requested).toEqual([[1, 2, 1, 100]]);
   });
 
   it('sends another statement for later look-ups, also while the first one runs', async () => {
@@ -36,7 +36,7 @@ describe('batchedLookup', () => {
     await new Promise(setImmediate);
     await Promise.all([first, lookUp(1)]);
     await lookUp(1);
-    expect(asked).toEqual([[1], [1], [1]]);
+    expect(requested).toEqual([[1], [1], [1]]);
   });
 
   it('sends one statement for all that was asked for while the one before ran', async () => {
@@ -48,10 +48,10 @@ describe('batchedLookup', () => {
     const third = slowLookUp(3);
     await new Promise(setImmediate);
     expect(statements.map(({ keys }) => keys)).toEqual([[1]]);
-    statements[0]?.answer();
+    statements[0]?.complete();
     expect(await first).toBe(1);
     expect(statements.map(({ keys }) => keys)).toEqual([[1], [2, 3]]);
-    statements[1]?.answer();
+    statements[1]?.complete();
     expect(await Promise.all([second, third])).toEqual([2, 3]);
   });
 
@@ -61,9 +61,9 @@ describe('batchedLookup', () => {
     await new Promise(setImmediate);
     const second = slowLookUp(2);
     while (statements.length < 2) await new Promise(setImmediate);
-    statements[1]?.answer();
+    statements[1]?.complete();
     expect(await second).toBe(2);
-    statements[0]?.answer();
+    statements[0]?.complete();
     expect(await hanging).toBe(1);
   });
 
@@ -76,6 +76,6 @@ describe('batchedLookup', () => {
 
   it('limits the number of keys in a statement', async () => {
     await Promise.all(Array.from({ length: 450 }, (_, key) => lookUp(key % 100 === 13 ? 1 : key)));
-    expect(asked.map(({ length }) => length)).toEqual([200, 200, 50]);
+    expect(requested.map(({ length }) => length)).toEqual([200, 200, 50]);
   });
 });

@@ -45,11 +45,11 @@ export class Hints {
     this.client = client;
     client.on('error', (error) => this.drop(client, error));
     client.on('end', () => this.drop(client, 'the connection ended'));
-    client.on('notification', ({ payload = '' }) => this.tell(new Set(payload.split(',').map(Number))));
+    client.on('notification', ({ payload = '' }) => this.notify(new Set(payload.split(',').map(Number))));
     client
       .connect()
       .then(() => client.query(`LISTEN ${this.channel}`))
-      .then(() => this.tell(undefined))
+      .then(() => this.notify(undefined))
       .catch((error: unknown) => this.drop(client, error));
   }
 
@@ -73,7 +73,7 @@ export class Hints {
     if (this.client) this.drop(this.client, 'closed');
   }
 
-  private tell(ids: ReadonlySet<number> | undefined): void {
+  private notify(ids: ReadonlySet<number> | undefined): void {
     for (const listener of this.listeners) listener(ids);
   }
 

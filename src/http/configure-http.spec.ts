@@ -266,20 +266,20 @@ describe('An error', () => {
   });
 
   it('of validation lists its items, with exact numbers', async () => {
-    const answer = await fetch(`${origin}/invalid-header`);
-    expect(answer.status).toBe(422);
-    expect(await answer.text()).toBe(
+    const response = await fetch(`${origin}/invalid-header`);
+    expect(response.status).toBe(422);
+    expect(await response.text()).toBe(
       '{"detail":[{"type":"made_up","loc":["header","X-Made-Up"],"msg":"Made up",' +
         '"input":100000000000000000000}]}',
     );
   });
 
   it('that is unforeseen tells the caller nothing and is logged once, with its stack only', async () => {
-    const answer = await fetch(`${origin}/crash?token=secret`, {
+    const response = await fetch(`${origin}/crash?token=secret`, {
       headers: { authorization: 'Bearer secret' },
     });
-    expect(answer.status).toBe(500);
-    expect(await answer.text()).toBe('{"detail":"Internal Server Error","code":"internal-server-error"}');
+    expect(response.status).toBe(500);
+    expect(await response.text()).toBe('{"detail":"Internal Server Error","code":"internal-server-error"}');
     expect(logger.at('error')).toEqual([
       ['error', 'unforeseen error', expect.stringMatching(/^Error: out of cheese\n +at /), 'Errors'],
     ]);
@@ -287,7 +287,7 @@ describe('An error', () => {
   });
 
   it('in the middle of an answer cuts the connection', async () => {
-    await expect(fetch(`${origin}/broken-stream`).then((answer) => answer.text())).rejects.toThrow(
+    await expect(fetch(`${origin}/broken-stream`).then((response) => response.text())).rejects.toThrow(
       /terminated|fetch failed/,
     );
     expect(logger.at('error')).toHaveLength(1);
@@ -374,8 +374,8 @@ describe('Requests that are pipelined on a connection', () => {
     const body = JSON.stringify({ weight: 7, padding: 'x'.repeat(70_000) });
     const head = `POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n`;
     const parcel = `${head}\r\n${body}`;
-    const answers = await exchange(get('/slow/5') + parcel.repeat(5) + `${head}${CLOSE}\r\n${body}`);
-    expect(answers.match(/HTTP\/1.1 200|"weight":7/g)).toHaveLength(1 + 2 * 6);
+    const responses = await exchange(get('/slow/5') + parcel.repeat(5) + `${head}${CLOSE}\r\n${body}`);
+    expect(responses.match(/HTTP\/1.1 200|"weight":7/g)).toHaveLength(1 + 2 * 6);
   });
 
   it('let others come between', async () => {
@@ -446,7 +446,7 @@ describe('An address', () => {
   async function open(
     text = '',
     localAddress = '127.0.0.1',
-  ): Promise<{ socket: Socket; answer: Promise<string> }> {
+  ): Promise<{ socket: Socket; response: Promise<string> }> {
     const server: Server = bounded.getHttpServer();
     const boundedPort = Number(new URL(await bounded.getUrl()).port);
     const arrived = text === '' ? once(server, 'connection') : once(server, 'request');
@@ -456,16 +456,16 @@ describe('An address', () => {
     const response = once(socket, 'data').then(([data]) => String(data));
     response.catch(() => undefined);
     await arrived;
-    return { socket, answer: response };
+    return { socket, response: response };
   }
 
   it('has a part of all connections, of which the one idle for longest makes room for another', async () => {
     const { socket: silent } = await open();
     const used = await open(get('/pages/1'));
-    await used.answer;
+    await used.response;
     await open();
     const ended = once(silent, 'close');
-    expect(await (await open(get('/pages/2'))).answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(await (await open(get('/pages/2'))).response).toMatch(/^HTTP\/1.1 200 /);
     await ended;
     expect(used.socket.destroyed).toBe(false);
     expect(
@@ -476,8 +476,8 @@ describe('An address', () => {
   it('opens no more when all are in use, and keeps no other address out', async () => {
     const busy = [await open(get('/slow/500')), await open(get('/slow/500')), await open(get('/slow/500'))];
     await once((await open()).socket, 'close');
-    expect(await (await open(get('/pages/1'), '127.0.0.2')).answer).toMatch(/^HTTP\/1.1 200 /);
-    for (const { answer } of busy) expect(await answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(await (await open(get('/pages/1'), '127.0.0.2')).response).toMatch(/^HTTP\/1.1 200 /);
+    for (const { response } of busy) expect(await response).toMatch(/^HTTP\/1.1 200 /);
   });
 });
 
@@ -498,33 +498,33 @@ describe('A body', () => {
     ['not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
   ])('that is %s cannot be read', async (_, body) => {
     const headers = { 'Content-Type': 'application/json' };
-    const answer = await fetch(`${origin}/parcels`, { method: 'POST', body, headers });
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ detail: 'There was an error parsing the body' });
+    const response = await fetch(`${origin}/parcels`, { method: 'POST', body, headers });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ detail: 'There was an error parsing the body' });
   });
 
   it('that is not JSON by its content type is text', async () => {
-    const answer = await post('{"weight": 1}', { 'Content-Type': 'text/plain' });
-    expect(await answer.json()).toMatchObject({
+    const response = await post('{"weight": 1}', { 'Content-Type': 'text/plain' });
+    expect(await response.json()).toMatchObject({
       detail: [{ type: 'model_attributes_type', input: '{"weight": 1}' }],
     });
   });
 
   it('in chunks is subject to the limit too', async () => {
     const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
-    const answer = await exchange(
+    const response = await exchange(
       'POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n' +
         `${chunk}0\r\n\r\n`,
     );
-    expect(answer).toMatch(/^HTTP\/1.1 413 /);
-    expect(bodyOf(answer)).toMatchObject({ detail: 'Request Entity Too Large' });
+    expect(response).toMatch(/^HTTP\/1.1 413 /);
+    expect(bodyOf(response)).toMatchObject({ detail: 'Request Entity Too Large' });
   });
 
   it('that is announced as too large is refused without being awaited', async () => {
-    const answer = await exchange(
+    const response = await exchange(
       'POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n{',
     );
-    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(response).toMatch(/^HTTP\/1.1 413 /);
   });
 
   it('that ends early causes no error', async () => {
@@ -564,25 +564,25 @@ describe('A request that is not valid HTTP', () => {
   });
 
   it('is answered with the id of the request when its body is at fault', async () => {
-    const answer = await exchange(
+    const response = await exchange(
       'POST /parcels HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     );
-    expect(answer).toMatch(/^HTTP\/1.1 400 .*X-Request-Id: mine\r\n/s);
+    expect(response).toMatch(/^HTTP\/1.1 400 .*X-Request-Id: mine\r\n/s);
   });
 
   it('is not answered twice', async () => {
     const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
-    const answer = await exchange(
+    const response = await exchange(
       `POST /parcels HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}zz\r\n`,
     );
-    expect(answer.match(/HTTP\/1.1/g) ?? []).not.toHaveLength(2);
+    expect(response.match(/HTTP\/1.1/g) ?? []).not.toHaveLength(2);
   });
 
   it('is not one with an unknown expectation', async () => {
-    const answer = await exchange(
+    const response = await exchange(
       'GET /pages/1 HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
     );
-    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
   });
 });
 
@@ -600,14 +600,14 @@ describe('A client that is silent and does not close its connection', () => {
   /** Connects, and never closes the connection. The promise is that of the end of the server's side. */
   async function leave(
     text: string,
-  ): Promise<{ client: Socket; answer: () => string; ended: Promise<unknown> }> {
+  ): Promise<{ client: Socket; response: () => string; ended: Promise<unknown> }> {
     const accepted = once(server(), 'connection') as Promise<[Socket]>;
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     let response = '';
     client.setEncoding('utf8').on('data', (part: string) => (response += part));
     client.on('error', () => undefined).write(text);
     const [socket] = await accepted;
-    return { client, answer: () => response, ended: once(socket, 'close') };
+    return { client, response: () => response, ended: once(socket, 'close') };
   }
 
   it.each([
@@ -640,8 +640,8 @@ describe('A client that is silent and does not close its connection', () => {
       const clients: [status: number, left: Awaited<ReturnType<typeof leave>>][] = [];
       for (const [status, text] of requests) clients.push([status, await leave(text)]);
       await Promise.all(clients.map(([, { ended }]) => ended));
-      for (const [status, { client, answer }] of clients) {
-        expect(answer()).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      for (const [status, { client, response }] of clients) {
+        expect(response()).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
         client.destroy();
       }
     },

@@ -75,7 +75,7 @@ export class Connections {
    *
    * @returns a function that closes the connections that were silent since its previous call
    */
-  forgotten(): () => void {
+  silentCloser(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();
     return () => {
       const nowMs = performance.now();

@@ -68,10 +68,10 @@ export class HttpAdapter extends ExpressAdapter {
     this.closing ??= new Promise((resolve) => {
       const server: Server = this.httpServer;
       this.keepNoConnections();
-      const closeForgotten = this.connections.forgotten();
+      const closeSilent = this.connections.silentCloser();
       const idle = setInterval(() => {
         server.closeIdleConnections();
-        closeForgotten();
+        closeSilent();
       }, CLOSE_IDLE_MS);
       const grace = setTimeout(() => server.closeAllConnections(), this.graceMs);
       server.close(() => {

@@ -41,7 +41,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
   async onApplicationBootstrap(): Promise<void> {
     const { host, port } = this.config.metrics;
     if (port === undefined) return;
-    const server = createServer((request, response) => void this.answer(request, response));
+    const server = createServer((request, response) => void this.respond(request, response));
     server.maxConnections = MAX_CONNECTIONS;
     server.requestTimeout = REQUEST_TIMEOUT_MS;
     this.server = server;
@@ -66,7 +66,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     await closed;
   }
 
-  private async answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async respond({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
     const isKnown = url === '/metrics' || url?.startsWith('/metrics?') === true;
     if (!isKnown || (method !== 'GET' && method !== 'HEAD')) {
       response.writeHead(isKnown ? 405 : 404).end();

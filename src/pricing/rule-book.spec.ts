@@ -193,10 +193,11 @@ describe('The markup', () => {
   });
 
   it('of a rule for a country counts only if it is below that of the quote', () => {
-    const dearer = rule({ country: 'ru', markupPercent: '20.0001' });
+    const moreExpensive = rule({ country: 'ru', markupPercent: '20.0001' });
     const equal = rule({ country: 'us', markupPercent: '20.0000' });
     const cheaper = rule({ country: 'de', markupPercent: '19.9999' });
-    const inCountry = (country: string | null) => choose([dearer, equal, cheaper], offer({ country })).ruleId;
+    const inCountry = (country: string | null) =>
+      choose([moreExpensive, equal, cheaper], offer({ country })).ruleId;
     expect(['ru', 'us', 'de', null].map(inCountry)).toEqual([null, null, cheaper.id, null]);
   });
 });

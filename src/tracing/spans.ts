@@ -116,16 +116,16 @@ export function origin(): Origin {
  * spans and this one are linked both ways.
  *
  * @param origins the requesting contexts; empty if only other replicas requested the work
- * @param nobody the context if `origins` is empty
+ * @param none the context if `origins` is empty
  */
 export function inSharedSpan<Result>(
   name: string,
   attributes: SpanAttributes,
   origins: readonly Origin[],
-  nobody: Origin,
+  none: Origin,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const first = origins.find(({ span }) => isRecorded(span)) ?? origins[0] ?? nobody;
+  const first = origins.find(({ span }) => isRecorded(span)) ?? origins[0] ?? none;
   return first.run(() =>
     inSpan(name, attributes, () => {
       const shared = active.getStore();

@@ -62,14 +62,14 @@ describe('AppLogger', () => {
   it.each(['json', 'pretty'] as const)(
     'logs the set-up of modules and routes at level debug only: %s',
     (format) => {
-      const tell = (logger: AppLogger) => {
+      const logSetUp = (logger: AppLogger) => {
         for (const context of ['InstanceLoader', 'RoutesResolver', 'RouterExplorer']) {
           logger.log('wired', context);
         }
         logger.log('started', 'NestApplication');
       };
-      expect(linesOf({ level: 'info', format }, tell)).toEqual([expect.stringContaining('started')]);
-      expect(linesOf({ level: 'debug', format }, tell)).toHaveLength(4);
+      expect(linesOf({ level: 'info', format }, logSetUp)).toEqual([expect.stringContaining('started')]);
+      expect(linesOf({ level: 'debug', format }, logSetUp)).toHaveLength(4);
     },
   );
 });

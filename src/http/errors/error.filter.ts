@@ -73,9 +73,9 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     if (isHangUp(error, response)) return;
-    const answer = this.isUnavailable(error) ? UNAVAILABLE : responseTo(error, request);
-    if (answer.status === 500) this.logger.error('unforeseen error', stackOf(error));
-    if (answer === UNAVAILABLE) this.logger.error(messageOf(error));
+    const reply = this.isUnavailable(error) ? UNAVAILABLE : responseTo(error, request);
+    if (reply.status === 500) this.logger.error('unforeseen error', stackOf(error));
+    if (reply === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
       // Part of the response is sent already. A cut connection shows the caller that it is incomplete.
       response.destroy();
@@ -83,12 +83,10 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     }
     for (const name of REPLACED_HEADERS) response.removeHeader(name);
     response
-      .status(answer.status)
-      .set({ ...(answer.status === STATUS.unavailable && RETRY_UNAVAILABLE), ...answer.headers })
+      .status(reply.status)
+      .set({ ...(reply.status === STATUS.unavailable && RETRY_UNAVAILABLE), ...reply.headers })
       .type('json')
-      .send(
-        writeJson({ detail: answer.detail, ...(answer.code && hasCode(request) && { code: answer.code }) }),
-      );
+      .send(writeJson({ detail: reply.detail, ...(reply.code && hasCode(request) && { code: reply.code }) }));
   }
 }
 

@@ -88,7 +88,7 @@ export class RequestLimits {
     this.tokens.add(tokenId, nowMs);
     this.users.add(userId, nowMs);
     if (ofToken > this.tokens.limit / 2 && ofUser > this.users.limit / 2) return;
-    this.tell(response, nowMs, remaining(1));
+    this.writeHeaders(response, nowMs, remaining(1));
   }
 
   /**
@@ -100,7 +100,9 @@ export class RequestLimits {
   admitLink(linkId: number, response: HeaderSink): void {
     const nowMs = this.nowMs();
     const left = this.take(this.links, linkId, nowMs);
-    if (left <= this.links.limit / 2) this.tell(response, nowMs, [{ counter: this.links, left: left - 1 }]);
+    if (left <= this.links.limit / 2) {
+      this.writeHeaders(response, nowMs, [{ counter: this.links, left: left - 1 }]);
+    }
   }
 
   /** Counts a sign-in with valid data. @throws TooManyRequests and does not count the sign-in */
@@ -196,7 +198,7 @@ export class RequestLimits {
     this.cleanedMinute = minute;
   }
 
-  private tell(response: HeaderSink, nowMs: number, remaining: readonly Remaining[]): void {
+  private writeHeaders(response: HeaderSink, nowMs: number, remaining: readonly Remaining[]): void {
     for (const [name, value] of Object.entries(this.fields(nowMs, remaining))) {
       response.setHeader(name, value);
     }
