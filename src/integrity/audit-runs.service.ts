@@ -23,7 +23,7 @@ const INVARIANT_SECONDS = 1800;
 /** A failed run is not retried at once, because an audit reads all orders. */
 const LEASE_SECONDS = 600;
 /** How many runs of a scope are kept: about a year of nights. */
-const KEPT_RUNS = 400;
+const STORED_RUNS = 400;
 /** Clocks of replicas may differ by this much without a second run for the same time. */
 const CLOCKS_APART_SECONDS = 60;
 
@@ -88,7 +88,7 @@ export class AuditRuns {
        )
        INSERT INTO audit_runs (scope, started_at, finished_at, ok, violations)
        VALUES ($1, now() - make_interval(secs => $2), now(), $3::jsonb = '[]', $3)`,
-      [scope, tookMs / 1000, JSON.stringify(violated), KEPT_RUNS - 1],
+      [scope, tookMs / 1000, JSON.stringify(violated), STORED_RUNS - 1],
     );
   }
 }

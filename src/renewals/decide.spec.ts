@@ -35,7 +35,7 @@ const means = (available: string, more: Partial<Means> = {}): Means => ({
 });
 
 /** Whether each is renewed, or why not, by its id. */
-const told = (decisions: readonly Decision[]): Record<number, string> =>
+const outcomesOf = (decisions: readonly Decision[]): Record<number, string> =>
   Object.fromEntries(
     decisions.map((decision) => [
       decision.candidate.proxyId,
@@ -68,7 +68,7 @@ describe('A renewal that is due', () => {
       'too-late',
     ],
   ])('%s', (_, given, more, expected) => {
-    expect(told(decide(given, [candidate(1, '10.00', more)]))).toEqual({ 1: expected });
+    expect(outcomesOf(decide(given, [candidate(1, '10.00', more)]))).toEqual({ 1: expected });
   });
 
   it('comes behind what ends earlier, and of what ends together, behind the lower id', () => {
@@ -77,7 +77,7 @@ describe('A renewal that is due', () => {
       candidate(3, '6.00'),
       candidate(2, '6.00'),
     ];
-    expect(told(decide(means('12.00'), [late, second, first]))).toEqual({
+    expect(outcomesOf(decide(means('12.00'), [late, second, first]))).toEqual({
       2: '6.00',
       3: '6.00',
       1: 'balance-short',
@@ -86,7 +86,7 @@ describe('A renewal that is due', () => {
 
   it('has its turn when a dearer one before it was skipped', () => {
     const renewals = [candidate(1, '11.00'), candidate(2, '10.00')];
-    expect(told(decide(means('10.00'), renewals))).toEqual({ 1: 'balance-short', 2: '10.00' });
+    expect(outcomesOf(decide(means('10.00'), renewals))).toEqual({ 1: 'balance-short', 2: '10.00' });
   });
 
   it('comes due at the beginning of an hour', () => {

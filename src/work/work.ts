@@ -11,8 +11,8 @@ const STOP_MS = 5000;
 /** Limits the log while the database is unavailable, for jobs that poll several times a second. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
 /** How many times in an interval each replica checks whether a run is due, and the longest pause. */
-const ASKED_IN_AN_INTERVAL = 10;
-const LONGEST_PAUSE_OF_ASKING_MS = 60_000;
+const POLLS_PER_INTERVAL = 10;
+const LONGEST_POLL_PAUSE_MS = 60_000;
 
 /** Recurring work that no request waits for. */
 export interface Job {
@@ -84,7 +84,7 @@ export class Work {
   run(run: Run): void {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
-    const usualMs = Math.min((everySeconds * 1000) / ASKED_IN_AN_INTERVAL, LONGEST_PAUSE_OF_ASKING_MS);
+    const usualMs = Math.min((everySeconds * 1000) / POLLS_PER_INTERVAL, LONGEST_POLL_PAUSE_MS);
     this.add({ name, intervalMs: run.pollEveryMs ?? usualMs, isRun: true, waiting }, async () => {
       await this.runWhenDue(name);
       return false;

@@ -51,7 +51,7 @@ const ALWAYS_BELIEVED = 20;
 const BELIEVED_PERCENT = 5;
 
 /** Longer than a recovery, which looks farthest back. */
-const COMPLETED_KEPT_DAYS = 30;
+const COMPLETED_RETENTION_DAYS = 30;
 
 /** How many of our proxies one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
@@ -136,7 +136,7 @@ export class SweepService {
                 OR began_at > $1
        )
        INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,
-      [beganAt, listed, COMPLETED_KEPT_DAYS],
+      [beganAt, listed, COMPLETED_RETENTION_DAYS],
     );
   }
 

@@ -9,7 +9,7 @@ import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const ANNOUNCED_AT_ONCE = 1000;
 /** The number of users with a forecast at once; each takes some queries. */
-const FORESEEN_AT_ONCE = 100;
+const FORECASTS_AT_ONCE = 100;
 
 /** Announced renewals become due within a week. */
 const DAYS_AHEAD = 8;
@@ -35,7 +35,7 @@ export interface UnannouncedRenewal {
 export class Announcements {
   private readonly logger = new Logger(Announcements.name);
   /** Expected failures by user. */
-  private readonly foreseen = new Map<number, ReadonlyMap<string, SkipReason>>();
+  private readonly forecasts = new Map<number, ReadonlyMap<string, SkipReason>>();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -45,7 +45,7 @@ export class Announcements {
 
   /** Discards all forecasts. */
   beginAnew(): void {
-    this.foreseen.clear();
+    this.forecasts.clear();
   }
 
   /**
@@ -55,12 +55,12 @@ export class Announcements {
    */
   async announceNext(): Promise<number> {
     const unannounced: UnannouncedRenewal[] = [];
-    let foreseen = 0;
+    let forecastCount = 0;
     for (const renewal of await this.findUnannounced(ANNOUNCED_AT_ONCE)) {
-      if (!this.foreseen.has(renewal.userId)) {
-        if (foreseen >= FORESEEN_AT_ONCE) break;
-        foreseen += 1;
-        this.foreseen.set(renewal.userId, await this.obstaclesAhead(renewal.userId));
+      if (!this.forecasts.has(renewal.userId)) {
+        if (forecastCount >= FORECASTS_AT_ONCE) break;
+        forecastCount += 1;
+        this.forecasts.set(renewal.userId, await this.obstaclesAhead(renewal.userId));
       }
       unannounced.push(renewal);
     }
@@ -72,7 +72,7 @@ export class Announcements {
           id: renewal.id,
           days: renewal.days,
           price: quote instanceof DomainError ? null : quote.unitPrice.toString(),
-          obstacle: this.foreseen.get(renewal.userId)?.get(rentalKey(renewal)) ?? null,
+          obstacle: this.forecasts.get(renewal.userId)?.get(rentalKey(renewal)) ?? null,
         };
       }),
     );

@@ -83,8 +83,8 @@ export class AuditLogService {
       return Object.assign(result, { replayed: false });
     } catch (error) {
       // A request with the same key was committed in the meantime.
-      const isRepeated = violatedConstraint(error) === 'audit_log_idempotency_key';
-      const meanwhile = isRepeated ? await findEarlier() : null;
+      const isDuplicate = violatedConstraint(error) === 'audit_log_idempotency_key';
+      const meanwhile = isDuplicate ? await findEarlier() : null;
       if (!meanwhile) throw error;
       return Object.assign(meanwhile, { replayed: true });
     }
