@@ -353,49 +353,49 @@ export const INVARIANTS: readonly Invariant[] = [
     // order from before the log, or with a pruned history, only the end is checked.
     name: 'orders-agree-with-their-events',
     violations: `
-      SELECT coalesce(o.id, told.order_id) AS order_id, coalesce(o.user_id, told.user_id) AS user_id, o.state,
-             told.states AS events
+      SELECT coalesce(o.id, logged.order_id) AS order_id, coalesce(o.user_id, logged.user_id) AS user_id,
+             o.state, logged.states AS events
         FROM (SELECT (data->>'order_id')::bigint AS order_id, user_id,
                      array_agg(substr(type, length('order.') + 1) ORDER BY id) AS states
-                FROM audited_events WHERE type LIKE 'order.%' GROUP BY 1, 2) AS told
+                FROM audited_events WHERE type LIKE 'order.%' GROUP BY 1, 2) AS logged
         FULL JOIN (SELECT audited.*, created_at >= since AND jsonb_array_length(history) > 1 AS is_whole
                      FROM audited_orders audited CROSS JOIN event_log
                     WHERE closed_at >= since
                        OR state IN ${sqlList(statesShownAs('being_confirmed'))} AND created_at >= since) AS o
-          ON o.id = told.order_id AND o.user_id = told.user_id
+          ON o.id = logged.order_id AND o.user_id = logged.user_id
        WHERE CASE
          WHEN o.id IS NULL THEN NOT EXISTS (
            SELECT FROM orders
-            WHERE id = told.order_id AND user_id = told.user_id
-              AND told.states <@ ARRAY['being_confirmed', state]
+            WHERE id = logged.order_id AND user_id = logged.user_id
+              AND logged.states <@ ARRAY['being_confirmed', state]
               AND state NOT IN ${sqlList(statesShownAs('open'))})
-         WHEN is_whole THEN told.states IS DISTINCT FROM
+         WHEN is_whole THEN logged.states IS DISTINCT FROM
            CASE WHEN jsonb_path_exists(history, '$[*] ? (@.state == "confirming" || @.state == "review")')
                 THEN ARRAY['being_confirmed'] ELSE '{}' END
            || CASE WHEN closed_at IS NOT NULL THEN ARRAY[o.state] ELSE '{}' END
-         ELSE array_remove(told.states, 'being_confirmed') IS DISTINCT FROM ARRAY[o.state]
+         ELSE array_remove(logged.states, 'being_confirmed') IS DISTINCT FROM ARRAY[o.state]
        END`,
   },
   {
     // A credit to a balance has its event, once, and no event lacks its entry.
     name: 'credits-agree-with-their-events',
     violations: `
-      SELECT coalesce(e.user_id, told.user_id) AS user_id, coalesce(e.seq, told.seq) AS seq, e.amount,
-             told.amounts AS events
+      SELECT coalesce(e.user_id, logged.user_id) AS user_id, coalesce(e.seq, logged.seq) AS seq, e.amount,
+             logged.amounts AS events
         FROM (SELECT user_id, (data->>'seq')::bigint AS seq,
                      array_agg(type || ' ' || (data->>'amount')) AS amounts
                 FROM audited_events WHERE type IN ('balance.credited', 'balance.refunded')
-               GROUP BY 1, 2) AS told
+               GROUP BY 1, 2) AS logged
         FULL JOIN (SELECT user_id, seq, CASE kind WHEN 'refund' THEN 'balance.refunded '
                                                   ELSE 'balance.credited ' END || available_delta AS amount
                      FROM audited_entries CROSS JOIN event_log
                     WHERE created_at >= since AND ${SHOWN_KIND} IN ('credit', 'refund')) AS e
-          ON e.user_id = told.user_id AND e.seq = told.seq
+          ON e.user_id = logged.user_id AND e.seq = logged.seq
        WHERE CASE
          WHEN e.seq IS NULL THEN NOT EXISTS (
            SELECT FROM ledger_entries
-            WHERE user_id = told.user_id AND seq = told.seq AND ${SHOWN_KIND} IN ('credit', 'refund'))
-         ELSE told.amounts IS DISTINCT FROM ARRAY[e.amount]
+            WHERE user_id = logged.user_id AND seq = logged.seq AND ${SHOWN_KIND} IN ('credit', 'refund'))
+         ELSE logged.amounts IS DISTINCT FROM ARRAY[e.amount]
        END`,
   },
   {
@@ -403,11 +403,11 @@ export const INVARIANTS: readonly Invariant[] = [
     // log, or before its retained part, may or may not have events.
     name: 'proxy-changes-agree-with-their-events',
     violations: `
-      SELECT coalesce(told.proxy_id, changed.proxy_id) AS proxy_id, coalesce(told.type, changed.type) AS type,
-             told.events, changed.changes
+      SELECT coalesce(logged.proxy_id, changed.proxy_id) AS proxy_id,
+             coalesce(logged.type, changed.type) AS type, logged.events, changed.changes
         FROM (SELECT (data->>'proxy_id')::bigint AS proxy_id, user_id, type, count(*) AS events
                 FROM audited_events WHERE type IN ('proxy.moved', 'proxy.prolonged', 'proxy.withdrawn')
-               GROUP BY 1, 2, 3) AS told
+               GROUP BY 1, 2, 3) AS logged
         FULL JOIN (SELECT proxy_id, user_id,
                           CASE kind WHEN 'end_changed' THEN 'proxy.prolonged'
                                     ELSE 'proxy.' || kind END AS type,
@@ -418,9 +418,10 @@ export const INVARIANTS: readonly Invariant[] = [
                            OR kind = 'end_changed'
                               AND is_prolonged(before::timestamptz, after::timestamptz))
                     GROUP BY 1, 2, 3) AS changed
-          ON (changed.proxy_id, changed.user_id, changed.type) = (told.proxy_id, told.user_id, told.type)
-       WHERE coalesce(told.events, 0) < coalesce(changed.changes, 0)
-          OR coalesce(told.events, 0) > coalesce(changed.about, 0)`,
+          ON (changed.proxy_id, changed.user_id, changed.type)
+             = (logged.proxy_id, logged.user_id, logged.type)
+       WHERE coalesce(logged.events, 0) < coalesce(changed.changes, 0)
+          OR coalesce(logged.events, 0) > coalesce(changed.about, 0)`,
     // No index finds the changes of a day.
     ofDay: null,
   },
@@ -429,16 +430,16 @@ export const INVARIANTS: readonly Invariant[] = [
     // existing token.
     name: 'tokens-agree-with-their-events',
     violations: `
-      SELECT coalesce(token.id, told.token_id) AS token_id, told.types AS events
+      SELECT coalesce(token.id, logged.token_id) AS token_id, logged.types AS events
         FROM (SELECT (data->>'token_id')::bigint AS token_id, user_id, array_agg(type ORDER BY id) AS types
-                FROM audited_events WHERE type LIKE 'token.%' GROUP BY 1, 2) AS told
+                FROM audited_events WHERE type LIKE 'token.%' GROUP BY 1, 2) AS logged
         FULL JOIN (SELECT id, user_id, revoked_at FROM api_tokens CROSS JOIN event_log
                     WHERE created_at >= since) AS token
-          ON token.id = told.token_id AND token.user_id = told.user_id
+          ON token.id = logged.token_id AND token.user_id = logged.user_id
        WHERE CASE
-         WHEN token.id IS NULL THEN told.token_id > (SELECT coalesce(max(id), 0) FROM api_tokens)
-           OR EXISTS (SELECT FROM api_tokens WHERE id = told.token_id AND user_id <> told.user_id)
-         ELSE told.types IS DISTINCT FROM
+         WHEN token.id IS NULL THEN logged.token_id > (SELECT coalesce(max(id), 0) FROM api_tokens)
+           OR EXISTS (SELECT FROM api_tokens WHERE id = logged.token_id AND user_id <> logged.user_id)
+         ELSE logged.types IS DISTINCT FROM
            CASE WHEN revoked_at IS NULL THEN ARRAY['token.created']
                 ELSE ARRAY['token.created', 'token.revoked'] END
        END`,

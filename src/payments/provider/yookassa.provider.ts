@@ -11,7 +11,7 @@ import {
   type ProviderPayment,
   type ProviderRefund,
 } from './payment-provider';
-import { listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-answers';
+import { listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-responses';
 
 /** How long a customer waits for the URL of a payment. */
 const TIMEOUT_MS = 15_000;

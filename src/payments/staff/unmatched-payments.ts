@@ -128,11 +128,11 @@ export class UnmatchedPayments {
          RETURNING id, user_id, amount
        ),
        entry AS (${creditSql('$5::text, NULL, $4::bigint')}),
-       told AS (
+       logged AS (
          SELECT log_event(user_id, 'deposit.succeeded', jsonb_build_object(
                   'deposit_id', id, 'state', 'succeeded', 'amount', amount::text)) FROM deposit
        )
-       SELECT id, (SELECT count(*) FROM told) FROM credited`,
+       SELECT id, (SELECT count(*) FROM logged) FROM credited`,
       [payment.id, userId, amount.toString(), origin.actionId, origin.reason, payment.deposit_id],
     );
     if (matched.length === 0) throw new PaymentOfAnother();

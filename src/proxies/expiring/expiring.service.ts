@@ -41,7 +41,7 @@ export class ExpiringService {
   private async announceBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,
-      `WITH told AS (
+      `WITH announced AS (
          UPDATE proxies SET told_hours = $1
           WHERE id = ANY (ARRAY(
                   SELECT id FROM proxies
@@ -54,7 +54,7 @@ export class ExpiringService {
          SELECT log_event(user_id, 'proxy.expiring',
                   jsonb_build_object('proxy_id', id::text, 'date_end', iso_text(date_end),
                                      'hours_left', $1::integer))
-           FROM told ORDER BY date_end, id
+           FROM announced ORDER BY date_end, id
        )
        SELECT count(*) AS count FROM logged`,
       [hours, BATCH_SIZE],

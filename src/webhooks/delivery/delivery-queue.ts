@@ -225,7 +225,7 @@ export class DeliveryQueue {
       delivery.lease,
       result.status,
       result.durationMs,
-      result.answer,
+      result.response,
       result.error,
       isDelivered ? 'delivered' : unsent,
       pause ?? 0,

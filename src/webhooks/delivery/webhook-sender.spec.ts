@@ -215,7 +215,7 @@ describe('A webhook is sent', () => {
     'to what the operator allows: %s',
     async (host) => {
       const result = await sender(LOOPBACK).post(urlOf(host, '/hook?key=1'), '{"a":"ä"}', HEADERS);
-      expect(result).toMatchObject({ outcome: 'delivered', status: 200, answer: 'thanks', error: null });
+      expect(result).toMatchObject({ outcome: 'delivered', status: 200, response: 'thanks', error: null });
       expect(receiver.requests).toMatchObject([{ url: '/hook?key=1', body: '{"a":"ä"}', headers: HEADERS }]);
     },
   );
@@ -276,7 +276,7 @@ describe('What comes of a webhook', () => {
   it.each([400, 404, 410, 500, 503])('is a failure for the status %d, with its answer', async (status) => {
     respond = (_request, response) => response.writeHead(status).end('why');
     const error = `the status ${status} is no success`;
-    expect(await post()).toMatchObject({ outcome: 'refused', status, answer: 'why', error });
+    expect(await post()).toMatchObject({ outcome: 'refused', status, response: 'why', error });
   });
 
   it.each<[string, number | null]>([
@@ -295,14 +295,14 @@ describe('What comes of a webhook', () => {
     respond = (_request, response) => {
       response.write(`\0${'ä'.repeat(STORED_RESPONSE_BYTES)}`);
     };
-    const { answer: text, ...result } = await post();
+    const { response: text, ...result } = await post();
     expect(result).toMatchObject({ outcome: 'delivered', status: 200 });
     expect(text).toBe(`\uFFFD${'ä'.repeat(STORED_RESPONSE_BYTES / 2 - 1)}`);
   });
 
   it('is known by the status when the body does not come', async () => {
     respond = (_request, response) => response.write('a');
-    expect(await post(undefined, 20_000)).toMatchObject({ outcome: 'delivered', answer: 'a' });
+    expect(await post(undefined, 20_000)).toMatchObject({ outcome: 'delivered', response: 'a' });
   });
 
   it('is a failure when there is no answer in time', async () => {

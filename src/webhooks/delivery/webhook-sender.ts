@@ -44,7 +44,7 @@ export interface SendResult {
   /** In whole milliseconds. */
   readonly durationMs: number;
   /** The first bytes of the response's body, as text; null if there was no response. */
-  readonly answer: string | null;
+  readonly response: string | null;
   /** Why it does not count as delivered, for the customer, without the URL; null if it does. */
   readonly error: string | null;
   /** The value of `Retry-After`, in seconds. */
@@ -227,7 +227,7 @@ function judge({ status, text, retryAfter }: ReceiverResponse): Omit<SendResult,
   return {
     outcome: isDelivered ? 'delivered' : 'refused',
     status,
-    answer: text,
+    response: text,
     error: isDelivered ? null : whyNot(status),
     retryAfterSeconds: secondsOf(retryAfter),
   };
@@ -248,7 +248,7 @@ function failure(
   error: unknown,
   { isLate, isStopped }: { readonly isLate: boolean; readonly isStopped: boolean },
 ): Omit<SendResult, 'durationMs'> {
-  const none = { status: null, answer: null, retryAfterSeconds: null };
+  const none = { status: null, response: null, retryAfterSeconds: null };
   if (error instanceof AddressRefused) return { ...none, outcome: 'forbidden', error: error.message };
   if (error instanceof NameNotFound) return { ...none, outcome: 'unreachable', error: error.message };
   if (error instanceof ResponseTooLong) {
