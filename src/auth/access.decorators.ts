@@ -15,7 +15,8 @@ export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
 export type Access =
-  { readonly public: true; readonly takesBody: boolean } | { readonly public: false; readonly scope: Scope };
+  | { readonly public: true; readonly takesBody: boolean }
+  | { readonly public: false; readonly scope: Scope };
 
 /**
  * Marks a route that needs no token.

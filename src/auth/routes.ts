@@ -38,7 +38,8 @@ export function findRoutes(discovery: DiscoveryService, scanner: MetadataScanner
           handler,
           controller,
           access: (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as
-            Access | undefined,
+            | Access
+            | undefined,
         },
       ];
     });

@@ -71,7 +71,8 @@ interface HandlerArgument {
 
 export function handlerArguments(controller: Type, handler: string): HandlerArgument[] {
   const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as
-    Record<string, { readonly index: number; readonly data: string }> | undefined;
+    | Record<string, { readonly index: number; readonly data: string }>
+    | undefined;
   // The keys are the kind and the position. A decorator of our own has a random text for its kind, which may
   // begin with a digit.
   return Object.entries(taken ?? {}).map(([key, { index, data }]) => ({

@@ -35,7 +35,8 @@ export type Placement =
 
 /** As `place_orders.sql` returns it. */
 type PlacedRow = { readonly position: number } & (
-  { readonly id: number; readonly refusal: null } | { readonly id: null; readonly refusal: PlacementRefusal }
+  | { readonly id: number; readonly refusal: null }
+  | { readonly id: null; readonly refusal: PlacementRefusal }
 );
 
 /** A prolongation for a renewal rule. */

@@ -6,7 +6,12 @@ import type { buildConnector, Client, Dispatcher } from 'undici';
 import type { ProxyType } from '../../common';
 
 export type ThroughFailure =
-  'refused' | 'wrong-login' | 'timeout' | 'closed' | 'judge-unreachable' | 'wrong-answer';
+  | 'refused'
+  | 'wrong-login'
+  | 'timeout'
+  | 'closed'
+  | 'judge-unreachable'
+  | 'wrong-answer';
 
 export interface ProxyToTry {
   readonly type: ProxyType;
