@@ -36,19 +36,25 @@ async function readErrors(path: string): Promise<DescribedError[]> {
   );
 }
 
+/** Whether a text says what the code says already: `Links are disabled`, `links-disabled`. */
+const repeatsCode = (code: string, detail: string): boolean =>
+  detail
+    .toLowerCase()
+    .replaceAll(/\b(?:the|is|are) /g, '')
+    .replaceAll(' ', '-') === code;
+
 /** An entry for each code, sorted by status and code, with its shortest text. */
 function listOf(errors: readonly DescribedError[]): string {
   const byText = errors.toSorted((one, other) => other.detail.length - one.detail.length);
-  const entries = byText
-    .filter(({ code }) => code !== undefined)
-    .map(
-      ({ status, detail, code }) =>
-        [`${status} ${code}`, `${wrapped(detail, `- \`${code}\` (${status}):`)}\n`] as const,
-    );
+  const entries = byText.flatMap(({ status, code, detail }) => {
+    if (code === undefined) return [];
+    const name = `- ${status} \`${code}\``;
+    return [[`${status} ${code}`, repeatsCode(code, detail) ? name : wrapped(detail, `${name}:`)] as const];
+  });
   const lines = new Map(entries);
   return [...lines.keys()]
     .toSorted()
-    .map((key) => lines.get(key))
+    .map((key) => `${lines.get(key)}\n`)
     .join('');
 }
 
