@@ -12,13 +12,7 @@ const run = promisify(execFile);
 /** A project of one file, with the scripts and settings of this one. */
 async function createProject(): Promise<string> {
   const directory = await createTestDirectory();
-  for (const name of [
-    'package.json',
-    'package-lock.json',
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'scripts',
-  ]) {
+  for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', '.swcrc', 'scripts']) {
     await cp(join(PROJECT, name), join(directory, name), { recursive: true });
   }
   await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));

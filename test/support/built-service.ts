@@ -12,7 +12,7 @@ const CLI = join(PROJECT, 'dist', 'src', 'cli', 'main.js');
 const NODE_START = [process.execPath, SERVICE];
 export const NPM_START = ['npm', 'start'];
 
-/** A build takes ten seconds and may have to wait for another one. */
+/** A build may have to wait for another one, on a busy machine. */
 export const BUILD_TIMEOUT_MS = 200_000;
 const DEADLINE_MS = 30_000;
 const POLL_MS = 20;
