@@ -11,8 +11,8 @@ export interface InstallsFunctions extends MigrationInterface {
 }
 
 /**
- * Installs and drops the functions that a migration lists, in its transaction. A function is installed by the
- * last migration that lists it: there is one version of its text, which may need all migrations up to that one.
+ * Installs and drops the functions that a migration lists, in its transaction. A function is installed by
+ * the last migration that lists it: there is one version of its text, which may need all migrations up to it.
  */
 export async function installFunctions(runner: QueryRunner, migration: InstallsFunctions): Promise<void> {
   const all = runner.dataSource.migrations as (MigrationInterface & Partial<InstallsFunctions>)[];

@@ -1,4 +1,4 @@
-// Processes of its own: other tests would wait for 100,000 rentals, and it measures.
+// Processes of its own: other tests would wait for 50,000 rentals, and it measures.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { BUILD_TIMEOUT_MS } from '../support/built-service';
@@ -7,15 +7,15 @@ import { insertProxies } from '../support/proxy-rows';
 import { type Customer, Replicas } from '../support/replicas';
 
 const HOURS = 50;
-const RENTALS = 100_000;
+const RENTALS = 50_000;
 /** Of the time in which the database counts the rentals. Forecasts that decided each took 300 times it. */
-const MOST = { '/usage': 8, '/renewals/forecast': 40, '/renewals/forecast?cursor=400000': 40 };
+const MOST = { '/usage': 16, '/renewals/forecast': 40, '/renewals/forecast?cursor=200000': 40 };
 /** Of the time of a forecast: another customer does not wait for it. */
 const MOST_DELAY = 0.5;
 
 jest.setTimeout(300_000);
 
-describe('A customer with 100,000 rentals', () => {
+describe('A customer with 50,000 rentals', () => {
   let customer: Customer;
   let other: Customer;
   let countingMs: number;
@@ -49,12 +49,12 @@ describe('A customer with 100,000 rentals', () => {
 
   async function median(work: () => Promise<unknown>): Promise<number> {
     const times: number[] = [];
-    for (let round = 0; round < 9; round += 1) {
+    for (let round = 0; round < 5; round += 1) {
       const startedMs = performance.now();
       await work();
       times.push(performance.now() - startedMs);
     }
-    return times.sort((a, b) => a - b)[4] ?? 0;
+    return times.sort((a, b) => a - b)[2] ?? 0;
   }
 
   it.each(Object.entries(MOST))(

@@ -4,8 +4,8 @@ import { forAllTests } from '../support/fixtures';
 import { MAX_GROWTH_BYTES, openConnections, startDownload, usedBytes } from '../support/long-answers';
 import { startTestService } from '../support/test-service';
 
-/** About 20 MB of text: more than the buffers of the sockets take. */
-const ENTRY_COUNT = 200_000;
+/** About 12 MB of text: more than the buffers of the sockets take. */
+const ENTRY_COUNT = 120_000;
 
 jest.setTimeout(120_000);
 
