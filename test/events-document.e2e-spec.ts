@@ -19,7 +19,7 @@ function wrap(text: string, first: string): string {
   return lines.join('\n');
 }
 
-/** Types that tell the same fields stand together. */
+/** Types with the same fields are listed together. */
 function list(): string {
   const groups = new Map<string, [name: string, definition: EventTypeDefinition][]>();
   for (const [name, definition] of Object.entries<EventTypeDefinition>(EVENT_TYPES)) {
@@ -28,17 +28,17 @@ function list(): string {
   }
   return [...groups.values()]
     .map((types) => {
-      const told = types.map(([name, { description }]) => wrap(`\`${name}\`: ${description}.`, '-'));
+      const names = types.map(([name, { description }]) => wrap(`\`${name}\`: ${description}.`, '-'));
       const fields = Object.entries(types[0]?.[1].data ?? {}).map(([field, meaning]) =>
         wrap(`\`${field}\`: ${meaning}.`, '  -'),
       );
-      return [...told, ...fields].join('\n');
+      return [...names, ...fields].join('\n');
     })
     .join('\n');
 }
 
 describe('docs/events.md', () => {
-  it('lists every type of event with what it tells (npm run generate:events)', () => {
+  it('lists every type of event with its fields (npm run generate:events)', () => {
     const document = readFileSync(DOCUMENT, 'utf8');
     const [before, rest = ''] = document.split(BEGIN);
     const after = rest.split(END)[1] ?? '';

@@ -270,7 +270,7 @@ describe('A token with a daily limit', () => {
       body: JSON.stringify(body),
     });
   const REFUSAL =
-    'A token with a daily limit cannot change by which rule a proxy is renewed; nothing was changed';
+    'A token with a daily limit cannot move a proxy to another renewal rule; nothing was changed';
 
   it('labels no proxy so that another rule or none holds for it, one by one or many', async () => {
     const [none, kept, named] = [await proxy(), await proxy({ tags: ['keep'] }), await proxy({ descr: 'n' })];

@@ -123,7 +123,7 @@ describe('A token that is issued by another one', () => {
     const refused = await issue(issuer, { scopes: ['staff:balance'] }, customer.id);
     expect([refused.status, refused.body]).toMatchObject([
       403,
-      { detail: 'Scopes of staff for another user require the scope staff:grant' },
+      { detail: 'Staff scopes for another user require the scope staff:grant' },
     ]);
     expect((await issue(issuer, { scopes: ['profile:read'] }, customer.id)).status).toBe(201);
     expect((await issue(issuer, { scopes: ['staff:balance'] })).status).toBe(201);

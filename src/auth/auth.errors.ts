@@ -46,7 +46,7 @@ export class ScopeNotGrantable extends DomainError {
 /** The issuer could act as a colleague, and the audit log would name the colleague. */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
-  'Scopes of staff for another user require the scope staff:grant',
+  'Staff scopes for another user require the scope staff:grant',
 ) {}
 
 /** An issued token inherits the restrictions of its issuer. */

@@ -12,7 +12,7 @@ import { QuoteResponse } from './dto/quote-response.dto';
 import { VersionQuery } from './dto/version.query';
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider cannot be reached, and no copy of its last answer is stored',
+  'The provider cannot be reached, and no copy of its last response is stored',
   ServiceUnavailable,
 ];
 

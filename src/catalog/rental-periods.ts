@@ -12,9 +12,9 @@ const LONGEST_PERIOD_DAYS = 3650;
 
 /** The description of a period. Quotes, purchases and prolongations have the same rule. */
 export const PERIODS_TEXT =
-  'Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the ' +
-  'provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a ' +
-  'quote as by an order.';
+  'Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period ' +
+  'that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders ' +
+  'refuse other periods with 400.';
 
 /** Accepts the provider's own number of `4s`, which is `3`. */
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));

@@ -22,7 +22,7 @@ const ORDER = {
   price: 'Roubles charged',
   reason:
     'The reason of a refund: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
-    '`cannot-be-prolonged`, `unavailable`. Otherwise null',
+    '`cannot-be-prolonged`, `unavailable`. Otherwise `null`',
 };
 const ORDER_EXAMPLE = { order_id: 42, kind: 'purchase', count: 2, reason: null };
 
@@ -31,7 +31,7 @@ const PROXY_END = { ...PROXY_ID, date_end: 'The end of its rental' };
 
 const BALANCE = {
   seq: 'The `seq` of the change in `GET /ledger`',
-  order_id: 'The refunded order. Otherwise null',
+  order_id: 'The refunded order. Otherwise `null`',
   amount: 'Roubles added',
   available: 'Roubles available afterwards',
 };
@@ -45,13 +45,13 @@ const DEPOSIT = {
 const RENEWAL = {
   ...PROXY_END,
   period: 'Days',
-  price: 'Roubles, or null if unknown',
+  price: 'Roubles, or `null` if unknown',
 };
 const RENEWAL_EXAMPLE = { proxy_id: '17', date_end: BEFORE, period: 7, price: '25.08' };
 
 const TOKEN = {
   token_id: 'The `id` of the token',
-  name: 'Its name, or null',
+  name: 'Its name, or `null`',
   scopes: 'Its scopes',
 };
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
@@ -63,7 +63,7 @@ const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] 
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
-    description: 'The outcome of an order is not known yet. Its money is held until it is',
+    description: 'The outcome of an order is not known yet, and its money stays held',
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'being_confirmed', delivered: 0, price: '0.00' },
   },
@@ -89,7 +89,7 @@ export const EVENT_TYPES = {
     },
   },
   'proxy.expiring': {
-    description: 'A rental ends soon. Sent at each stage before the end',
+    description: 'A rental ends soon. Sent at each stage',
     data: { ...PROXY_END, hours_left: 'The stage, in hours before the end' },
     example: { proxy_id: '17', date_end: AT, hours_left: 72 },
   },
@@ -125,7 +125,7 @@ export const EVENT_TYPES = {
   },
   'balance.low': {
     description: 'The available balance fell below your threshold',
-    data: { available: 'Available roubles', threshold: 'The threshold in roubles' },
+    data: { available: 'Available roubles', threshold: 'The threshold' },
     example: { available: '74.92', threshold: '100.00' },
   },
   'deposit.succeeded': {
@@ -139,8 +139,8 @@ export const EVENT_TYPES = {
     example: { deposit_id: 12, state: 'expired', amount: '1000.00' },
   },
   'deposit.refunded': {
-    description: 'Money of a deposit went back to you',
-    data: { ...DEPOSIT, amount: 'Roubles that went back' },
+    description: 'A deposit was refunded in whole or in part',
+    data: { ...DEPOSIT, amount: 'Roubles refunded' },
     example: { deposit_id: 12, state: 'refunded', amount: '1000.00' },
   },
   'renewal.planned': {
@@ -150,7 +150,7 @@ export const EVENT_TYPES = {
     data: {
       ...RENEWAL,
       planned_at: 'The planned time of the order',
-      obstacle: 'The reason for which it is expected to fail. Otherwise null',
+      obstacle: 'Why it is expected to fail. Otherwise `null`',
     },
     example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z', obstacle: null },
   },
@@ -160,7 +160,7 @@ export const EVENT_TYPES = {
     example: { ...RENEWAL_EXAMPLE, order_id: 43 },
   },
   'renewal.skipped': {
-    description: 'A renewal failed for now. It is retried until an hour before the end',
+    description: 'A renewal failed, and is retried until an hour before the end',
     data: { ...RENEWAL, reason: 'The reason' },
     example: { ...RENEWAL_EXAMPLE, reason: 'balance-short' },
   },

@@ -11,10 +11,10 @@ const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
 
 export const CURSOR = '`next_cursor` of the previous page. Omit it for the first page';
-export const NEXT_CURSOR = 'The `cursor` of the next page. Null on the last page';
+export const NEXT_CURSOR = 'The `cursor` of the next page. `null` on the last page';
 
 export const LimitField = (): PropertyDecorator => (target, key) => {
-  ApiProperty({ description: 'The greatest number of items on a page' })(target, key);
+  ApiProperty({ description: 'The maximum number of items on a page' })(target, key);
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
 };
 
@@ -82,7 +82,7 @@ export async function readPageBy<Item, Cursor>(
 
 class InvalidPeriod extends domainError('bad-request', 'The period must end after it begins') {}
 
-export const INVALID_PERIOD: ErrorsOfStatus = ['The period is not possible', InvalidPeriod];
+export const INVALID_PERIOD: ErrorsOfStatus = ['The period is invalid', InvalidPeriod];
 
 /** A bound that is null or omitted does not limit the period. @throws InvalidPeriod */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {

@@ -35,7 +35,7 @@ export class FoundProlongationNotFound extends domainError('not-found', 'Found p
 
 export class FoundProlongationDecided extends domainError(
   'conflict',
-  'The found prolongation is decided already',
+  'The found prolongation is already decided',
 ) {}
 
 export class OrphanNotFound extends domainError('not-found', 'Orphan not found') {}

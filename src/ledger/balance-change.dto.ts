@@ -11,35 +11,35 @@ export class BalanceChangeOut {
 
   @ApiChoice(
     SHOWN_KINDS,
-    '`hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. ' +
-      '`release`: given back of what was held. `refund`: given back of what was captured. `credit` and ' +
-      '`debit`: put on the balance and taken from it by the shop',
+    '`hold`: held for an order. `capture`: charged from the held amount for delivered proxies. ' +
+      '`release`: the rest of the held amount, returned. `refund`: a captured amount, returned. ' +
+      '`credit` and `debit`: added to and taken from the balance by the shop',
     'capture',
   )
   kind!: ShownKind;
 
-  @ApiNullable('integer', 'The order that it belongs to', 815)
+  @ApiNullable('integer', 'The order that the change is for', 815)
   order_id!: number | null;
 
-  @ApiNullable('integer', 'The deposit that it belongs to', null)
+  @ApiNullable('integer', 'The deposit that the change is for', null)
   deposit_id?: number | null;
 
-  @ApiRoubles('Roubles that could be spent before the change', '974.92')
+  @ApiRoubles('Available roubles before the change', '974.92')
   available_before!: string;
 
-  @ApiRoubles('By how much that changed', '0.00')
+  @ApiRoubles('The change of that amount', '0.00')
   available_delta!: string;
 
-  @ApiRoubles('Roubles that could be spent after it: the sum of the two', '974.92')
+  @ApiRoubles('Available roubles after the change: the sum of the two', '974.92')
   available_after!: string;
 
   @ApiRoubles('Roubles held for orders before the change', '25.08')
   held_before!: string;
 
-  @ApiRoubles('By how much that changed', '-25.08')
+  @ApiRoubles('The change of that amount', '-25.08')
   held_delta!: string;
 
-  @ApiRoubles('Roubles held after it: the sum of the two', '0.00')
+  @ApiRoubles('Roubles held after the change: the sum of the two', '0.00')
   held_after!: string;
 }
 

@@ -69,10 +69,10 @@ export class LedgerController {
     scope: 'profile:read',
     summary: 'Ledger',
     description:
-      'Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` ' +
-      'until it is null. Each change begins with the balance that the one before it left, so that the ' +
-      'pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` the response is ' +
-      'that of `GET /ledger/csv`.',
+      'Every change of the balance, newest first, a page at a time: send `next_cursor` as ' +
+      '`cursor` until it is null. Each change starts from the balance of the previous one, so the ' +
+      'pages add up to `GET /me`, even while orders are placed. With `Accept: text/csv` the ' +
+      'response is that of `GET /ledger/csv`.',
     response: { description: 'A page of changes', type: BalanceChangesPage, example: PAGE },
     errors: { 400: INVALID_PERIOD },
   })

@@ -23,7 +23,7 @@ export class LedgerFilterQuery {
   @ChoiceField(SHOWN_KINDS, { description: 'Only changes of this kind', absent: 'null' })
   kind!: ShownKind | null;
 
-  @IdField({ description: 'Only what belongs to this order', absent: 'null' })
+  @IdField({ description: 'Only changes for this order', absent: 'null' })
   order_id!: number | null;
 }
 
@@ -36,7 +36,7 @@ export class LedgerQuery extends LedgerFilterQuery implements PageRequest {
   limit!: number;
 
   @ChoiceField(FORMATS, {
-    description: '`csv` is `GET /ledger/csv`, for any page',
+    description: '`csv` returns the response of `GET /ledger/csv`',
     deprecated: true,
     absent: 'null',
   })

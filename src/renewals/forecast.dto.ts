@@ -53,7 +53,7 @@ export class ForecastItem {
   @ApiBoolean('Whether the rental will be renewed', true)
   renewed!: boolean;
 
-  @ApiNullable(SKIP_REASONS, 'The reason for which the rental will not be renewed', null)
+  @ApiNullable(SKIP_REASONS, 'Why the rental will not be renewed', null)
   reason!: SkipReason | null;
 
   @ApiInteger('Days', 30)

@@ -25,7 +25,7 @@ export class RenewalOut {
   )
   state!: RenewalState;
 
-  @ApiNullable(SKIP_REASONS, 'The reason for which it was skipped or failed', null)
+  @ApiNullable(SKIP_REASONS, 'Why it was skipped or failed', null)
   reason!: SkipReason | null;
 
   @ApiInteger('Days', 30)

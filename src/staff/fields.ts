@@ -3,6 +3,6 @@ import { StrictRequest, TextField } from '../http';
 /** The reason for a change, for the audit log. */
 @StrictRequest()
 export class ReasonRequest {
-  @TextField({ description: 'Kept in the audit log' })
+  @TextField({ description: 'Stored in the audit log' })
   reason!: string;
 }

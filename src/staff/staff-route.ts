@@ -36,7 +36,7 @@ export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodD
   );
 
 /** The 403 errors of a route that staff may not use for their own account. */
-export const NOT_FOR_ONESELF: ErrorsOfStatus = ['it is your own account that would change', OwnAccount];
+export const NOT_FOR_ONESELF: ErrorsOfStatus = ['the request would change your own account', OwnAccount];
 
 /** The 404 errors of a route: `There is no such user`, `User not found`. */
 export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsOfStatus {

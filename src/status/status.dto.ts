@@ -34,7 +34,7 @@ export class CatalogStatusOut {
   )
   kind!: string;
 
-  @ApiCount('How many copies are kept', 1)
+  @ApiCount('The number of stored copies', 1)
   copies!: number;
 
   @ApiNullableMoment('When the oldest copy was fetched')
@@ -46,16 +46,16 @@ export class CatalogStatusOut {
 
 export class JobStatusOut {
   @ApiText(
-    '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ' +
-      'ended, `sales-days` sums up sales, `retention` removes what was kept for long enough, `audit-day` ' +
-      'and `audit-all` check the books',
+    '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that ' +
+      'have ended, `sales-days` sums up sales, `retention` removes old rows, `audit-day` and ' +
+      '`audit-all` check the books',
     'sweep',
   )
   name!: string;
 
   @ApiChoice(
     ['done', 'running', 'broken-off'],
-    'The state of the last run. Another replica takes up a run that broke off',
+    'The state of the last run. Another replica resumes an interrupted one',
     'done',
   )
   state!: 'done' | 'running' | 'broken-off';
@@ -71,7 +71,7 @@ export class JobStatusOut {
 
   @ApiProperty({
     anyOf: [{ type: 'object', additionalProperties: { type: 'integer' } }, { type: 'null' }],
-    description: 'Counts by name: what the run did, or how far it has come',
+    description: 'Counts by name: the results of the run, or its progress',
     example: { listed: 51234, changed: 2, extended: 0, orphans: 0, withdrawn: 1, doubted: 0 },
   })
   report!: Readonly<Record<string, number>> | null;
@@ -81,14 +81,14 @@ export class BrokenInvariantOut {
   @ApiText('Its name', 'balances-equal-sums-of-entries')
   name!: string;
 
-  @ApiCount('How many rows break it', 1)
+  @ApiCount('The number of rows that break it', 1)
   violations!: number;
 }
 
 export class AuditRunOut {
   @ApiChoice(
     ['day', 'all'],
-    '`day`: what changed in the last day, each night. `all`: everything, each week',
+    '`day`: changes since the start of yesterday, each night. `all`: all data, each week',
     'day',
   )
   scope!: 'day' | 'all';
@@ -105,7 +105,7 @@ export class AuditRunOut {
   @ApiProperty({
     type: () => BrokenInvariantOut,
     isArray: true,
-    description: 'The invariants that did not. `cli audit` shows the rows',
+    description: 'The broken invariants. `cli audit` shows the rows',
     example: [],
   })
   violations!: readonly BrokenInvariantOut[];
@@ -127,7 +127,7 @@ export class BreakerOut {
   )
   state!: BreakerStatus['state'];
 
-  @ApiMoment('Since when the breaker is in this state')
+  @ApiMoment('The start of this state')
   since!: string;
 }
 
@@ -135,7 +135,7 @@ export class WaitingCallsOut {
   @ApiCount('Purchases and prolongations')
   order!: number;
 
-  @ApiCount('Checks of what became of orders')
+  @ApiCount('Checks of orders with an unknown outcome')
   confirmation!: number;
 
   @ApiCount('Requests for the table of prices')
@@ -177,8 +177,8 @@ export class ReplicaOut {
     type: 'string',
     isArray: true,
     description:
-      'Migrations that were run by a later version and that this replica does not know. It serves all the ' +
-      'same; during an upgrade this is as it should be',
+      'Migrations that were run by a later version and that this replica does not know. It serves ' +
+      'requests nevertheless: this is normal during an upgrade',
     example: [],
   })
   unknown_migrations!: readonly string[];
@@ -186,10 +186,10 @@ export class ReplicaOut {
 
 /** The state of the service, for staff. */
 export class StatusOut {
-  @ApiMoment('The time of the database, which ages are measured by')
+  @ApiMoment('The time of the database, from which ages are measured')
   at!: Date;
 
-  @ApiNullable(ProviderBalanceOut, 'Our balance at the provider. Null before its first answer')
+  @ApiNullable(ProviderBalanceOut, 'Our balance at the provider. `null` before its first response')
   provider_balance!: ProviderBalanceOut | null;
 
   @ApiRoubles('Roubles that the provider charged for orders closed in the last 24 hours', '3310.40')
@@ -197,8 +197,7 @@ export class StatusOut {
 
   @ApiNullable(
     'number',
-    'How many hours the balance lasts at that rate. Null when nothing was spent, or the balance is not ' +
-      'known',
+    'Hours that the balance lasts at that rate. `null` if nothing was spent, or the balance is unknown',
     349.5,
   )
   runway_hours!: number | null;
@@ -209,7 +208,7 @@ export class StatusOut {
   @ApiNullableMoment('When the oldest of them was placed')
   oldest_waiting_at!: Date | null;
 
-  @ApiCount('Orders that were sent and have not been answered', 1)
+  @ApiCount('Orders that were sent and have no response yet', 1)
   orders_submitting!: number;
 
   @ApiCount('Orders that were sent and whose outcome is being checked')
@@ -233,7 +232,7 @@ export class StatusOut {
   @ApiCount('Renewals that became due in the last 24 hours and failed: `GET /staff/renewals` has the reasons')
   renewals_failed!: number;
 
-  @ApiNullableMoment('Since when all renewals are paused. `null` if they are not', null)
+  @ApiNullableMoment('When all renewals were paused. `null` if they are not', null)
   renewals_paused_at!: Date | null;
 
   @ApiCount('Users whose renewals are paused by staff')
@@ -264,8 +263,8 @@ export class StatusOut {
     type: 'string',
     isArray: true,
     description:
-      "Rights of the service's role in the database that it never needs, such as changing balances. " +
-      'Empty when the service runs with two roles, as it should',
+      "Rights of the service's role in the database that it never needs, such as changing " +
+      'balances. Empty if the service runs with two roles, as recommended',
     example: [],
   })
   excessive_database_rights!: readonly string[];

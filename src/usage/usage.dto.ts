@@ -32,18 +32,18 @@ export class SpentOut {
 }
 
 export class TokenUsageOut {
-  @ApiRoubles('Roubles that orders of the token may take in a day (UTC)', '500.00')
+  @ApiRoubles('The most roubles that orders of the token may take per day (UTC)', '500.00')
   daily_limit!: string;
 
   @ApiRoubles(
-    'Roubles that its orders of today have taken: those held count, those released or refunded do not',
+    'Roubles that its orders of today hold or were charged. Released and refunded amounts do not count',
     '125.40',
   )
   used_today!: string;
 
   @ApiRoubles(
-    'Roubles that its orders may still take today. Less than the difference, when a token by which it was ' +
-      'issued has less left',
+    'Roubles that its orders may still take today. Less than the difference if an issuing token ' +
+      'has less left',
     '374.60',
   )
   left_today!: string;
@@ -53,7 +53,7 @@ export class EndingOut {
   @ApiInteger('Rentals that end in this time', 2)
   rentals!: number;
 
-  @ApiRoubles('Roubles that renewing them costs', '50.16')
+  @ApiRoubles('Roubles to renew them', '50.16')
   renewal_cost!: string;
 }
 
@@ -69,15 +69,15 @@ export class EndingsOut {
 }
 
 export class RentalsOut {
-  @ApiInteger('Proxies on rent now', 12)
+  @ApiInteger('Rented proxies', 12)
   active!: number;
 
-  @ApiRoubles('Roubles that renewing all of them costs, each once', '300.96')
+  @ApiRoubles('Roubles to renew each of them once', '300.96')
   renewal_cost!: string;
 
   @ApiInteger(
-    'How many of them no price is known for: their last period is not on sale any more, or the provider ' +
-      'has never been read. No cost includes them',
+    'Active proxies without a known price: their last period is no longer sold, or the catalog ' +
+      'has never been read. Costs omit them',
     0,
   )
   unpriced!: number;

@@ -36,7 +36,7 @@ const WebhookId = () => IdParam('webhook_id', 'The `id` of a webhook of the user
 const NO_SUCH_WEBHOOK: ErrorsOfStatus = ['The user has no such webhook', WebhookNotFound];
 const IS_OFF: ErrorsOfStatus = ['The webhook is disabled, so nothing is sent to it', WebhookDisabled];
 const URL_REFUSED: ErrorsOfStatus = [
-  'The URL is plain HTTP, or leads to an address or port that nothing is sent to',
+  'The URL is plain HTTP, or leads to an address or port to which no events are sent',
   WebhookNeedsHttps,
   new WebhookUrlRefused('the address is not public'),
   new WebhookUrlRefused('the port must be 80, 443, or 1024 and above'),
@@ -160,8 +160,8 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Rotate the secret of a webhook',
     description:
-      'The previous secret stays valid for `overlap_hours`: until then events are signed with both. ' +
-      'At most two are valid: a third one ends at once.',
+      'The previous secret stays valid for `overlap_hours`: until then events are signed with ' +
+      'both. At most two are valid: another rotation ends the oldest at once.',
     response: { description: 'The new secret', type: NewSecret },
     body: {
       type: NewSecretRequest,
@@ -206,7 +206,7 @@ export class WebhooksController {
       'Sends one event, or the events since a time: by default those that failed, or were never sent ' +
       'because the webhook was disabled, did not exist yet or had other types. Each keeps its ' +
       '`webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.',
-    response: { description: 'How many events are sent', type: ReplayedOut },
+    response: { description: 'The number of events that are sent', type: ReplayedOut },
     body: {
       type: ReplayRequest,
       examples: {
@@ -219,11 +219,7 @@ export class WebhooksController {
         '`event_id` and `since` are both given or both omitted, or `after` is given without `since`',
         InvalidReplay,
       ],
-      404: [
-        'The user has no such webhook, or no such event that is still kept',
-        WebhookNotFound,
-        EventNotFound,
-      ],
+      404: ['The user has no such webhook, or no such stored event', WebhookNotFound, EventNotFound],
       409: IS_OFF,
       410: [
         'Some of the events were removed meanwhile, at the end of their retention period',

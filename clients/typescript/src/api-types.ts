@@ -31,7 +31,7 @@ export interface paths {
     };
     /**
      * Ledger
-     * @description Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change begins with the balance that the one before it left, so that the pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` the response is that of `GET /ledger/csv`.
+     * @description Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change starts from the balance of the previous one, so the pages add up to `GET /me`, even while orders are placed. With `Accept: text/csv` the response is that of `GET /ledger/csv`.
      */
     get: operations['listLedger'];
     put?: never;
@@ -384,7 +384,7 @@ export interface paths {
     };
     /**
      * As playwright
-     * @description An array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy: use HTTP proxies there.
+     * @description An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 proxy: use HTTP proxies there.
      */
     get: operations['listAsPlaywright'];
     put?: never;
@@ -524,7 +524,7 @@ export interface paths {
     };
     /**
      * Orders
-     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Pages skip and repeat no order, even while new orders are placed. `from` and `to`, which is exclusive, are about the time at which an order was placed. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
+     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated while new orders are placed. `from` (inclusive) and `to` (exclusive) limit the time at which an order was placed. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
      */
     get: operations['listOrders'];
     put?: never;
@@ -726,7 +726,7 @@ export interface paths {
     put?: never;
     /**
      * Rotate the secret of a webhook
-     * @description The previous secret stays valid for `overlap_hours`: until then events are signed with both. At most two are valid: a third one ends at once.
+     * @description The previous secret stays valid for `overlap_hours`: until then events are signed with both. At most two are valid: another rotation ends the oldest at once.
      */
     post: operations['rotateWebhookSecret'];
     delete?: never;
@@ -960,7 +960,7 @@ export interface paths {
     };
     /**
      * Events
-     * @description What happened to the orders, proxies, balance and tokens of the user, oldest first. Send `next_cursor` as `after` each time: nothing is skipped, and events come in their order. With `wait` of up to 30 seconds the answer waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it by its `id`. A stream begins like this:
+     * @description Changes of the user's orders, proxies, balance and tokens, oldest first. Send `next_cursor` as `after` each time: nothing is skipped, and events come in their order. With `wait` of up to 30 seconds the response waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: deduplicate by `id`. A stream begins like this:
      *
      *     ```
      *     retry: 2000
@@ -992,7 +992,7 @@ export interface paths {
     };
     /**
      * List the tokens
-     * @description The tokens of the user, oldest first, never with their text: what each may do, until when, and when it was last used. Of those that you issued and that have ended, the latest 20 are shown, and those that have placed orders.
+     * @description The tokens of the user, oldest first, without their text. Of the ended tokens that you issued, only the latest 20 and those that have placed orders are listed.
      */
     get: operations['listTokens'];
     put?: never;
@@ -1038,7 +1038,7 @@ export interface paths {
     put?: never;
     /**
      * Sign in with Telegram
-     * @description For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator sets for how long, and what the token may do. `initData` is valid for some time as well, an hour unless the operator has set another; repeating the request with it gives another token. A customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the operator: a Telegram user without one is refused. It also sets `has_app` and the customer's `username` in `GET /me`.
+     * @description For a Telegram Mini App: issues a token for an hour to the customer who opened it, with the scopes that the operator has set. `initData` is also valid for an hour; another request with it issues another token. A customer has at most 10 such tokens: one more ends the oldest. Staff create the accounts: a Telegram user without one is refused. Signing in also sets `has_app` and the customer's `username` in `GET /me`.
      */
     post: operations['signInWithTelegram'];
     delete?: never;
@@ -1180,7 +1180,7 @@ export interface components {
     ErrorResponse: {
       /** Detail */
       detail: string;
-      /** @description The name of the error, which never changes. Routes of the specified interface omit it */
+      /** @description The stable name of the error. Routes of the specified interface omit it */
       code?: string;
     };
     /** UserInfo */
@@ -1263,33 +1263,33 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description `hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. `release`: given back of what was held. `refund`: given back of what was captured. `credit` and `debit`: put on the balance and taken from it by the shop
+       * @description `hold`: held for an order. `capture`: charged from the held amount for delivered proxies. `release`: the rest of the held amount, returned. `refund`: a captured amount, returned. `credit` and `debit`: added to and taken from the balance by the shop
        * @example capture
        * @enum {string}
        */
       kind: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
       /**
-       * @description The order that it belongs to
+       * @description The order that the change is for
        * @example 815
        */
       order_id: number | null;
       /**
-       * @description The deposit that it belongs to
+       * @description The deposit that the change is for
        * @example null
        */
       deposit_id: number | null;
       /**
-       * @description Roubles that could be spent before the change
+       * @description Available roubles before the change
        * @example 974.92
        */
       available_before: string;
       /**
-       * @description By how much that changed
+       * @description The change of that amount
        * @example 0.00
        */
       available_delta: string;
       /**
-       * @description Roubles that could be spent after it: the sum of the two
+       * @description Available roubles after the change: the sum of the two
        * @example 974.92
        */
       available_after: string;
@@ -1299,12 +1299,12 @@ export interface components {
        */
       held_before: string;
       /**
-       * @description By how much that changed
+       * @description The change of that amount
        * @example -25.08
        */
       held_delta: string;
       /**
-       * @description Roubles held after it: the sum of the two
+       * @description Roubles held after the change: the sum of the two
        * @example 0.00
        */
       held_after: string;
@@ -1313,7 +1313,7 @@ export interface components {
     BalanceChangesPage: {
       items: components['schemas']['BalanceChangeOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -1468,25 +1468,25 @@ export interface components {
       active?: boolean | null;
       /**
        * Label
-       * @description Only the proxies with exactly this label, `descr`
+       * @description Only proxies with exactly this label (`descr`)
        * @example scraper 1
        */
       label?: string | null;
       /**
        * Tag
-       * @description Only the proxies that have this tag among theirs
+       * @description Only proxies with this tag
        * @example team-a
        */
       tag?: string | null;
       /**
        * Ends Before
-       * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+       * @description Only proxies whose rental ends before this time, with its offset
        * @example 2026-12-01T00:00:00Z
        */
       ends_before?: string | null;
       /**
        * Order Id
-       * @description Only the proxies that this purchase delivered
+       * @description Only proxies that this purchase delivered
        * @example 42
        */
       order_id?: number | null;
@@ -1510,7 +1510,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
+       * @description Instead of `proxy_ids`: all proxies that match, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1528,7 +1528,7 @@ export interface components {
        */
       latency_ms: number | null;
       /**
-       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended before this proxy had its turn. Otherwise null
+       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended before this proxy had its turn. Otherwise `null`
        * @example null
        */
       detail: string | null;
@@ -1551,7 +1551,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
+       * @description Instead of `proxy_ids`: all proxies that match, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1575,7 +1575,7 @@ export interface components {
       tags?: string[] | null;
       /**
        * Add Tags
-       * @description Tags that each of the proxies gets as well
+       * @description Tags to add to each proxy
        * @example [
        *       "2026"
        *     ]
@@ -1583,7 +1583,7 @@ export interface components {
       add_tags?: string[];
       /**
        * Remove Tags
-       * @description Tags that none of the proxies keeps, not even added ones
+       * @description Tags to remove from each proxy, added ones included
        * @example [
        *       "old"
        *     ]
@@ -1759,7 +1759,7 @@ export interface components {
     ProxyHistoryPage: {
       items: components['schemas']['ProxyEvent'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: string | null;
@@ -1811,7 +1811,7 @@ export interface components {
        */
       order_id: number | null;
       /**
-       * @description Roubles for one proxy; multiplied by `count` it is exactly `price_final`. Null when nothing would be placed that could have a price
+       * @description Roubles for one proxy; multiplied by `count` it is exactly `price_final`. `null` if there is no order that could have a price
        * @example 25.08
        */
       price_single: string | null;
@@ -1848,7 +1848,7 @@ export interface components {
       country: string;
       /**
        * Period
-       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
@@ -1918,7 +1918,7 @@ export interface components {
     ProlongRequest: {
       /**
        * Period
-       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
@@ -1949,7 +1949,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
+       * @description Instead of `proxy_ids`: all proxies that match, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1958,7 +1958,7 @@ export interface components {
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Period
-       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
@@ -1994,7 +1994,7 @@ export interface components {
        */
       date_end: string | null;
       /**
-       * @description The reason for which the proxy is not prolonged, or not yet
+       * @description Why the proxy is not prolonged, or not yet
        * @example null
        */
       detail: string | null;
@@ -2142,7 +2142,7 @@ export interface components {
     OrderSummaryPage: {
       items: components['schemas']['OrderSummary'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -2279,17 +2279,17 @@ export interface components {
     /** TokenUsageOut */
     TokenUsageOut: {
       /**
-       * @description Roubles that orders of the token may take in a day (UTC)
+       * @description The most roubles that orders of the token may take per day (UTC)
        * @example 500.00
        */
       daily_limit: string;
       /**
-       * @description Roubles that its orders of today have taken: those held count, those released or refunded do not
+       * @description Roubles that its orders of today hold or were charged. Released and refunded amounts do not count
        * @example 125.40
        */
       used_today: string;
       /**
-       * @description Roubles that its orders may still take today. Less than the difference, when a token by which it was issued has less left
+       * @description Roubles that its orders may still take today. Less than the difference if an issuing token has less left
        * @example 374.60
        */
       left_today: string;
@@ -2337,7 +2337,7 @@ export interface components {
        */
       rentals: number;
       /**
-       * @description Roubles that renewing them costs
+       * @description Roubles to renew them
        * @example 50.16
        */
       renewal_cost: string;
@@ -2353,17 +2353,17 @@ export interface components {
     /** RentalsOut */
     RentalsOut: {
       /**
-       * @description Proxies on rent now
+       * @description Rented proxies
        * @example 12
        */
       active: number;
       /**
-       * @description Roubles that renewing all of them costs, each once
+       * @description Roubles to renew each of them once
        * @example 300.96
        */
       renewal_cost: string;
       /**
-       * @description How many of them no price is known for: their last period is not on sale any more, or the provider has never been read. No cost includes them
+       * @description Active proxies without a known price: their last period is no longer sold, or the catalog has never been read. Costs omit them
        * @example 0
        */
       unpriced: number;
@@ -2409,23 +2409,23 @@ export interface components {
       format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
       /**
        * Template
-       * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+       * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
        * @example {host}:{port}:{login}:{password}
        */
       template?: string | null;
       /**
        * Filter
-       * @description Which proxies, at the moment of each fetch. All of them by default
+       * @description The proxies of each fetch, as they are then. All by default
        */
       filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Expires At
-       * @description When the link stops working. It lies in the future and not behind the end of the token, which is the default
+       * @description When the link expires: in the future, and not after its token, whose expiry is the default
        */
       expires_at?: string | null;
       /**
        * Networks
-       * @description The only networks from which the link works, in CIDR notation. They lie within those of the token, which are the default
+       * @description The networks from which the link works, in CIDR notation: within those of the token, which are the default
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -2584,7 +2584,7 @@ export interface components {
     LinksPage: {
       items: components['schemas']['LinkOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -2791,7 +2791,7 @@ export interface components {
     WebhooksPage: {
       items: components['schemas']['WebhookOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -2926,7 +2926,7 @@ export interface components {
     AttemptsPage: {
       items: components['schemas']['AttemptOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -2995,7 +2995,7 @@ export interface components {
        */
       state: 'planned' | 'placed' | 'done' | 'skipped' | 'failed';
       /**
-       * @description The reason for which it was skipped or failed
+       * @description Why it was skipped or failed
        * @example null
        */
       reason:
@@ -3050,7 +3050,7 @@ export interface components {
     RenewalsPage: {
       items: components['schemas']['RenewalOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3159,7 +3159,7 @@ export interface components {
        */
       renewed: boolean;
       /**
-       * @description The reason for which the rental will not be renewed
+       * @description Why the rental will not be renewed
        * @example null
        */
       reason:
@@ -3216,7 +3216,7 @@ export interface components {
     ForecastOut: {
       items: components['schemas']['ForecastItem'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3271,13 +3271,13 @@ export interface components {
       country?: string | null;
       /**
        * Label
-       * @description Only the proxies with exactly this label, `descr`
+       * @description Only proxies with exactly this label (`descr`)
        * @example scraper 1
        */
       label?: string | null;
       /**
        * Tag
-       * @description Only the proxies that have this tag among theirs
+       * @description Only proxies with this tag
        * @example team-a
        */
       tag?: string | null;
@@ -3307,7 +3307,7 @@ export interface components {
       filter?: components['schemas']['RenewalFilterBody'] | null;
       /**
        * Period
-       * @description The period of each renewal. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @description The period of each renewal. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
        * @example 30
        */
       period: number;
@@ -3377,7 +3377,7 @@ export interface components {
     RenewalRulesPage: {
       items: components['schemas']['RenewalRuleOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3439,7 +3439,7 @@ export interface components {
     /** EventSettingsOut */
     EventSettingsOut: {
       /**
-       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. Null: never
+       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. `null` for never
        * @example 500.00
        */
       balance_low: string | null;
@@ -3448,7 +3448,7 @@ export interface components {
     EventSettingsRequest: {
       /**
        * Balance Low
-       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. Null: never
+       * @description Roubles. `balance.low` is sent each time the available balance falls below this amount. `null` for never
        * @example 500.00
        */
       balance_low: string | number | null;
@@ -3456,7 +3456,7 @@ export interface components {
     /** EventDto */
     EventDto: {
       /**
-       * @description Unique for good; also a cursor
+       * @description Never reused; also a cursor
        * @example evt_1742
        */
       id: string;
@@ -3505,7 +3505,7 @@ export interface components {
     EventsPage: {
       items: components['schemas']['EventDto'][];
       /**
-       * @description The `after` of the next request, also when there are no events: everything up to it was seen. Keep it
+       * @description The `after` of the next request, also without events. Store it
        * @example evt_1742
        */
       next_cursor: string;
@@ -3540,12 +3540,12 @@ export interface components {
       name?: string | null;
       /**
        * Expires At
-       * @description When the token stops working. It lies in the future and not behind the end of the token of the request, which is the default
+       * @description When the token expires: in the future, and not after the token of the request, whose expiry is the default
        */
       expires_at?: string | null;
       /**
        * Allowed Ips
-       * @description The only networks from which the token works, in CIDR notation. They lie within those of the token of the request, which are the default
+       * @description The networks from which the token works, in CIDR notation: within those of the token of the request, which are the default
        * @example [
        *       "203.0.113.0/24"
        *     ]
@@ -3553,7 +3553,7 @@ export interface components {
       allowed_ips?: string[] | null;
       /**
        * Daily Limit
-       * @description The most roubles that its orders may take in one day (UTC): at most the limit of the token of the request, which is the default and against which its orders count as well. A token with a limit switches no renewals on, nor moves a proxy between their rules by its label or tags
+       * @description The most roubles that its orders may take per day (UTC): at most the limit of the token of the request, which is the default and against which its orders also count. A token with a limit cannot enable renewals, or move a proxy to another rule by its label or tags
        * @example 500.00
        */
       daily_limit?: string | number | null;
@@ -3695,7 +3695,7 @@ export interface components {
     TokenList: {
       items: components['schemas']['Token'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3716,7 +3716,7 @@ export interface components {
        */
       works: boolean | null;
       /**
-       * @description The reason: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down`
+       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down`
        * @example null
        */
       reason:
@@ -3758,7 +3758,7 @@ export interface components {
     TrialsPage: {
       items: components['schemas']['TrialOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3832,7 +3832,7 @@ export interface components {
     DepositsPage: {
       items: components['schemas']['DepositOut'][];
       /**
-       * @description The `cursor` of the next page. Null on the last page
+       * @description The `cursor` of the next page. `null` on the last page
        * @example null
        */
       next_cursor: number | null;
@@ -3981,21 +3981,21 @@ export interface operations {
   listLedger: {
     parameters: {
       query?: {
-        /** @description The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z */
+        /** @description The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z */
         to?: string;
         /** @description Only changes of this kind */
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
-        /** @description Only what belongs to this order */
+        /** @description Only changes for this order */
         order_id?: number;
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
         /**
          * @deprecated
-         * @description `csv` is `GET /ledger/csv`, for any page
+         * @description `csv` returns the response of `GET /ledger/csv`
          */
         format?: 'json' | 'csv';
       };
@@ -4060,7 +4060,7 @@ export interface operations {
           'application/json': components['schemas']['BalanceChangesPage'];
         };
       };
-      /** @description The period is not possible */
+      /** @description The period is invalid */
       400: {
         headers: {
           [name: string]: unknown;
@@ -4135,13 +4135,13 @@ export interface operations {
   exportLedger: {
     parameters: {
       query?: {
-        /** @description The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z */
+        /** @description The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z */
         to?: string;
         /** @description Only changes of this kind */
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
-        /** @description Only what belongs to this order */
+        /** @description Only changes for this order */
         order_id?: number;
       };
       header?: never;
@@ -4165,7 +4165,7 @@ export interface operations {
           'text/csv': string;
         };
       };
-      /** @description The period is not possible */
+      /** @description The period is invalid */
       400: {
         headers: {
           [name: string]: unknown;
@@ -4325,7 +4325,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of its last answer is stored */
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4427,7 +4427,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of its last answer is stored */
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4447,7 +4447,7 @@ export interface operations {
          */
         count: number;
         /**
-         * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+         * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Quotes and orders refuse other periods with 400.
          * @example 30
          */
         period: number;
@@ -4538,7 +4538,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached, and no copy of its last answer is stored */
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -4558,13 +4558,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Only the proxies of this type, `http` or `socks` (SOCKS5) */
         proxy_type?: 'http' | 'socks';
@@ -4777,13 +4777,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -5279,7 +5279,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: string;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -5387,13 +5387,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -5505,13 +5505,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -5627,13 +5627,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -5749,13 +5749,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -5871,13 +5871,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -5995,13 +5995,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -6125,13 +6125,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -6261,13 +6261,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -6383,13 +6383,13 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
@@ -6518,20 +6518,20 @@ export interface operations {
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
-        /** @description Only the proxies with exactly this label, `descr` */
+        /** @description Only proxies with exactly this label (`descr`) */
         label?: string;
-        /** @description Only the proxies that have this tag among theirs */
+        /** @description Only proxies with this tag */
         tag?: string;
-        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        /** @description Only proxies whose rental ends before this time, with its offset */
         ends_before?: string;
-        /** @description Only the proxies that this purchase delivered */
+        /** @description Only proxies that this purchase delivered */
         order_id?: number;
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
         /**
-         * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+         * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
          * @example {host}:{port}:{login}:{password}
          */
         template: string;
@@ -6927,7 +6927,7 @@ export interface operations {
       query?: never;
       header: {
         /**
-         * @description Makes the request safe to retry. The first request with a key fixes which proxies a filter means and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and the reverse. `Idempotency-Replayed: true` means that nothing was left to try.
+         * @description Makes the request safe to retry. The first request with a key fixes which proxies a filter means and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: true` means that nothing was left to retry.
          * @example renew-2026-12
          */
         'Idempotency-Key': string;
@@ -7047,15 +7047,15 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
         /** @description The state of the order */
         state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
         /** @description A purchase or a prolongation */
         kind?: 'purchase' | 'prolongation';
-        /** @description The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z */
+        /** @description The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z */
         to?: string;
         /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Refunded orders may share a key */
         key?: string;
@@ -7077,7 +7077,7 @@ export interface operations {
           'application/json': components['schemas']['OrderSummaryPage'];
         };
       };
-      /** @description The period is not possible */
+      /** @description The period is invalid */
       400: {
         headers: {
           [name: string]: unknown;
@@ -7360,7 +7360,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be asked and nothing was changed, or the outcome is not known yet */
+      /** @description The provider is unavailable and nothing was changed, or the outcome is not known yet */
       503: {
         headers: {
           [name: string]: unknown;
@@ -7434,7 +7434,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -7897,7 +7897,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -8001,7 +8001,7 @@ export interface operations {
           'application/json': components['schemas']['CreatedWebhook'];
         };
       };
-      /** @description The URL is plain HTTP, or leads to an address or port that nothing is sent to */
+      /** @description The URL is plain HTTP, or leads to an address or port to which no events are sent */
       400: {
         headers: {
           [name: string]: unknown;
@@ -8303,7 +8303,7 @@ export interface operations {
           'application/json': components['schemas']['WebhookOut'];
         };
       };
-      /** @description The URL is plain HTTP, or leads to an address or port that nothing is sent to */
+      /** @description The URL is plain HTTP, or leads to an address or port to which no events are sent */
       400: {
         headers: {
           [name: string]: unknown;
@@ -8501,7 +8501,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -8617,7 +8617,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description How many events are sent */
+      /** @description The number of events that are sent */
       200: {
         headers: {
           [name: string]: unknown;
@@ -8653,7 +8653,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The user has no such webhook, or no such event that is still kept */
+      /** @description The user has no such webhook, or no such stored event */
       404: {
         headers: {
           [name: string]: unknown;
@@ -8835,7 +8835,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -8924,7 +8924,7 @@ export interface operations {
         days?: number;
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -9011,7 +9011,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -9765,7 +9765,7 @@ export interface operations {
         after?: string;
         /** @description Seconds to wait for events. The response is sent with the first ones, or without any after that time */
         wait?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
         /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `deposit.succeeded`, `deposit.canceled`, `deposit.refunded`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
         type?: string;
@@ -9830,7 +9830,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description Events after the cursor are no longer kept */
+      /** @description Events after the cursor were removed */
       410: {
         headers: {
           [name: string]: unknown;
@@ -9890,7 +9890,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -10215,7 +10215,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The operator has named no bot */
+      /** @description The operator has configured no bot */
       404: {
         headers: {
           [name: string]: unknown;
@@ -10364,7 +10364,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;
@@ -10490,7 +10490,7 @@ export interface operations {
       query?: {
         /** @description `next_cursor` of the previous page. Omit it for the first page */
         cursor?: number;
-        /** @description The greatest number of items on a page */
+        /** @description The maximum number of items on a page */
         limit?: number;
       };
       header?: never;

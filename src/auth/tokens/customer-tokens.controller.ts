@@ -69,9 +69,8 @@ export class CustomerTokensController {
     scope: 'tokens:write',
     summary: 'List the tokens',
     description:
-      'The tokens of the user, oldest first, never with their text: what each may do, until when, and ' +
-      'when it was last used. Of those that you issued and that have ended, the latest 20 are shown, and ' +
-      'those that have placed orders.',
+      'The tokens of the user, oldest first, without their text. Of the ended tokens that you ' +
+      'issued, only the latest 20 and those that have placed orders are listed.',
     response: { description: 'A page of tokens, oldest first', type: TokenList },
   })
   listTokens(@CurrentCaller() caller: Caller, @Query() page: PageQuery): Promise<TokenList> {

@@ -32,25 +32,25 @@ export class NewCustomerTokenRequest {
 
   @DateTimeField({
     description:
-      'When the token stops working. It lies in the future and not behind the end of the token of the ' +
-      'request, which is the default',
+      'When the token expires: in the future, and not after the token of the request, whose ' +
+      'expiry is the default',
     absent: 'null',
   })
   expires_at!: Date | null;
 
   @NetworksField({
     description:
-      'The only networks from which the token works, in CIDR notation. They lie within those of the token ' +
-      'of the request, which are the default',
+      'The networks from which the token works, in CIDR notation: within those of the token of ' +
+      'the request, which are the default',
     example: ['203.0.113.0/24'],
   })
   allowed_ips!: readonly string[] | null;
 
   @AmountField({
     description:
-      'The most roubles that its orders may take in one day (UTC): at most the limit of the token of the ' +
-      'request, which is the default and against which its orders count as well. A token with a limit ' +
-      'switches no renewals on, nor moves a proxy between their rules by its label or tags',
+      'The most roubles that its orders may take per day (UTC): at most the limit of the token of ' +
+      'the request, which is the default and against which its orders also count. A token with a ' +
+      'limit cannot enable renewals, or move a proxy to another rule by its label or tags',
     example: '500.00',
     absent: 'null',
   })

@@ -51,7 +51,7 @@ export class PricePreviewOut {
   @ApiInteger('The number of offers whose price changes', 12)
   changed!: number;
 
-  @ApiNullable('string', 'Why no price changes. Null when one does', null)
+  @ApiNullable('string', 'Why no price changes. `null` if one does', null)
   unchanged_because!: string | null;
 
   @ApiProperty({ type: () => PreviewedOfferOut, isArray: true })

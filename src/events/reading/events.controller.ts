@@ -41,19 +41,19 @@ export class EventsController {
     scope: 'events:read',
     summary: 'Events',
     description:
-      'What happened to the orders, proxies, balance and tokens of the user, oldest first. Send ' +
+      "Changes of the user's orders, proxies, balance and tokens, oldest first. Send " +
       '`next_cursor` as `after` each time: nothing is skipped, and events come in their order. ' +
-      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the answer waits for the first event. With ` +
+      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits for the first event. With ` +
       '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
-      'connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it ' +
-      `by its \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
+      'reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: ' +
+      `deduplicate by \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
     // The stream is not described here: generated clients would read one as the other.
     response: {
       description: 'The next events',
       type: EventsPage,
       example: { items: [COMPLETED], next_cursor: COMPLETED.id },
     },
-    errors: { 410: ['Events after the cursor are no longer kept', EventsGone] },
+    errors: { 410: ['Events after the cursor were removed', EventsGone] },
   })
   @ApiHeader({
     name: 'Last-Event-ID',

@@ -4,7 +4,7 @@ import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
 
 /** An event in `GET /events`, streams and webhooks. */
 export class EventDto implements EventOut {
-  @ApiText('Unique for good; also a cursor', 'evt_1742')
+  @ApiText('Never reused; also a cursor', 'evt_1742')
   id!: string;
 
   @ApiProperty({
@@ -30,9 +30,6 @@ export class EventsPage {
   @ApiProperty({ type: () => EventDto, isArray: true })
   items!: readonly EventDto[];
 
-  @ApiText(
-    'The `after` of the next request, also when there are no events: everything up to it was seen. Keep it',
-    'evt_1742',
-  )
+  @ApiText('The `after` of the next request, also without events. Store it', 'evt_1742')
   next_cursor!: string;
 }

@@ -4,12 +4,12 @@ import { AmountField, ApiNullable, StrictRequest } from '../../http';
 const BALANCE_LOW = 'Roubles. `balance.low` is sent each time the available balance falls below this amount';
 
 export class EventSettingsOut {
-  @ApiNullable('string', `${BALANCE_LOW}. Null: never`, '500.00')
+  @ApiNullable('string', `${BALANCE_LOW}. \`null\` for never`, '500.00')
   balance_low!: string | null;
 }
 
 @StrictRequest()
 export class EventSettingsRequest {
-  @AmountField({ description: `${BALANCE_LOW}. Null: never`, example: '500.00', nullable: true })
+  @AmountField({ description: `${BALANCE_LOW}. \`null\` for never`, example: '500.00', nullable: true })
   balance_low!: Money | null;
 }

@@ -8,7 +8,7 @@ export class ErrorResponse {
 
   @ApiProperty({
     type: 'string',
-    description: 'The name of the error, which never changes. Routes of the specified interface omit it',
+    description: 'The stable name of the error. Routes of the specified interface omit it',
     required: false,
   })
   code?: string;

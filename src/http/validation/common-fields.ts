@@ -26,12 +26,12 @@ export const oneOf = (choices: readonly string[]): string => `^(${choices.join('
 /** The bounds of a period in a query. */
 export const FromField = (options: FieldOptions = { absent: 'null' }) =>
   DateTimeField({
-    description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z',
+    description: 'The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z',
     ...options,
   });
 export const ToField = (options: FieldOptions = { absent: 'null' }) =>
   DateTimeField({
-    description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z',
+    description: 'The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z',
     ...options,
   });
 

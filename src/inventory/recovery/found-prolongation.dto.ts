@@ -24,7 +24,7 @@ export class FoundProlongationOut {
   @ApiMoment('The end that the provider shows')
   date_end!: Date;
 
-  @ApiInteger('How many days lie between them', 30)
+  @ApiInteger('The days between them', 30)
   days!: number;
 
   @ApiMoment('When a sweep found it')

@@ -2,9 +2,9 @@ import { ApiInteger } from '../../http';
 
 /** Proxies that are missing at the provider, for staff's decision. */
 export class MissingProxiesOut {
-  @ApiInteger('How many rented proxies are missing', 0)
+  @ApiInteger('The number of missing rented proxies', 0)
   proxies!: number;
 
-  @ApiInteger('How many users rent them', 0)
+  @ApiInteger('The number of users who rent them', 0)
   users!: number;
 }

@@ -44,7 +44,7 @@ export class TypeChangeController {
         TypeChangeRefused,
       ],
       503: [
-        'The provider cannot be asked and nothing was changed, or the outcome is not known yet',
+        'The provider is unavailable and nothing was changed, or the outcome is not known yet',
         ServiceUnavailable,
         TypeChangeUncertain,
         TypeChangesUnavailable,

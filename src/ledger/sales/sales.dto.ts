@@ -27,14 +27,14 @@ export class SalesFiguresOut {
 export class SalesRowOut extends SalesFiguresOut {
   @ApiNullable('string', {
     format: 'date',
-    description: 'The day (UTC). Null when the sums are not by day',
+    description: 'The day (UTC). `null` if the sums are not by day',
     example: '2026-11-20',
   })
   day!: string | null;
 
-  @ApiNullable('string', 'Null when the sums are not by country', null)
+  @ApiNullable('string', '`null` if the sums are not by country', null)
   country!: string | null;
 
-  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). Null when the sums are not by version', null)
+  @ApiNullable('string', '6, 4 or 4s (IPv4 shared). `null` if the sums are not by version', null)
   version!: string | null;
 }

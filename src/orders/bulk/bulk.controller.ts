@@ -43,9 +43,9 @@ export class BulkController {
       required: true,
       description:
         'Makes the request safe to retry. The first request with a key fixes which proxies a filter ' +
-        'means and the highest price of each; each proxy is charged at most once per key. A key of a ' +
-        'purchase or of a single prolongation is refused, and the reverse. `Idempotency-Replayed: ' +
-        'true` means that nothing was left to try.',
+        'means and the highest price of each; each proxy is charged at most once per key. A key of ' +
+        'a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: ' +
+        'true` means that nothing was left to retry.',
       example: 'renew-2026-12',
     },
     errors: {

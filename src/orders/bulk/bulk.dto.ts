@@ -53,7 +53,7 @@ export class BulkProxyOut {
   @ApiNullableMoment('The new end of the rental, if the proxy was prolonged', '2026-12-31T12:00:00Z')
   date_end!: string | null;
 
-  @ApiNullable('string', 'The reason for which the proxy is not prolonged, or not yet', null)
+  @ApiNullable('string', 'Why the proxy is not prolonged, or not yet', null)
   detail!: string | null;
 }
 

@@ -18,11 +18,12 @@ export class OrderReadingController {
     scope: 'proxies:read',
     summary: 'Orders',
     description:
-      'The orders of the user that match all of the given parameters, newest first, a page at a time: ' +
-      'send `next_cursor` as `cursor` until it is null. Pages skip and repeat no order, even while new ' +
-      'orders are placed. `from` and `to`, which is exclusive, are about the time at which an order was ' +
-      'placed. To find the order of a request whose response was lost, or was `the order of request … is ' +
-      'being confirmed`, filter by its `key`. The list is empty if no order was placed.',
+      'The orders of the user that match all of the given parameters, newest first, a page at a ' +
+      'time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated ' +
+      'while new orders are placed. `from` (inclusive) and `to` (exclusive) limit the time at ' +
+      'which an order was placed. To find the order of a request whose response was lost, or was ' +
+      '`the order of request … is being confirmed`, filter by its `key`. The list is empty if no ' +
+      'order was placed.',
     response: { description: 'A page of orders', type: OrderSummaryPage },
     errors: { 400: INVALID_PERIOD },
   })

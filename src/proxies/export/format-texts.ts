@@ -46,8 +46,8 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   },
   playwright: {
     description:
-      'An array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy: use HTTP ' +
-      'proxies there.',
+      "An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 " +
+      'proxy: use HTTP proxies there.',
     schema: {
       type: 'array',
       items: {

@@ -4,7 +4,7 @@ import { findTemplateMistake, MAX_TEMPLATE_LENGTH, PLACEHOLDERS } from './templa
 export const ExportTemplateField = (options: FieldOptions = {}): PropertyDecorator =>
   StringField({
     description:
-      'How one proxy is written, with placeholders ' +
+      'The line of one proxy, with placeholders ' +
       `${PLACEHOLDERS.map((name) => `\`{${name}}\``).join(', ')}. \`\\n\` is a line break, \`\\t\` a ` +
       'tab, `\\\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders',
     example: '{host}:{port}:{login}:{password}',

@@ -22,7 +22,7 @@ export const CountryFilterField = (): PropertyDecorator =>
 
 export const LabelFilterField = (): PropertyDecorator =>
   StringField({
-    description: 'Only the proxies with exactly this label, `descr`',
+    description: 'Only proxies with exactly this label (`descr`)',
     example: 'scraper 1',
     absent: 'null',
     maxLength: MAX_LABEL_LENGTH,
@@ -31,7 +31,7 @@ export const LabelFilterField = (): PropertyDecorator =>
 
 export const TagFilterField = (): PropertyDecorator =>
   StringField({
-    description: 'Only the proxies that have this tag among theirs',
+    description: 'Only proxies with this tag',
     example: 'team-a',
     absent: 'null',
     maxLength: MAX_TAG_LENGTH,
@@ -64,13 +64,13 @@ export class ProxyFilterFields {
   readonly tag!: string | null;
 
   @DateTimeField({
-    description: 'Only the proxies whose rental ends before this moment, given with its offset from UTC',
+    description: 'Only proxies whose rental ends before this time, with its offset',
     example: '2026-12-01T00:00:00Z',
     absent: 'null',
   })
   readonly ends_before!: Date | null;
 
-  @IdField({ description: 'Only the proxies that this purchase delivered', example: 42, absent: 'null' })
+  @IdField({ description: 'Only proxies that this purchase delivered', example: 42, absent: 'null' })
   readonly order_id!: number | null;
 }
 

@@ -50,14 +50,14 @@ export class LabelProxiesRequest extends ProxySelection {
   readonly tags!: readonly string[] | null | undefined;
 
   @TagsField({
-    description: 'Tags that each of the proxies gets as well',
+    description: 'Tags to add to each proxy',
     example: ['2026'],
     absent: 'omitted',
   })
   readonly add_tags!: readonly string[] | undefined;
 
   @TagsField({
-    description: 'Tags that none of the proxies keeps, not even added ones',
+    description: 'Tags to remove from each proxy, added ones included',
     example: ['old'],
     absent: 'omitted',
   })

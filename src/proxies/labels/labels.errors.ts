@@ -10,5 +10,5 @@ export class TooManyTags extends domainError(
 /** Rules select by labels and tags, and renewals by rules do not count against the limit of a token. */
 export class LimitedTokenCannotMoveRules extends domainError(
   'forbidden',
-  'A token with a daily limit cannot change by which rule a proxy is renewed; nothing was changed',
+  'A token with a daily limit cannot move a proxy to another renewal rule; nothing was changed',
 ) {}

@@ -18,23 +18,21 @@ export class NewLinkRequest {
   template!: string | null;
 
   @ObjectField(ProxyFilterBody, {
-    description: 'Which proxies, at the moment of each fetch. All of them by default',
+    description: 'The proxies of each fetch, as they are then. All by default',
     absent: 'null',
   })
   filter!: ProxyFilterBody | null;
 
   @DateTimeField({
-    description:
-      'When the link stops working. It lies in the future and not behind the end of the token, which is ' +
-      'the default',
+    description: 'When the link expires: in the future, and not after its token, whose expiry is the default',
     absent: 'null',
   })
   expires_at!: Date | null;
 
   @NetworksField({
     description:
-      'The only networks from which the link works, in CIDR notation. They lie within those of the token, ' +
-      'which are the default',
+      'The networks from which the link works, in CIDR notation: within those of the token, which ' +
+      'are the default',
     example: ['203.0.113.0/24'],
   })
   networks!: readonly string[] | null;

@@ -19,8 +19,8 @@ export class PingedProxy {
 
   @ApiNullable(
     'string',
-    '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended ' +
-      'before this proxy had its turn. Otherwise null',
+    '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ' +
+      'ended before this proxy had its turn. Otherwise `null`',
     null,
   )
   detail!: string | null;

@@ -21,8 +21,7 @@ export class ProxySelection {
 
   @ObjectField(ProxyFilterBody, {
     description:
-      `In place of \`proxy_ids\`: all proxies that match. More than ${MAX_SELECTED} are refused; ` +
-      '`{}` matches all',
+      `Instead of \`proxy_ids\`: all proxies that match, at most ${MAX_SELECTED}. ` + '`{}` matches all',
     example: { tag: 'team-a', active: true },
     absent: 'null',
   })

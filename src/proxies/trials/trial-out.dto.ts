@@ -26,11 +26,12 @@ export class TrialOut {
 
   @ApiNullable(
     TRIAL_REASONS,
-    'The reason: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the ' +
-      'proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), ' +
-      '`wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With ' +
-      '`works: true`: null, or `exit-differs`, if the exit address has changed since the last check. ' +
-      'With `works: null`: `judge-down`',
+    'The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ' +
+      'ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), ' +
+      '`judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else ' +
+      'responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or ' +
+      '`exit-differs`, if the exit address has changed since the last check. With `works: null`: ' +
+      '`judge-down`',
     null,
   )
   reason!: TrialReason | null;

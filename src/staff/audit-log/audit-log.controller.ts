@@ -16,10 +16,10 @@ export class AuditLogController {
     action: 'actions.search',
     summary: 'Search the audit log',
     description:
-      'For supervisors and investigations: everything that staff changed or read, newest first, with ' +
-      'the person, the address, and the state before and after a change. `target` is, for example, ' +
+      'For supervisors and investigations: all changes and reads by staff, newest first, with the ' +
+      'person, the address, and the state before and after a change. `target` is, for example, ' +
       '`user:42`, `token:17` or `order:815`. `from` is inclusive and `to` exclusive. Changes are ' +
-      'stored for ever; reads may be removed after a year (AUDIT_LOG_READ_DAYS).',
+      'stored forever; reads may be removed after a year (AUDIT_LOG_READ_DAYS).',
     response: { description: 'A page of records, newest first', type: ActionsPage },
     errors: { 400: INVALID_PERIOD },
   })

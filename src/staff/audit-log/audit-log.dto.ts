@@ -57,7 +57,7 @@ export class ActionOut {
   @ApiChoice(['api', 'cli'], 'Over HTTP or on the command line', 'api')
   via!: 'api' | 'cli';
 
-  @ApiNullable('integer', 'The member of staff. Null on the command line', 7)
+  @ApiNullable('integer', 'The member of staff. `null` for the command line', 7)
   user_id!: number | null;
 
   @ApiNullable('string', 'The username of the member of staff', 'olga')

@@ -111,8 +111,8 @@ export class StaffBalancesController {
     on: 'user',
     summary: 'Debit a balance',
     description:
-      'For accounting, when a credit was a mistake or money is paid out. Takes at most what can be spent: ' +
-      'money that is held for orders stays held.',
+      'For accounting, when a credit was a mistake or money is paid out. Takes at most the ' +
+      'available balance: money held for orders stays held.',
     ...POSTING,
   })
   async debit(
@@ -134,7 +134,7 @@ export class StaffBalancesController {
     on: 'user',
     summary: 'Show the ledger of a user',
     description:
-      'For support, to explain a balance: every change of it, newest first, with what caused it (an ' +
+      'For support, to explain a balance: its changes, newest first, each with its cause (an ' +
       'order, or a member of staff) and the balance after it.',
     response: { description: 'A page of entries, newest first', type: LedgerPage, example: LEDGER },
     errors: { 404: notFound(UserNotFound) },

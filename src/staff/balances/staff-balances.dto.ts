@@ -63,7 +63,7 @@ export class CausingAction {
   @ApiProperty({ type: 'string', enum: ['api', 'cli'], example: 'api' })
   via!: 'api' | 'cli';
 
-  @ApiNullable('integer', 'The member of staff. Null on the command line', 7)
+  @ApiNullable('integer', 'The member of staff. `null` for the command line', 7)
   user_id!: number | null;
 
   @ApiNullable('string', 'The username of the member of staff', 'olga')

@@ -17,9 +17,9 @@ export class StaffMissingController {
     action: 'missing.read',
     summary: 'Show how many proxies are missing',
     description:
-      'For operators: rented proxies that were missing from two listings in a row, but too many at ' +
-      'once to be believed. They are active until they are withdrawn here, or are few enough for a ' +
-      'sweep. A proxy that the provider lists again is no longer missing.',
+      'For operators: rented proxies that were missing from two listings in a row, but too many ' +
+      'at once for a sweep to believe. They stay active until they are withdrawn here, or are few ' +
+      'enough. A proxy that the provider lists again is no longer missing.',
     response: { description: 'The effect of a withdrawal', type: MissingProxiesOut },
   })
   read(): Promise<MissingProxiesOut> {

@@ -141,7 +141,7 @@ export class OrderStepOut {
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'reserved' })
   state!: OrderState;
 
-  @ApiNullableMoment('When the order entered the state. Null for states from before the history was kept')
+  @ApiNullableMoment('When the order entered the state. `null` for states from before history was stored')
   at!: string | null;
 }
 
@@ -236,7 +236,7 @@ export class OrderDetail extends OrderOut {
 
   @ApiNullable(
     'string',
-    'Percent added to the price of the provider. Null for orders from before there were price rules',
+    'Percent added to the price of the provider. `null` for orders from before price rules',
     '20.0000',
   )
   markup_percent!: string | null;
@@ -280,13 +280,13 @@ export class OrderDetail extends OrderOut {
 
   @ApiProperty({
     type: [OrderStepOut],
-    description: 'Its states; the last one alone, long after the order is closed (HISTORY_DAYS)',
+    description: 'Its states; long after the order is closed, only the last one (HISTORY_DAYS)',
   })
   history!: readonly OrderStepOut[];
 
   @ApiNullable(
     OrderBatchOut,
-    'The orders that were sent to the provider in one call. Null until the order is sent',
+    'The orders that were sent to the provider in one call. `null` until the order is sent',
   )
   batch!: OrderBatchOut | null;
 

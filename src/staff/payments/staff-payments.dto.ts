@@ -41,12 +41,12 @@ export class DepositsQuery extends PageQuery {
   payment_id!: string | null;
 
   @DateTimeField({
-    description: 'The earliest time of its creation, e.g. 2026-11-01T00:00:00Z',
+    description: 'The start of the period, inclusive, e.g. 2026-11-01T00:00:00Z',
     absent: 'null',
   })
   from!: Date | null;
 
-  @DateTimeField({ description: 'The end of that period, exclusive', absent: 'null' })
+  @DateTimeField({ description: 'The end of the period, exclusive', absent: 'null' })
   to!: Date | null;
 }
 
@@ -173,7 +173,7 @@ export class StaffPaymentOut implements StaffPayment {
   state!: PaymentState;
 
   @ApiNullable(UNMATCHED_REASONS, {
-    description: 'The reason for which it was not credited',
+    description: 'Why it was not credited',
     example: 'no-deposit',
   })
   reason!: UnmatchedReason | null;

@@ -137,7 +137,7 @@ export class StaffPricesController {
     },
     response: { description: 'The prices before and after', type: PricePreviewOut, example: PREVIEWED },
     errors: {
-      400: ['The change is not possible', invalidTimes(), invalidPeriods(), noPriceChange()],
+      400: ['The change is invalid', invalidTimes(), invalidPeriods(), noPriceChange()],
       404: notFound(PriceRuleNotFound, UserNotFound),
       409: ['There is nothing to compare', PriceRuleEnded],
       503: ['Not known yet', PricesUnknown],

@@ -29,13 +29,18 @@ const PeriodField = (description: string) =>
 /** The offers to which a rule applies, and its markup. An omitted field matches all. */
 @StrictRequest()
 export class PriceRuleFields {
-  @IdField({ description: 'The only user that the rule is for', absent: 'null' })
+  @IdField({ description: 'The user to whom the rule applies. If omitted, all', absent: 'null' })
   user_id!: number | null;
 
-  @CountryField({ description: 'The only country, where the rule is cheaper than the quote' })
+  @CountryField({
+    description: 'The country in which the rule applies, where it is cheaper than the quote. If omitted, all',
+  })
   country!: string | null;
 
-  @ChoiceField(IP_VERSIONS, { description: 'The only IP version', absent: 'null' })
+  @ChoiceField(IP_VERSIONS, {
+    description: 'The IP version to which the rule applies. If omitted, all',
+    absent: 'null',
+  })
   version!: IpVersion | null;
 
   @PeriodField('The shortest period in days')
@@ -171,7 +176,7 @@ export class PriceRuleOut {
   @ApiProperty({ type: 'string', example: 'Contract 815' })
   reason!: string;
 
-  @ApiNullableMoment('When the end was set. Also null when the rule was added with its end', null)
+  @ApiNullableMoment('When the end was set. Also `null` if the rule was added with its end', null)
   ended_at!: Date | null;
 
   @ApiNullable('string', { example: null })

@@ -31,8 +31,8 @@ export class StaffRecoveryController {
     action: 'recovery.end',
     summary: 'End the recovery and open orders',
     description:
-      'For operators, when everything that was sold after the restored moment has been found and ' +
-      'decided. It is refused before that.',
+      'For operators, when all sales after the restored moment are found and decided. It is ' +
+      'refused until then.',
     response: { description: 'Orders are open', type: RecoveryOut },
     errors: {
       409: [

@@ -39,9 +39,10 @@ export class StaffRenewalsController {
     action: 'renewals.pause-all',
     summary: 'Pause or resume all renewals',
     description:
-      'For operators, when renewals do harm: from now on no renewal is ordered. Due renewals are ' +
-      'skipped with the reason `paused`, which customers see, and are ordered once renewals continue, ' +
-      'unless their proxy has ended by then. Orders that were placed before are executed.',
+      'For operators, when renewals cause harm: from now on no renewal is ordered. Due renewals ' +
+      'are skipped with the reason `paused`, which customers see, and are ordered once renewals ' +
+      'continue, unless their proxy has ended by then. Orders that were placed before are ' +
+      'executed.',
     response: { description: 'Whether they are paused', type: AllRenewalsOut },
   })
   pauseAll(
@@ -72,7 +73,7 @@ export class StaffRenewalsController {
     scope: 'staff:orders',
     action: 'renewals.pause',
     on: 'user',
-    summary: "Pause a user's renewals, or let them go on",
+    summary: "Pause or resume a user's renewals",
     description:
       'For support, when a customer is in doubt about renewals, or the money is in dispute. Rules ' +
       'stay as they are. Due renewals are skipped with the reason `paused`, which the customer sees, ' +

@@ -28,7 +28,7 @@ export class RenewalsQuery extends PageQuery {
   @ChoiceField(RENEWAL_STATES, { description: 'The state of the renewal', absent: 'null' })
   state!: RenewalState | null;
 
-  @ChoiceField(SKIP_REASONS, { description: 'The reason for which it was skipped or failed', absent: 'null' })
+  @ChoiceField(SKIP_REASONS, { description: 'Why it was skipped or failed', absent: 'null' })
   reason!: SkipReason | null;
 
   @BooleanField({
@@ -76,7 +76,7 @@ export class RenewalRuleOfUserOut extends OmitType(RenewalRuleOut, [
   'filter',
   'renews',
 ]) {
-  @ApiNullable('integer', 'The only proxy that it is for', null)
+  @ApiNullable('integer', 'The proxy of a rule for one proxy', null)
   proxy_id!: number | null;
 
   @ApiNullable('string', 'Only proxies of this country', 'ru')

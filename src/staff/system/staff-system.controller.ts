@@ -47,7 +47,7 @@ export class StaffSystemController {
       'day comes first, then countries and versions follow in order. Days without sales and refunds ' +
       'are omitted.',
     response: { description: 'A page of sums, with the total of the whole period', type: SalesPage },
-    errors: { 400: ['The period or the cursor is not possible', InvalidSalesPeriod, InvalidSalesCursor] },
+    errors: { 400: ['The period or the cursor is invalid', InvalidSalesPeriod, InvalidSalesCursor] },
   })
   async readSales(@Query() { from, to, by, cursor, limit }: SalesQuery): Promise<SalesPage> {
     const dimensions = SALES_DIMENSIONS.filter((dimension) => by.split(',').includes(dimension));

@@ -71,8 +71,8 @@ export class StaffTokensController {
     on: 'token',
     summary: 'List the tokens that came from a token',
     description:
-      'For investigations, before a token is revoked with its `descendants`: the working tokens that ' +
-      'it issued, that those issued, and so on. Oldest first.',
+      'For investigations, before a token is revoked with its `descendants`: the working tokens ' +
+      'that came from it. Oldest first.',
     response: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound(TokenNotFound) },
   })

@@ -42,9 +42,9 @@ export class StaffUsersController {
     action: 'users.search',
     summary: 'Find users',
     description:
-      'For support, to find a user. `query` is a whole id, or a part of the username, of the ' +
-      'telegram_username or the web_username (in any case) or of the tg_id. One or two characters ' +
-      'match at the beginning only. Without `query`, all users are listed. Newest first.',
+      'For support, to find a user. `query` is a whole id, or a part of the username, ' +
+      'telegram_username, web_username (in any case) or tg_id. One or two characters match only ' +
+      'the beginning. Without `query`, all users are listed. Newest first.',
     response: { description: 'A page of users, newest first', type: UsersPage },
   })
   search(@Query() query: UsersQuery): Promise<UsersPage> {
@@ -58,8 +58,8 @@ export class StaffUsersController {
     on: 'user',
     summary: 'Show a user',
     description:
-      'For support, to see a user at a glance: the balance, the held money, the spending, the open ' +
-      'orders, and whether the user is blocked.',
+      'For support: balance, held money, spending and open orders of a user, and whether the user ' +
+      'is blocked.',
     response: { description: 'The user with their money', type: UserProfile },
     errors: { 404: notFound(UserNotFound) },
   })

@@ -18,7 +18,7 @@ import { UserLinks } from '../links';
 
 @StrictRequest()
 export class NewUserRequest {
-  @TextField({ description: 'The name of the user among staff', example: 'boris' })
+  @TextField({ description: "Staff's name for the user", example: 'boris' })
   username!: string;
 
   @IdField({ description: 'The number on the messaging platform', absent: 'null' })
@@ -42,12 +42,12 @@ export class UserOut {
   @ApiProperty({ type: 'integer', example: 42 })
   id!: number;
 
-  @ApiNullable('string', 'The name of the user among staff', 'boris')
+  @ApiNullable('string', "Staff's name for the user", 'boris')
   username!: string | null;
 
   @ApiNullable(
     'string',
-    'The name of the user on Telegram at the last sign-in: anybody can take any name',
+    "The user's name on Telegram at the last sign-in: users choose any name",
     'boris_1990',
   )
   telegram_username!: string | null;

@@ -34,11 +34,11 @@ export class StaffWebhooksController {
     on: 'webhook',
     summary: 'Disable a webhook',
     description:
-      'For operators, when an address must get nothing more. It applies to the receiver, which is the ' +
-      'host and port: other webhooks of its customer there are disabled too, and so are those that ' +
-      'the customer later creates there or moves to it, also after this webhook is deleted. The ' +
-      'customer gets an event, and cannot enable them. Unsent events wait. A webhook that is already ' +
-      'disabled only gets the reason: afterwards only staff can enable it.',
+      'For operators, when a receiver (host and port) must get no more events. Disables every ' +
+      'webhook of the customer there, also those that the customer creates there or moves to it ' +
+      'later, even after this webhook is deleted. The customer gets an event, and cannot enable ' +
+      'them. Unsent events wait. If the webhook is already disabled, only the reason is set: from ' +
+      'then on only staff can enable it.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
   })

@@ -29,19 +29,18 @@ export class SignInController {
   @Route({
     summary: 'Sign in with Telegram',
     description:
-      'For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator ' +
-      'sets for how long, and what the token may do. `initData` is valid for some time as well, an hour ' +
-      'unless the operator has set another; repeating the request with it gives another token. A ' +
-      'customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the ' +
-      "operator: a Telegram user without one is refused. It also sets `has_app` and the customer's " +
-      '`username` in `GET /me`.',
+      'For a Telegram Mini App: issues a token for an hour to the customer who opened it, with ' +
+      'the scopes that the operator has set. `initData` is also valid for an hour; another ' +
+      'request with it issues another token. A customer has at most 10 such tokens: one more ends ' +
+      'the oldest. Staff create the accounts: a Telegram user without one is refused. Signing in ' +
+      "also sets `has_app` and the customer's `username` in `GET /me`.",
     status: 201,
     response: { description: 'The token, with its text', type: CreatedToken },
     body: { type: TelegramSignInRequest, examples: { 'A Mini App': { value: { initData: EXAMPLE } } } },
     errors: {
       401: ['`initData` is not from the Mini App of this bot, or too old', InvalidInitData, InitDataTooOld],
       403: ['This Telegram user has no account, or it is blocked', NoAccount, UserBlocked],
-      404: ['The operator has named no bot', SignInDisabled],
+      404: ['The operator has configured no bot', SignInDisabled],
       413: ['The body is larger than 16 kB', BodyTooLarge],
       429: [
         'The address has sent too many requests without a valid token in this minute, failed sign-ins ' +

@@ -25,8 +25,8 @@ export class DryRunResponse {
 
   @ApiNullable(
     'string',
-    'Roubles for one proxy; multiplied by `count` it is exactly `price_final`. Null when nothing would ' +
-      'be placed that could have a price',
+    'Roubles for one proxy; multiplied by `count` it is exactly `price_final`. `null` if there ' +
+      'is no order that could have a price',
     '25.08',
   )
   price_single!: string | null;
