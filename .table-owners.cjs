@@ -22,6 +22,7 @@ const tables = {
   found_prolongations: { owner: 'inventory' },
   installation: { owner: 'orders', readers: ['payments'] },
   job_runs: { owner: 'work', readers: ['status'] },
+  known_server: { owner: 'inventory' },
   ledger_entries: {
     owner: 'ledger',
     writers: {
@@ -60,7 +61,7 @@ const tables = {
   renewal_settings: { owner: 'renewals', readers: ['staff', 'status'] },
   renewals: { owner: 'renewals', readers: ['staff', 'status'] },
   renewals_pause: { owner: 'renewals', readers: ['status'] },
-  replica_reports: { owner: 'status' },
+  replica_reports: { owner: 'status', readers: ['inventory'] },
   request_counts: { owner: 'http' },
   retention_marks: { owner: 'work', readers: ['events'] },
   sales_days: { owner: 'ledger' },
@@ -94,6 +95,7 @@ const functions = {
   end_confirmed_at: 'renewals',
   forget_staff_reads: 'staff',
   is_prolonged: 'proxies',
+  present_server: 'inventory',
   iso_text: 'database',
   lock_accounts: 'ledger',
   log_balance_event: 'events',

@@ -12,6 +12,7 @@ import { PaymentIndexes1767730000000 } from './migrations/1767730000000-payment-
 import { RefundsBeyondDeposits1767800000000 } from './migrations/1767800000000-refunds-beyond-deposits';
 import { FoundCounts1767810000000 } from './migrations/1767810000000-found-counts';
 import { PublicState1767820000000 } from './migrations/1767820000000-public-state';
+import { KnownServer1767830000000 } from './migrations/1767830000000-known-server';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -28,6 +29,7 @@ export const migrations = [
   RefundsBeyondDeposits1767800000000,
   FoundCounts1767810000000,
   PublicState1767820000000,
+  KnownServer1767830000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -7,6 +7,7 @@ export {
   OrphanNotFound,
   OrderNotAssignable,
   OrphansIncomplete,
+  RecoveryIsNoPrecaution,
   RecoveryNotOver,
   TaggedUserFirst,
   TooFewOrphans,

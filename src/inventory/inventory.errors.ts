@@ -8,6 +8,12 @@ export class MissingProxiesChanged extends domainError(
 
 export class NoRecovery extends domainError('conflict', 'There is no recovery') {}
 
+/** Staff who began it know that the database was restored. */
+export class RecoveryIsNoPrecaution extends domainError(
+  'conflict',
+  'Staff began this recovery: it ends when everything is decided, without nothing_was_lost',
+) {}
+
 /** An order sold after the restored moment may not be found or decided yet. */
 export class RecoveryNotOver extends DomainError {
   readonly kind = 'conflict';

@@ -4,6 +4,7 @@ import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { InventoryRetention } from './inventory-retention';
 import { ForgottenOrdersService } from './recovery/forgotten-orders.service';
+import { KnownServer } from './recovery/known-server';
 import { RecoveryService } from './recovery/recovery.service';
 import { OrphansService } from './sweep/orphans.service';
 import { SweepService } from './sweep/sweep.service';
@@ -17,6 +18,7 @@ import { TypeChangeService } from './type-change/type-change.service';
   providers: [
     ForgottenOrdersService,
     InventoryRetention,
+    KnownServer,
     OrphansService,
     RecoveryService,
     SweepService,

@@ -1,3 +1,5 @@
+import { chown, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { migrate } from '../../src/database';
 import {
@@ -21,6 +23,8 @@ import { createTestDirectory, removeTestDirectory } from './test-directory';
 export interface OwnPostgres extends DatabaseUrls {
   /** Ends every session as a crash does. Returns when the server is up again, on the same port. */
   restartImmediately(): Promise<void>;
+  /** Starts the server from its own log as from an archive: as after a restore, it begins a new timeline. */
+  restartOnNewTimeline(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -53,6 +57,14 @@ export async function startOwnPostgres(
     async restartImmediately() {
       await endImmediately(cluster);
       await start(cluster, all, environment, port);
+    },
+    async restartOnNewTimeline() {
+      await endImmediately(cluster);
+      const signal = join(cluster.dataDirectory, 'recovery.signal');
+      await writeFile(signal, '');
+      // The server, which may run as another user, removes the file.
+      await chown(signal, cluster.account.uid ?? -1, cluster.account.gid ?? -1);
+      await start(cluster, { ...all, restore_command: 'false' }, environment, port);
     },
     close: () => removeTestDirectory(directory),
   };

@@ -6,6 +6,13 @@ export class RecoveryOut {
   @ApiBoolean('Whether orders are shut because the database was restored to an earlier moment', false)
   recovering!: boolean;
 
+  @ApiBoolean(
+    'Whether a start began it because the PostgreSQL server or its timeline had changed. If the database ' +
+      'was not restored to an earlier moment, it can be ended at once, with `nothing_was_lost`',
+    false,
+  )
+  is_precaution!: boolean;
+
   @ApiNullableMoment('The start of the recovery. `null` without one', null)
   begun_at!: Date | null;
 

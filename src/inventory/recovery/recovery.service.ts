@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
 import { doubtOpenOrders, OPEN_STATES, spacingOfEmptyChecksSeconds } from '../../orders';
-import { NoRecovery, RecoveryNotOver } from '../inventory.errors';
+import { NoRecovery, RecoveryIsNoPrecaution, RecoveryNotOver } from '../inventory.errors';
 import type { RecoveryOut } from './recovery.dto';
 
 /** Usually more than are issued in a day. */
@@ -14,13 +14,34 @@ export const DEFAULT_SKIPPED_IDS = 1_000_000;
  * as possibly bought, so that only evidence closes them. A running recovery restarts.
  *
  * @param queryable a transaction
- * @param skippedIds how many ids of each table to skip: more than were issued since that moment
+ * @param options.skippedIds how many ids of each table to skip: more than were issued since that moment
+ * @param options.isPrecaution whether the database may as well have lost nothing
  */
-export async function beginRecovery(queryable: Queryable, skippedIds = DEFAULT_SKIPPED_IDS): Promise<void> {
+export async function beginRecovery(
+  queryable: Queryable,
+  { skippedIds = DEFAULT_SKIPPED_IDS, isPrecaution = false } = {},
+): Promise<void> {
   await queryRows(queryable, 'UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
-  await queryRows(queryable, 'INSERT INTO recoveries DEFAULT VALUES');
+  await queryRows(queryable, 'INSERT INTO recoveries (is_precaution) VALUES ($1)', [isPrecaution]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
   await doubtOpenOrders(queryable);
+}
+
+/**
+ * Stores the present server and timeline.
+ *
+ * @returns whether they differed. The row is locked until the transaction ends.
+ */
+export async function storeServer(queryable: Queryable): Promise<boolean> {
+  const changed = await queryRows(
+    queryable,
+    `UPDATE known_server AS known
+        SET system_identifier = present.system_identifier, timeline = present.timeline
+       FROM present_server() AS present
+      WHERE (known.system_identifier, known.timeline) <> (present.system_identifier, present.timeline)
+      RETURNING true`,
+  );
+  return changed.length > 0;
 }
 
 /** The conditions for the end of a recovery. */
@@ -32,6 +53,7 @@ interface Found {
   readonly undecided_orphans: number;
   readonly undecided_prolongations: number;
   readonly is_swept: boolean;
+  readonly is_precaution: boolean;
 }
 
 /**
@@ -49,19 +71,22 @@ export class RecoveryService {
 
   /** See {@link beginRecovery}. */
   async begin(skippedIds: number, manager: EntityManager): Promise<RecoveryOut> {
-    await beginRecovery(manager, skippedIds);
+    await beginRecovery(manager, { skippedIds });
+    await storeServer(manager);
     return this.show(manager);
   }
 
   /**
    * Accepts orders again. Ids in the provider's listing are skipped, too, however many were skipped before.
    *
-   * @throws NoRecovery, RecoveryNotOver
+   * @param nothingWasLost staff's word that the database was not restored to an earlier moment
+   * @throws NoRecovery, RecoveryNotOver, RecoveryIsNoPrecaution
    */
-  async end(manager: EntityManager): Promise<RecoveryOut> {
-    const { recovering, to_be_done: left } = await this.show(manager);
+  async end(nothingWasLost: boolean, manager: EntityManager): Promise<RecoveryOut> {
+    const { recovering, is_precaution: isPrecaution, to_be_done: left } = await this.show(manager);
     if (!recovering) throw new NoRecovery();
-    if (left.length > 0) throw new RecoveryNotOver(left);
+    if (nothingWasLost && !isPrecaution) throw new RecoveryIsNoPrecaution();
+    if (!nothingWasLost && left.length > 0) throw new RecoveryNotOver(left);
     await queryRows(
       manager,
       `SELECT skip_ids(listed.id - last_value + 1000)
@@ -82,7 +107,7 @@ export class RecoveryService {
       // was refunded: only the next sweep finds what such an order left at the provider. A proxy may move
       // between the pages of one listing and be missed, so two sweeps are required.
       `WITH recovery AS (
-         SELECT begun_at, swept.last_at AS swept_at,
+         SELECT begun_at, is_precaution, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),
                          swept.first_at + make_interval(secs => $2),
                          (SELECT max(closed_at) FROM orders
@@ -92,7 +117,7 @@ export class RecoveryService {
                            FROM completed_sweeps WHERE began_at BETWEEN begun_at AND now()) AS swept
           WHERE ended_at IS NULL
        )
-       SELECT begun_at, swept_at, sweep_counts_from,
+       SELECT begun_at, is_precaution, swept_at, sweep_counts_from,
               coalesce(swept_at >= sweep_counts_from, false) AS is_swept,
               (SELECT count(*) FROM orders
                 WHERE state IN ${sqlList(OPEN_STATES)} AND created_at < begun_at) AS open_orders,
@@ -112,6 +137,7 @@ export class RecoveryService {
 const OPEN: RecoveryOut = {
   recovering: false,
   begun_at: null,
+  is_precaution: false,
   swept_at: null,
   sweep_counts_from: null,
   open_orders: 0,

@@ -1,9 +1,9 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { NoRecovery, RecoveryNotOver, RecoveryOut } from '../../inventory';
+import { NoRecovery, RecoveryIsNoPrecaution, RecoveryNotOver, RecoveryOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
-import { ReasonRequest } from '../fields';
 import { CurrentAudit, StaffRoute } from '../staff-route';
+import { EndRecoveryRequest } from './end-recovery.request';
 import { StaffRecoveryService } from './staff-recovery.service';
 
 @ApiTags('System')
@@ -18,7 +18,8 @@ export class StaffRecoveryController {
     summary: 'Show the recovery after a restore',
     description:
       'For operators, after the database was restored to an earlier moment: whether orders are shut, ' +
-      'and the remaining work until they can be opened. The command line begins it.',
+      'and the remaining work until they can be opened. The command line begins it, or a start on another ' +
+      'PostgreSQL server or timeline than the last one.',
     response: { description: 'The recovery, or that there is none', type: RecoveryOut },
   })
   read(): Promise<RecoveryOut> {
@@ -32,17 +33,18 @@ export class StaffRecoveryController {
     summary: 'End the recovery and open orders',
     description:
       'For operators, when all sales after the restored moment are found and decided. It is ' +
-      'refused until then.',
+      'refused until then, except for a precaution when nothing was lost.',
     response: { description: 'Orders are open', type: RecoveryOut },
     errors: {
       409: [
         'Nothing was changed',
         NoRecovery,
+        RecoveryIsNoPrecaution,
         new RecoveryNotOver(['no sweep has been complete yet', '2 orphans are undecided']),
       ],
     },
   })
-  end(@CurrentAudit() audit: AuditContext, @Body() { reason }: ReasonRequest): Promise<RecoveryOut> {
-    return this.recovery.end(audit, reason);
+  end(@CurrentAudit() audit: AuditContext, @Body() request: EndRecoveryRequest): Promise<RecoveryOut> {
+    return this.recovery.end(audit, request);
   }
 }

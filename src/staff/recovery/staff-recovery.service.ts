@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type RecoveryOut, RecoveryService } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
+import type { EndRecoveryRequest } from './end-recovery.request';
 
 /** Staff's use cases for the recovery after a restore of the database. */
 @Injectable()
@@ -23,11 +24,14 @@ export class StaffRecoveryService {
     });
   }
 
-  /** @throws NoRecovery, RecoveryNotOver */
-  end(audit: AuditContext, reason: string): Promise<RecoveryOut> {
+  /** @throws NoRecovery, RecoveryNotOver, RecoveryIsNoPrecaution */
+  end(
+    audit: AuditContext,
+    { reason, nothing_was_lost: nothingWasLost }: EndRecoveryRequest,
+  ): Promise<RecoveryOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => this.recovery.show(manager),
-      change: (manager) => this.recovery.end(manager),
+      change: (manager) => this.recovery.end(nothingWasLost, manager),
     });
   }
 }

@@ -1,0 +1,7 @@
+-- The PostgreSQL server of this session, and its timeline, which a restore and a failover begin anew. The name of a
+-- file of the write-ahead log begins with it, from the moment of the change.
+CREATE OR REPLACE FUNCTION present_server(OUT system_identifier bigint, OUT timeline bigint)
+LANGUAGE sql STABLE AS $$
+  SELECT system_identifier, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint
+    FROM pg_control_system()
+$$;

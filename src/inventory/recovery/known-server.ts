@@ -1,0 +1,71 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { inTransaction, queryRow } from '../../database';
+import { Work } from '../../work';
+import { beginRecovery, storeServer } from './recovery.service';
+
+const FOLLOW_MS = 10_000;
+/** A replica reports every five seconds. The reports are unlogged: at first, a restored server has none. */
+const REPORTED_WITHIN_MS = 6000;
+const POLL_MS = 250;
+
+/**
+ * Begins a recovery when a start finds the database on another server, or on another timeline, than the last
+ * one: it may have been restored to an earlier moment, and forgotten what was sold since. A timeline also
+ * changes with a failover, which replicas survive: those that run store it.
+ */
+@Injectable()
+export class KnownServer {
+  private readonly logger = new Logger(KnownServer.name);
+
+  constructor(
+    private readonly dataSource: DataSource,
+    work: Work,
+  ) {
+    work.first(() => this.compare());
+    work.every('known-server', FOLLOW_MS, () => storeServer(this.dataSource));
+  }
+
+  async compare(): Promise<void> {
+    if (!(await this.hasChanged())) return;
+    if (await this.doReplicasRun()) {
+      this.logger.warn('another PostgreSQL server took over while replicas were running');
+      return;
+    }
+    await inTransaction(this.dataSource, async (manager) => {
+      // Another replica that starts may have begun the recovery.
+      if (!(await storeServer(manager))) return;
+      await beginRecovery(manager, { isPrecaution: true });
+      this.logger.error(
+        'Orders are shut: this is another PostgreSQL server, or timeline, than at the last start, so the ' +
+          'database may have been restored to an earlier moment. See docs/operations.md (Restoring).',
+      );
+    });
+  }
+
+  private async hasChanged(): Promise<boolean> {
+    const { hasChanged } = await queryRow<{ hasChanged: boolean }>(
+      this.dataSource,
+      `SELECT (known.system_identifier, known.timeline) <> (present.system_identifier, present.timeline)
+                AS "hasChanged"
+         FROM known_server AS known, present_server() AS present`,
+    );
+    return hasChanged;
+  }
+
+  private async doReplicasRun(): Promise<boolean> {
+    const deadlineMs = performance.now() + REPORTED_WITHIN_MS;
+    do {
+      const { doRun } = await queryRow<{ doRun: boolean }>(
+        this.dataSource,
+        `SELECT EXISTS (SELECT FROM replica_reports
+                         WHERE reported_at > now() - make_interval(secs => $1 / 1000.0)) AS "doRun"`,
+        [REPORTED_WITHIN_MS],
+      );
+      if (doRun) return true;
+      await pause(POLL_MS);
+    } while (performance.now() < deadlineMs);
+    return false;
+  }
+}

@@ -1,0 +1,84 @@
+// A server of its own, whose timeline changes.
+import { eventually } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
+import { captureLog } from '../support/log-capture';
+import { startOwnPostgres } from '../support/own-postgres';
+import { type Replica, startReplica } from '../support/replica';
+import { createStaff } from '../support/staff';
+import { connectAsOwner } from '../support/test-database';
+import { startTestService } from '../support/test-service';
+
+jest.setTimeout(60_000);
+
+describe('After the timeline of the PostgreSQL server has changed', () => {
+  // The replica logs that the database is gone for a moment.
+  const log = forAllTests(captureLog, (captured) => captured.stop());
+  const postgres = forAllTests(startOwnPostgres);
+  const first = forAllTests(() =>
+    startTestService({ database: postgres, jobIntervalsMs: { 'known-server': 100 } }),
+  );
+  const user = forAllTests(() => first.createUser());
+  const staff = forAllTests(() => createStaff(first));
+
+  let replica: Replica | undefined;
+  afterEach(async () => {
+    await replica?.close();
+    replica = undefined;
+  });
+
+  /** Starts a replica, and ends the one before. */
+  async function start() {
+    await replica?.close();
+    const started = (replica = await startReplica(first));
+    const call = async (method: string, path: string, token: string, body?: object) => {
+      const response = await fetch(started.baseUrl + path, {
+        method,
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      const json: Record<string, unknown> = JSON.parse(await response.text());
+      return { status: response.status, ...json };
+    };
+    return {
+      buy: () => call('POST', '/proxies/buy', user.token, { country: 'ru', period: 30, count: 1 }),
+      list: () => call('GET', '/proxies', user.token),
+      recovery: () => call('GET', '/staff/recovery', staff.token),
+      end: (body: object) =>
+        call('POST', '/staff/recovery/end', staff.token, { reason: 'a failover', ...body }),
+    };
+  }
+
+  /** The timeline that the database stores. Fails until the server is up. */
+  async function storedTimeline(): Promise<number> {
+    const owner = await connectAsOwner(postgres);
+    try {
+      const [known] = await owner.query<{ timeline: number }[]>('SELECT timeline FROM known_server');
+      return known?.timeline ?? 0;
+    } finally {
+      await owner.destroy();
+    }
+  }
+
+  it('under a running replica, which stores it, the next one starts as usual', async () => {
+    await postgres.restartOnNewTimeline();
+    await eventually(async () => (await storedTimeline().catch(() => 0)) === 2);
+    const second = await start();
+    expect(await second.buy()).toMatchObject({ status: 200 });
+  });
+
+  it('and no replica ran, a start shuts orders until staff say that nothing was lost', async () => {
+    await first.app.close();
+    await postgres.restartOnNewTimeline();
+    const second = await start();
+    expect(log.lines.join('')).toContain('Orders are shut');
+    expect(await second.buy()).toMatchObject({ status: 503 });
+    expect(await second.list()).toMatchObject({ status: 200 });
+    expect(await second.recovery()).toMatchObject({ recovering: true, is_precaution: true });
+    expect(await second.end({})).toMatchObject({ status: 409 });
+    expect(await second.end({ nothing_was_lost: true })).toMatchObject({ status: 200, recovering: false });
+    expect(await second.buy()).toMatchObject({ status: 200 });
+
+    const third = await start();
+    expect(await third.recovery()).toMatchObject({ recovering: false });
+  });
+});
