@@ -1,10 +1,10 @@
 #!/bin/sh
-# Creates the files in docker/secrets that are missing, which compose.yaml and compose.production.yaml mount. Passwords
-# are random; for a volume of the database that was filled before there were files, give its own in POSTGRES_PASSWORD and
+# Creates missing files in docker/secrets, which compose.yaml and compose.production.yaml mount. Passwords are random;
+# for a database volume that is older than the files, set its passwords in POSTGRES_PASSWORD and
 # SERVICE_DATABASE_PASSWORD.
 set -eu
 cd "$(dirname "$0")"
-# The directory keeps others out. The files themselves are read by the users inside of the containers.
+# The directory is closed to others. Users inside the containers read the files.
 mkdir -p -m 700 secrets
 mkdir -p -m 755 secrets/provider
 
@@ -18,7 +18,7 @@ create() {
 random() {
   od -An -N24 -tx1 /dev/urandom | tr -d ' \n'
 }
-# The URLs and the password are made together: they have to agree.
+# The URLs and the password must agree, so they are created together.
 if [ ! -e secrets/postgres_password ]; then
   owner=${POSTGRES_PASSWORD:-$(random)}
   service=${SERVICE_DATABASE_PASSWORD:-$(random)}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Backs up each night at 02:30 UTC, on Sundays in full: operations/backup.md. A first backup is made at once. A backup
-# that fails ends this, and the container is started again, which tries it anew.
+# Backs up at its start and each night at 02:30 UTC, on Sundays in full: operations/backup.md. After a failed backup the
+# script ends, and the restarted container tries again.
 set -eu
 pgbackrest() {
   command pgbackrest --stanza=proxy-rental "$@"
