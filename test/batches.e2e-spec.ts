@@ -16,7 +16,7 @@ const ENVIRONMENT = {
   PROVIDER_TIMEOUT_MS: '2000',
 };
 
-interface PurchaseAnswer {
+interface PurchaseResponse {
   readonly status: number;
   readonly orderId: number;
   readonly charged: string;
@@ -52,7 +52,7 @@ describe('Orders that are in the queue at the same moment', () => {
     user: TestUser,
     body: { country?: string; period?: number; count?: number; proxy_type?: string } = {},
     key?: string,
-  ): Promise<PurchaseAnswer> {
+  ): Promise<PurchaseResponse> {
     const { data, error, response } = await user.buy(body, key);
     return {
       status: response.status,
@@ -335,7 +335,7 @@ describe('Orders that are in the queue at the same moment', () => {
       }
       path = /^<([^>]+)>; rel="next"$/.exec(String(page.headers['link']))?.[1];
     }
-    const [, { proxyIds: slower }] = (await together) as [PurchaseAnswer, PurchaseAnswer];
+    const [, { proxyIds: slower }] = (await together) as [PurchaseResponse, PurchaseResponse];
     expect(seen).toEqual([...quicker.proxyIds, ...slower]);
   });
 

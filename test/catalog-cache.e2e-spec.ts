@@ -41,7 +41,7 @@ const statusesOf = (answers: readonly { response: Response }[]) => [
   ...new Set(answers.map(({ response }) => response.status)),
 ];
 
-async function timed<Answer>(ask: () => Promise<Answer>): Promise<{ answer: Answer; ms: number }> {
+async function timed<Result>(ask: () => Promise<Result>): Promise<{ answer: Result; ms: number }> {
   const startedAt = performance.now();
   const answer = await ask();
   return { answer, ms: performance.now() - startedAt };
@@ -53,7 +53,7 @@ describe('After a restart', () => {
     return answers.map(({ data }) => data);
   };
 
-  const restarted = async <Answer>(work: (api: ApiClient) => Promise<Answer>): Promise<Answer> => {
+  const restarted = async <Result>(work: (api: ApiClient) => Promise<Result>): Promise<Result> => {
     const process = await startReplica(service);
     try {
       return await work(createApiClient(process.baseUrl, user.token));
@@ -98,7 +98,7 @@ describe('Two replicas', () => {
   /** Sends the user's requests to the other replica. */
   const there = forAllTests(() => createApiClient(replica.baseUrl, user.token));
 
-  const fromBoth = <Answer>(ask: (api: ApiClient) => Promise<Answer>) =>
+  const fromBoth = <Result>(ask: (api: ApiClient) => Promise<Result>) =>
     Promise.all(Array.from({ length: 50 }, (_, n) => ask(n % 2 === 0 ? user.api : there)));
 
   it('ask the provider once for 50 customers who want the same at the same time', async () => {

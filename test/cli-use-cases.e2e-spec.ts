@@ -47,7 +47,7 @@ async function textOf(command: string, provider?: Record<string, string>): Promi
   return outcome.stdout;
 }
 
-async function responseTo<Answer = Row>(command: string, provider?: Record<string, string>): Promise<Answer> {
+async function responseTo<Result = Row>(command: string, provider?: Record<string, string>): Promise<Result> {
   return JSON.parse(await textOf(command, provider));
 }
 

@@ -20,7 +20,7 @@ type Run = (command: string, changes?: Record<string, string>) => Promise<Outcom
 /** Runs a command whose words are separated by one space, in this process. */
 const run: Run = (command, changes) => runCliHere(command.split(' '), { ...environment, ...changes });
 
-async function responseTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
+async function responseTo<Result>(command: string, changes?: Record<string, string>): Promise<Result> {
   const { code, stdout, stderr } = await run(command, changes);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout);

@@ -1,7 +1,7 @@
 import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
-import { type RawAnswer, sendRaw } from './support/raw-http';
+import { type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { recordStatements } from './support/statement-plans';
 import { startTestService, type TestUser } from './support/test-service';
@@ -27,7 +27,7 @@ describe('An earlier answer about proxies', () => {
 
   const insert = (user: TestUser, count: number, row?: ProxyRow) =>
     insertProxies(service.dataSource, user.id, count, row);
-  const ask = (user: TestUser, path: string, tag?: string, method = 'GET'): Promise<RawAnswer> =>
+  const ask = (user: TestUser, path: string, tag?: string, method = 'GET'): Promise<RawResponse> =>
     sendRaw(service.baseUrl, {
       method,
       path,
@@ -116,7 +116,7 @@ describe('An earlier answer about proxies', () => {
     const before = await Promise.all(PATHS.map((path) => ask(user, path)));
     await change(user, ids);
     for (const [at, path] of PATHS.entries()) {
-      const { headers, text } = before[at] as RawAnswer;
+      const { headers, text } = before[at] as RawResponse;
       const after = await ask(user, path, headers.etag);
       expect(after.status).toBe(200);
       if (path === '/proxies') expect(after.text).not.toBe(text);
@@ -203,7 +203,7 @@ describe('An earlier answer about proxies', () => {
   it.each(PATHS)('is written by one statement, once for concurrent and later requests: %s', async (path) => {
     const user = await service.createUser();
     await insert(user, 50);
-    const answers: RawAnswer[] = [];
+    const answers: RawResponse[] = [];
     const reads = await readsDuring(async () => {
       answers.push(...(await Promise.all(Array.from({ length: 20 }, () => ask(user, path)))));
       answers.push(await ask(user, path));
@@ -259,7 +259,7 @@ describe('An earlier answer about proxies', () => {
     const replica = await startReplica(service);
     try {
       const user = await service.createUser();
-      const exported = (baseUrl: string): Promise<RawAnswer> =>
+      const exported = (baseUrl: string): Promise<RawResponse> =>
         sendRaw(baseUrl, { path: '/proxies/export?format=txt', token: user.token });
       for (const [here, there] of [
         [service.baseUrl, replica.baseUrl],

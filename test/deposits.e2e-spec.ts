@@ -19,7 +19,7 @@ interface Deposit {
 
 type SandboxPayment = ReturnType<PaymentsSandbox['book']['payment']>;
 
-interface Answer<Body> {
+interface ServiceResponse<Body> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
@@ -44,7 +44,7 @@ async function call<Body>(
   of: TestUser,
   path: string,
   { headers, ...options }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {},
-): Promise<Answer<Body>> {
+): Promise<ServiceResponse<Body>> {
   const response = await fetch(service.baseUrl + path, {
     ...options,
     headers: { Authorization: `Bearer ${of.token}`, 'Content-Type': 'application/json', ...headers },
@@ -52,7 +52,11 @@ async function call<Body>(
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
 
-const deposit = (of: TestUser, amount: unknown, key = `key-${(keys += 1)}`): Promise<Answer<Deposit>> =>
+const deposit = (
+  of: TestUser,
+  amount: unknown,
+  key = `key-${(keys += 1)}`,
+): Promise<ServiceResponse<Deposit>> =>
   call<Deposit>(of, '/deposits', {
     method: 'POST',
     headers: { 'Idempotency-Key': key },

@@ -1,7 +1,7 @@
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
 import { forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
-import { exchangeRaw, type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
+import { exchangeRaw, type RawRequest, type RawResponse, sendRaw } from './support/raw-http';
 import { startTestService, type TestUser } from './support/test-service';
 
 const LIMIT_BYTES = 100 * 1024;
@@ -18,8 +18,9 @@ const user = forAllTests(() => service.createUser({ balance: '0.00' }));
 /** Has a token with the scope of the profile only. */
 const reader = forAllTests(() => service.createUser({ scopes: ['profile:read'] }));
 
-const send = (request: RawRequest): Promise<RawAnswer> => sendRaw(service.baseUrl, request);
-const sendAs = ({ token }: TestUser, request: RawRequest): Promise<RawAnswer> => send({ token, ...request });
+const send = (request: RawRequest): Promise<RawResponse> => sendRaw(service.baseUrl, request);
+const sendAs = ({ token }: TestUser, request: RawRequest): Promise<RawResponse> =>
+  send({ token, ...request });
 const buy = (body: string): RawRequest => ({ method: 'POST', path: '/proxies/buy', body });
 const padded = (bytes: number): string => '{"country":"ru","period":30}'.padEnd(bytes, ' ');
 
@@ -288,7 +289,7 @@ describe('Hostile input', () => {
   ];
 
   /** Expects an answer in the usual form, whether it is a refusal or not. */
-  function expectOrdinary(answer: RawAnswer): void {
+  function expectOrdinary(answer: RawResponse): void {
     expect(answer.status).toBeGreaterThanOrEqual(200);
     expect(answer.status).toBeLessThan(500);
     expect(answer.headers['x-request-id']).toMatch(NEW_ID);

@@ -1,7 +1,7 @@
 import type { ProxyType } from '../src/common';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
-import { type RawAnswer, sendRaw } from './support/raw-http';
+import { type RawResponse, sendRaw } from './support/raw-http';
 import { startTestService } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
@@ -9,7 +9,7 @@ import { WireClient } from './support/wire-client';
 const service = forAllTests(startTestService);
 const user = forEachTest(() => service.createUser());
 
-const download = (path: string, headers = {}): Promise<RawAnswer> =>
+const download = (path: string, headers = {}): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: user.token, headers });
 
 async function buy(type: ProxyType): Promise<void> {

@@ -4,7 +4,7 @@ import { forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { startTestService, type TestUser } from './support/test-service';
 
-interface Answer {
+interface ServiceResponse {
   readonly status: number;
   readonly detail: unknown;
   readonly tookMs: number;
@@ -13,14 +13,14 @@ interface Answer {
 async function buy(
   user: TestUser,
   body: { country?: string; period?: number; count?: number } = {},
-): Promise<Answer> {
+): Promise<ServiceResponse> {
   const startedAtMs = performance.now();
   const { error, response } = await user.buy(body);
   const detail = error && 'detail' in error ? error.detail : undefined;
   return { status: response.status, detail, tookMs: performance.now() - startedAtMs };
 }
 
-const countOf = (answers: readonly Answer[], status: number): number =>
+const countOf = (answers: readonly ServiceResponse[], status: number): number =>
   answers.filter((answer) => answer.status === status).length;
 
 // A provider that allows few calls, and whose second is short: three calls in 200 ms.
@@ -116,7 +116,7 @@ describe('A stock that is smaller than what is ordered at once', () => {
     const [answers, { others }] = await sellOut(
       'it',
       async () => {
-        const placed: Promise<Answer>[][] = [];
+        const placed: Promise<ServiceResponse>[][] = [];
         for (const [at, user] of buyers.entries()) {
           // The first ones to come place many orders.
           placed.push(Array.from({ length: at < 2 ? 20 : 2 }, () => buy(user, { country: 'it' })));

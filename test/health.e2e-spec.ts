@@ -12,21 +12,21 @@ import { startTestService } from './support/test-service';
 
 jest.setTimeout(60_000);
 
-interface Answer {
+interface ServiceResponse {
   readonly status: number;
   readonly body: unknown;
 }
 
-async function ask(baseUrl: string, path: string): Promise<Answer> {
+async function ask(baseUrl: string, path: string): Promise<ServiceResponse> {
   const response = await fetch(baseUrl + path);
   return { status: response.status, body: await response.json() };
 }
 
 const readiness = (baseUrl: string) => ask(baseUrl, '/health/ready');
 
-const READY: Answer = { status: 200, body: { status: 'ready' } };
-const LIVE: Answer = { status: 200, body: { status: 'live' } };
-const notReady = (detail: string): Answer => ({ status: 503, body: { detail, code: 'not-ready' } });
+const READY: ServiceResponse = { status: 200, body: { status: 'ready' } };
+const LIVE: ServiceResponse = { status: 200, body: { status: 'live' } };
+const notReady = (detail: string): ServiceResponse => ({ status: 503, body: { detail, code: 'not-ready' } });
 
 describe('A replica', () => {
   const log = forAllTests(captureLog, (opened) => opened.stop());
@@ -47,7 +47,7 @@ describe('A replica', () => {
     }),
   );
 
-  const untilReadiness = (baseUrl: string, expected: Answer) =>
+  const untilReadiness = (baseUrl: string, expected: ServiceResponse) =>
     eventually(async () => JSON.stringify(await readiness(baseUrl)) === JSON.stringify(expected));
 
   /** Holds the next question to the database, and waits for it. */

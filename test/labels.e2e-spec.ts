@@ -1,6 +1,6 @@
 import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
-import { type RawAnswer, sendRaw } from './support/raw-http';
+import { type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -17,9 +17,9 @@ const NOT_FOUND = '{"detail":"Proxy not found","code":"proxy-not-found"}';
 const service = forAllTests(startTestService);
 
 const insert = (user: TestUser, count: number) => insertProxies(service.dataSource, user.id, count);
-const get = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>
+const get = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path, token: user.token, headers });
-const patch = (user: TestUser, path: string, body: object): Promise<RawAnswer> =>
+const patch = (user: TestUser, path: string, body: object): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { method: 'PATCH', path, token: user.token, body: JSON.stringify(body) });
 const details = async (user: TestUser, id: number | string): Promise<Details> =>
   (await get(user, `/proxies/${id}`)).json() as Details;

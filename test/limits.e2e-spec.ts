@@ -3,7 +3,7 @@ import { TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
-import { type RawAnswer, sendRaw } from './support/raw-http';
+import { type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -47,7 +47,7 @@ const askTimes = async (count: number, token: string | undefined, from?: string)
   return statuses;
 };
 
-const buy = ({ token }: TestUser, key?: string): Promise<RawAnswer> =>
+const buy = ({ token }: TestUser, key?: string): Promise<RawResponse> =>
   sendRaw(service.baseUrl, {
     method: 'POST',
     path: '/proxies/buy',

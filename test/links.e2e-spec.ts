@@ -4,7 +4,7 @@ import { FORMAT_NAMES } from '../src/proxies';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
-import { type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
+import { type RawRequest, type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { recordStatements } from './support/statement-plans';
 import { startTestService, type TestUser } from './support/test-service';
@@ -60,7 +60,7 @@ async function createLink({ token }: Pick<TestUser, 'token'>, settings: object =
 const fetchLink = (
   { url }: Pick<Link, 'url'>,
   { from, headers, ...request }: Partial<RawRequest> & { from?: string; baseUrl?: string } = {},
-): Promise<RawAnswer> =>
+): Promise<RawResponse> =>
   sendRaw(request.baseUrl ?? service.baseUrl, {
     path: url,
     ...request,
@@ -74,9 +74,9 @@ const issue = (user: TestUser, token: { expiresAt?: Date; allowedIps?: string[] 
   service.app.get(TokensService).issue({ userId: user.id, scopes: ALL_SCOPES, ...token });
 
 /** The one answer to whoever asks for what they cannot have. */
-async function expectNothing(answer: RawAnswer): Promise<void> {
+async function expectNothing(answer: RawResponse): Promise<void> {
   const unknown = await fetchLink({ url: `/l/${generateSecret('link')}` }, { from: '198.51.100.1' });
-  const withoutIds = ({ status, text, headers }: RawAnswer) => {
+  const withoutIds = ({ status, text, headers }: RawResponse) => {
     const { 'x-request-id': _, date: __, ...others } = headers;
     return { status, text, headers: others };
   };
@@ -565,7 +565,7 @@ describe('The number of links', () => {
 });
 
 describe('Fetching', () => {
-  const times = async (count: number, fetch: () => Promise<RawAnswer>): Promise<number[]> => {
+  const times = async (count: number, fetch: () => Promise<RawResponse>): Promise<number[]> => {
     const statuses: number[] = [];
     for (let n = 0; n < count; n += 1) statuses.push((await fetch()).status);
     return statuses;

@@ -6,7 +6,7 @@ import { passQuietTime } from './support/quiet-time';
 import { startReplica } from './support/replica';
 import { sharedTestService, startTestService } from './support/test-service';
 
-interface Answer {
+interface ServiceResponse {
   readonly status: number;
   readonly elapsedMs: number;
   readonly order: { readonly state: string; readonly id: number };
@@ -34,13 +34,13 @@ describe('A request that waits for the end of an order', () => {
       baseUrl = service.baseUrl,
       signal,
     }: { wait?: number; baseUrl?: string; signal?: AbortSignal } = {},
-  ): Promise<Answer> {
+  ): Promise<ServiceResponse> {
     const startedAtMs = performance.now();
     const answer = await fetch(`${baseUrl}/orders/${orderId}?wait=${wait}`, {
       headers: { Authorization: `Bearer ${user.token}` },
       ...(signal && { signal }),
     });
-    const order = (await answer.json()) as Answer['order'];
+    const order = (await answer.json()) as ServiceResponse['order'];
     return { status: answer.status, order, elapsedMs: performance.now() - startedAtMs };
   }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
-import { type RawAnswer, sendRaw } from './support/raw-http';
+import { type RawResponse, sendRaw } from './support/raw-http';
 import { openSilentPort } from './support/silent-port';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -34,7 +34,7 @@ async function buy(user: TestUser, order: object = {}) {
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);
 const list = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
-const download = (user: TestUser, query = ''): Promise<RawAnswer> =>
+const download = (user: TestUser, query = ''): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path: `/proxies/export${query}`, token: user.token });
 
 describe('GET /proxies', () => {

@@ -1,6 +1,6 @@
 import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
-import { type RawAnswer, sendRaw } from './support/raw-http';
+import { type RawResponse, sendRaw } from './support/raw-http';
 import { startTestService, type TestUser } from './support/test-service';
 
 const DAY_S = 24 * 3600;
@@ -10,13 +10,13 @@ const service = forAllTests(startTestService);
 
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);
-const ask = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>
+const ask = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path, token: user.token, headers });
-const idsIn = (answer: RawAnswer): number[] =>
+const idsIn = (answer: RawResponse): number[] =>
   (answer.json() as { id: string }[]).map(({ id }) => Number(id));
 const set = (ids: readonly number[], assignment: string) =>
   service.dataSource.query(`UPDATE proxies SET ${assignment} WHERE id = ANY ($1)`, [ids]);
-const nextOf = (answer: RawAnswer): string | undefined =>
+const nextOf = (answer: RawResponse): string | undefined =>
   /^<([^>]+)>; rel="next"$/.exec(String(answer.headers['link']))?.[1];
 
 /** The ids on each page, from the given one to the last. */

@@ -31,10 +31,10 @@ async function call(method: string, path: string, body?: object, token = user.to
   });
 }
 
-async function read<Answer>(path: string): Promise<Json<Answer>> {
+async function read<Result>(path: string): Promise<Json<Result>> {
   const answer = await call('GET', path);
   expect(answer.status).toBe(200);
-  return (await answer.json()) as Json<Answer>;
+  return (await answer.json()) as Json<Result>;
 }
 
 async function refusalOf(answer: Response): Promise<[number, unknown]> {

@@ -2,7 +2,7 @@ import { RenewalOrders } from '../src/orders';
 import { RenewalRun } from '../src/renewals';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
-import { createStaff, type StaffAnswer, staffWith } from './support/staff';
+import { createStaff, type StaffResponse, staffWith } from './support/staff';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -10,7 +10,7 @@ interface Customer {
   readonly user: TestUser;
   readonly proxyId: number;
   readonly ruleId: number;
-  readonly call: (method: string, path: string, body?: object) => Promise<StaffAnswer<unknown>>;
+  readonly call: (method: string, path: string, body?: object) => Promise<StaffResponse<unknown>>;
 }
 
 // A run renews what is due to any user, and tables are locked.
@@ -71,7 +71,7 @@ const REASON = { reason: 'A dispute' };
 
 describe.each<{
   readonly name: string;
-  readonly change: (customer: Customer) => Promise<StaffAnswer<unknown>>;
+  readonly change: (customer: Customer) => Promise<StaffResponse<unknown>>;
   /** What it writes last, after it has locked what keeps renewals from being placed. */
   readonly table?: string;
 }>([
@@ -159,7 +159,7 @@ describe.each<{
     const one = await customer();
     const orders = service.app.get(RenewalOrders);
     const place = orders.place.bind(orders);
-    let changing: Promise<StaffAnswer<unknown>> | undefined;
+    let changing: Promise<StaffResponse<unknown>> | undefined;
     jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
       const held = await lockRow(service.owner, `LOCK TABLE ${table} IN SHARE MODE`);
       changing = change(one);

@@ -9,7 +9,7 @@ import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
-import { exchangeRaw, type RawAnswer, sendRaw } from './support/raw-http';
+import { exchangeRaw, type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
 import { startTestService } from './support/test-service';
@@ -80,7 +80,7 @@ const validFor = (person: Person, atSeconds = nowSeconds()) =>
 let addresses = 0;
 const anyAddress = () => `198.51.100.${(addresses += 1) % 250}`;
 
-const signIn = (text: unknown, from = anyAddress(), baseUrl = service.baseUrl): Promise<RawAnswer> =>
+const signIn = (text: unknown, from = anyAddress(), baseUrl = service.baseUrl): Promise<RawResponse> =>
   sendRaw(baseUrl, {
     method: 'POST',
     path: '/auth/telegram',
@@ -94,7 +94,7 @@ async function createPerson(username?: string): Promise<Person & { id: number }>
   return { id, tgId: lastTgId, ...(username !== undefined && { username }) };
 }
 
-async function tokenOf(answer: Promise<RawAnswer>): Promise<{ id: number; token: string }> {
+async function tokenOf(answer: Promise<RawResponse>): Promise<{ id: number; token: string }> {
   const given = await answer;
   expect([given.status, given.text]).toEqual([201, expect.any(String)]);
   return given.json() as { id: number; token: string };

@@ -24,7 +24,7 @@ interface Breaker {
   readonly state: string;
   readonly since: string;
 }
-interface StatusAnswer {
+interface StatusResponse {
   readonly provider_balance: { readonly amount: string } | null;
   readonly spent_24_hours: string;
   readonly runway_hours: number | null;
@@ -46,7 +46,8 @@ beforeAll(async () => {
   expect(data?.proxies).toHaveLength(2);
 });
 
-const readStatus = async (): Promise<StatusAnswer> => (await staff.get<StatusAnswer>('/staff/status')).body;
+const readStatus = async (): Promise<StatusResponse> =>
+  (await staff.get<StatusResponse>('/staff/status')).body;
 
 it('answers with exactly the fields that the description names', async () => {
   const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as Description;

@@ -45,7 +45,7 @@ describe('Delivery of webhooks', () => {
     }),
   );
   beforeEach(() => {
-    receiver.answering = () => 204;
+    receiver.responder = () => 204;
     receiver.received.length = 0;
   });
 
@@ -142,7 +142,7 @@ describe('Delivery of webhooks', () => {
   it('sends again after a failure with the same id, and keeps what each attempt was answered', async () => {
     const webhook = await createWebhook();
     const statuses = [500, 302, 404, 200];
-    receiver.answering = ({ path }, response) => {
+    receiver.responder = ({ path }, response) => {
       // Deliveries of other tests may still be retried.
       if (path !== webhook.path) return 204;
       response.writeHead(statuses.shift() ?? 200).end('x'.repeat(3000));
@@ -171,7 +171,7 @@ describe('Delivery of webhooks', () => {
 
   it('gives an event up after its last attempt', async () => {
     const webhook = await createWebhook();
-    receiver.answering = () => 500;
+    receiver.responder = () => 500;
     expect(await untilState(await deliver(webhook, 'attempts = 10'), 'failed')).toMatchObject({
       attempts: 11,
       inSeconds: null,
@@ -181,7 +181,7 @@ describe('Delivery of webhooks', () => {
 
   it('sends nothing to a webhook again before Retry-After is over', async () => {
     const webhook = await createWebhook();
-    receiver.answering = (_received, response) => {
+    receiver.responder = (_received, response) => {
       response.writeHead(429, { 'Retry-After': '20' }).end();
       return undefined;
     };
@@ -191,14 +191,14 @@ describe('Delivery of webhooks', () => {
     expect(row?.inSeconds).toBeGreaterThan(10);
     expect(row?.inSeconds).toBeLessThanOrEqual(20);
     const [other, fine] = [await deliver(webhook), await createWebhook()];
-    receiver.answering = () => 204;
+    receiver.responder = () => 204;
     await untilState(await deliver(fine), 'delivered');
     expect(await deliveryOf(other)).toMatchObject({ state: 'pending', attempts: 0 });
   });
 
   it('does not wait longer than it sends an event at all, whatever Retry-After says', async () => {
     const webhook = await createWebhook();
-    receiver.answering = (_received, response) => {
+    receiver.responder = (_received, response) => {
       response.writeHead(503, { 'Retry-After': '999999' }).end();
       return undefined;
     };
@@ -230,7 +230,7 @@ describe('Delivery of webhooks', () => {
   ])('switches a webhook off with an event and a warning: $reason', async (its) => {
     const webhook = await createWebhook();
     await its.prepare(webhook.id);
-    receiver.answering = () => its.status;
+    receiver.responder = () => its.status;
     const id = await deliver(webhook);
     await eventually(async () => (await webhookOf(webhook.id))?.reason === its.reason);
     const events = await owner<{ data: object }>(
@@ -243,7 +243,7 @@ describe('Delivery of webhooks', () => {
 
     // What waits is kept, and sent once the webhook is on again.
     const waiting = await deliver(webhook);
-    receiver.answering = () => 204;
+    receiver.responder = () => 204;
     const other = await createWebhook();
     await untilState(await deliver(other), 'delivered');
     expect(await deliveryOf(waiting)).toMatchObject({ state: 'pending', attempts: 0 });
@@ -260,7 +260,7 @@ describe('Delivery of webhooks', () => {
     const webhook = await createWebhook();
     await owner(`UPDATE webhooks SET failing_since = now() - interval '1 hour' WHERE id = $1`, [webhook.id]);
     await untilState(await deliver(webhook), 'delivered');
-    receiver.answering = () => 500;
+    receiver.responder = () => 500;
     await untilState(await deliver(webhook, 'attempts = 10'), 'failed');
     expect(await webhookOf(webhook.id)).toEqual({ fails: true, failures: 1, reason: null });
   });
@@ -284,7 +284,7 @@ describe('Delivery of webhooks', () => {
   it('does not write what came of an attempt whose lease another replica has', async () => {
     const webhook = await createWebhook();
     let id = 0;
-    receiver.answering = (_received, response) => {
+    receiver.responder = (_received, response) => {
       void owner(`UPDATE webhook_deliveries SET lease_until = lease_until + interval '1 s' WHERE id = $1`, [
         id,
       ]).then(() => response.writeHead(204).end());
@@ -293,7 +293,7 @@ describe('Delivery of webhooks', () => {
     id = await deliver(webhook, `next_attempt_at = now() + interval '1 hour'`);
     await owner(`UPDATE webhook_deliveries SET next_attempt_at = now() WHERE id = $1`, [id]);
     await eventually(() => receiver.of(webhook.path).length === 1);
-    receiver.answering = () => 204;
+    receiver.responder = () => 204;
     await untilState(await deliver(webhook), 'delivered');
     expect(await deliveryOf(id)).toMatchObject({ state: 'pending', attempts: 0 });
     expect(await attemptsOf(id)).toEqual([]);
@@ -308,7 +308,7 @@ describe('Delivery of webhooks', () => {
       'timeoutMs',
       timeoutMs,
     );
-    receiver.answering = () => 'hang';
+    receiver.responder = () => 'hang';
     for (let at = 0; at < 12; at += 1) await deliver(webhook, `next_attempt_at = now() + interval '1 hour'`);
     await owner('UPDATE webhook_deliveries SET next_attempt_at = now() WHERE webhook_id = $1', [webhook.id]);
     await eventually(async () => ((await webhookOf(webhook.id))?.failures ?? 0) >= 8);
@@ -328,7 +328,7 @@ describe('Delivery of webhooks', () => {
   it('tells metrics and spans of attempts, and no log line has a path', async () => {
     await untilState(await deliver(await createWebhook()), 'delivered');
     const refusing = await createWebhook();
-    receiver.answering = () => 500;
+    receiver.responder = () => 500;
     await untilAttempted(await deliver(refusing), 1);
     await deliver(refusing, `next_attempt_at = now() + interval '1 hour'`);
     const text = await service.app.get(Metrics).render();

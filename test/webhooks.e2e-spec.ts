@@ -462,13 +462,13 @@ describe('What is sent', () => {
     const path = `/hooks/${id}`;
     const held: ServerResponse[] = [];
     receiver.trust(path);
-    receiver.answering = (_, response) => void held.push(response);
+    receiver.responder = (_, response) => void held.push(response);
     await service.dataSource.query('UPDATE webhooks SET url = $2 WHERE id = $1', [id, receiver.url + path]);
     const event = await happen('order.completed');
     await eventually(() => held.length === 1);
     const replayed = await send('POST', `/webhooks/${id}/replay`, { event_id: event });
     expect(replayed).toEqual({ status: 200, body: { replayed: 0, next_after: null } });
-    receiver.answering = () => 204;
+    receiver.responder = () => 204;
     for (const response of held) response.writeHead(204).end();
     await eventually(async () => (await deliveries()).some(({ state }) => state === 'delivered'));
     expect(receiver.of(path)).toHaveLength(1);

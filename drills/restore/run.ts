@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StateView } from '../../src/sandbox';
 import { closeAll, createDrillDirectory } from '../support/accounts';
-import { type Answered, Clients, type Customer } from '../support/clients';
+import { Clients, type CompletedRequest, type Customer } from '../support/clients';
 import { startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
 import { ArchivedCluster } from './archived-cluster';
@@ -185,10 +185,10 @@ async function sellAndRestore(
 }
 
 /** Each customer repeats one key after the other. */
-async function repeatAll(clients: Clients, orders: readonly Answered[]): Promise<Answered[]> {
+async function repeatAll(clients: Clients, orders: readonly CompletedRequest[]): Promise<CompletedRequest[]> {
   const customers = new Set(orders.map(({ intent }) => intent.customer));
   const answered = [...customers].map(async (customer) => {
-    const own: Answered[] = [];
+    const own: CompletedRequest[] = [];
     for (const { intent } of orders) {
       if (intent.customer === customer) own.push({ intent, answer: await clients.repeat(intent) });
     }
@@ -221,7 +221,7 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
  * Compares what the provider sold with what clients were told of, however often they asked and whoever forgot
  * it. No id names things of two customers.
  */
-function findDoubles(clients: Clients, repeated: readonly Answered[], book: StateView): string[] {
+function findDoubles(clients: Clients, repeated: readonly CompletedRequest[], book: StateView): string[] {
   let wanted = 0;
   // Prolongations of proxies that were forgotten with their ids: they may have been carried out before.
   let unknown = 0;
@@ -264,11 +264,12 @@ function findDoubles(clients: Clients, repeated: readonly Answered[], book: Stat
  */
 function findUnnamed(
   clients: Clients,
-  repeated: readonly Answered[],
+  repeated: readonly CompletedRequest[],
   book: StateView,
   logins: ReadonlyMap<string, string>,
 ): string[] {
-  const loginsOf = (answered: Answered) => boughtOf(answered).map(({ id, login }) => login || logins.get(id));
+  const loginsOf = (answered: CompletedRequest) =>
+    boughtOf(answered).map(({ id, login }) => login || logins.get(id));
   const times = new Map<string | undefined, number>();
   for (const answered of [...clients.answered, ...repeated]) {
     for (const login of loginsOf(answered)) times.set(login, (times.get(login) ?? 0) + 1);
@@ -285,7 +286,7 @@ function findUnnamed(
   ];
 }
 
-function boughtOf({ intent, answer }: Answered): readonly { id: string; login: string }[] {
+function boughtOf({ intent, answer }: CompletedRequest): readonly { id: string; login: string }[] {
   if (intent.path !== '/proxies/buy' || answer.status !== 200) return [];
   return answer.body['proxies'] as { id: string; login: string }[];
 }

@@ -108,16 +108,16 @@ export class Shop {
   }
 
   /** Runs a command of the command line, and reads its answer. */
-  async cli<Answer>(...words: readonly string[]): Promise<Answer> {
+  async cli<Result>(...words: readonly string[]): Promise<Result> {
     const said = await runProgram({
       program: process.execPath,
       parameters: [BUILT_CLI, ...words],
       environment: this.environment,
     });
-    return JSON.parse(said) as Answer;
+    return JSON.parse(said) as Result;
   }
 
-  async asStaff<Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {
+  async asStaff<Result>(method: 'GET' | 'POST', path: string, body?: object): Promise<Result> {
     const response = await fetch(`${this.baseUrls[0]}/staff${path}`, {
       method,
       headers: { Authorization: `Bearer ${this.staffToken}`, 'Content-Type': 'application/json' },
@@ -125,7 +125,7 @@ export class Shop {
     });
     const answer: unknown = await response.json();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
-    return answer as Answer;
+    return answer as Result;
   }
 
   query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {

@@ -1,4 +1,4 @@
-import type { Answered, Intent } from '../support/clients';
+import type { CompletedRequest, Intent } from '../support/clients';
 import type { Orphan, Shop } from './shop';
 
 export interface Decided {
@@ -9,7 +9,7 @@ export interface Decided {
 /** What customers can show of their orders. */
 interface Shown {
   /** Those whose response the database has forgotten, or whose order was refunded since. */
-  readonly told: readonly Answered[];
+  readonly told: readonly CompletedRequest[];
   /** Those that were sent, and got no response. */
   readonly open: readonly Intent[];
 }

@@ -7,7 +7,7 @@ export interface Books {
 }
 
 /** The last answer to an order with a key. */
-export interface AnsweredOrder {
+export interface CompletedOrder {
   readonly order: { readonly customer: { readonly id: number }; readonly key?: string };
   readonly answer: { readonly status: number; readonly body: Record<string, unknown> };
 }
@@ -65,7 +65,7 @@ export async function compareWithBook(books: Books): Promise<string[]> {
 }
 
 /** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
-export async function compareAnswers(books: Books, answers: readonly AnsweredOrder[]): Promise<string[]> {
+export async function compareAnswers(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
   const kept = new Map(
     (
       await books.query<{ key: string; id: number; captured: string; state: string }>(
@@ -101,7 +101,7 @@ export async function compareAnswers(books: Books, answers: readonly AnsweredOrd
   ];
 }
 
-interface AnsweredProxy {
+interface ReturnedProxy {
   readonly id: string;
   readonly host: string;
   readonly port: number;
@@ -114,17 +114,17 @@ interface AnsweredProxy {
  * Every proxy that a customer was told of is theirs, is the same one, and ends no earlier than they were
  * told.
  */
-export async function compareProxies(books: Books, answers: readonly AnsweredOrder[]): Promise<string[]> {
+export async function compareProxies(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
   const kept = new Map(
     (
-      await books.query<Omit<AnsweredProxy, 'date_end'> & { userId: number; dateEnd: Date }>(
+      await books.query<Omit<ReturnedProxy, 'date_end'> & { userId: number; dateEnd: Date }>(
         `SELECT id::text, user_id AS "userId", host, port, login, password, date_end AS "dateEnd"
            FROM proxies`,
       )
     ).map((proxy) => [proxy.id, proxy]),
   );
   return answers.flatMap(({ order, answer }) => {
-    const { proxies, proxy } = answer.body as { proxies?: AnsweredProxy[]; proxy?: AnsweredProxy };
+    const { proxies, proxy } = answer.body as { proxies?: ReturnedProxy[]; proxy?: ReturnedProxy };
     return [...(proxies ?? []), ...(proxy ? [proxy] : [])]
       .filter((told) => {
         const found = kept.get(told.id);

@@ -21,7 +21,7 @@ export interface Intent {
   readonly body: { readonly period: number; readonly country?: string; readonly count?: number };
 }
 
-export interface Answer {
+export interface ClientResponse {
   readonly status: number;
   readonly body: Record<string, unknown>;
   /** As `Date.now()` tells it. */
@@ -29,9 +29,9 @@ export interface Answer {
 }
 
 /** An order with its final answer. */
-export interface Answered {
+export interface CompletedRequest {
   readonly intent: Intent;
-  readonly answer: Answer;
+  readonly answer: ClientResponse;
 }
 
 export interface ClientsOptions {
@@ -49,7 +49,7 @@ export interface ClientsOptions {
  */
 export class Clients {
   /** In the order of the answers. */
-  readonly answered: Answered[] = [];
+  readonly answered: CompletedRequest[] = [];
   /** Without a final answer yet. */
   readonly open = new Set<Intent>();
   /** How often clients got which response: its status and, where they are to repeat, what it says. */
@@ -103,7 +103,7 @@ export class Clients {
   }
 
   /** Repeats an order until its answer is final. */
-  async repeat(intent: Intent): Promise<Answer> {
+  async repeat(intent: Intent): Promise<ClientResponse> {
     for (;;) {
       const { answer, retryAfterMs } = await this.send(intent);
       if (answer) return answer;
@@ -113,7 +113,12 @@ export class Clients {
   }
 
   /** Sends an order once. An answer that is not final is counted only. */
-  async send({ customer, key, path, body }: Intent): Promise<{ answer?: Answer; retryAfterMs: number }> {
+  async send({
+    customer,
+    key,
+    path,
+    body,
+  }: Intent): Promise<{ answer?: ClientResponse; retryAfterMs: number }> {
     const baseUrl = this.baseUrls[Math.floor(Math.random() * this.baseUrls.length)] ?? '';
     const sentAtMs = performance.now();
     try {

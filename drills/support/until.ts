@@ -3,7 +3,7 @@ import { messageOf } from '../../src/common';
 
 const POLL_MS = 50;
 
-type Answer<Value> = Value | undefined | null | false;
+type Maybe<Value> = Value | undefined | null | false;
 
 /**
  * Asks until the answer is neither false nor missing, and gives it. A question that fails is asked again.
@@ -12,7 +12,7 @@ type Answer<Value> = Value | undefined | null | false;
  */
 export async function until<Value>(
   what: string,
-  ask: () => Answer<Value> | Promise<Answer<Value>>,
+  ask: () => Maybe<Value> | Promise<Maybe<Value>>,
   { timeoutMs = 30_000, pollMs = POLL_MS }: { timeoutMs?: number; pollMs?: number } = {},
 ): Promise<Value> {
   const deadlineMs = performance.now() + timeoutMs;

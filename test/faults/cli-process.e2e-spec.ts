@@ -39,7 +39,7 @@ describe('the command line as a process of its own', () => {
     return outcome;
   }
 
-  async function responseTo<Answer>(command: string): Promise<Answer> {
+  async function responseTo<Result>(command: string): Promise<Result> {
     const { code, stdout, stderr } = await run(command);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout);

@@ -1,7 +1,14 @@
 import { eventually } from '../support/built-service';
 import { BEGINNINGS, STAGES } from '../support/crash-matrix';
 import { forAllTests, forEachTest } from '../support/fixtures';
-import { type Answer, type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
+import {
+  type Customer,
+  purchase,
+  Replicas,
+  send,
+  sendUntilAnswered,
+  type ServiceResponse,
+} from '../support/replicas';
 
 /** A part of the statement by which the relay recognises each step, from the last to the first. */
 const STEPS = { settle: 'INSERT INTO proxies', claim: 'WITH waiting AS (' };
@@ -55,7 +62,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
       const returned = (await Promise.all(lost)).filter((response) => response !== 'lost');
       // The reply to a settlement is held after its commit: its requests may have seen the rows before.
       const expected = step === 'settle' ? returned.map(() => 200) : [];
-      expect(returned.map((response) => (response as Answer).status)).toEqual(expected);
+      expect(returned.map((response) => (response as ServiceResponse).status)).toEqual(expected);
     }
   }
 

@@ -2,7 +2,7 @@ import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/buil
 import { STAGES } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
-import { type Answer, type Order, Replicas, send } from '../support/replicas';
+import { type Order, Replicas, send, type ServiceResponse } from '../support/replicas';
 
 const PROXIES = inLongForm(1000, 150);
 /** The orders of one request are in several calls, and placed by several statements. */
@@ -28,7 +28,7 @@ interface Totals {
   readonly prolonged: number;
   readonly price_charged: string;
 }
-const totalsOf = ({ body }: Answer): Totals => body['totals'] as Totals;
+const totalsOf = ({ body }: ServiceResponse): Totals => body['totals'] as Totals;
 
 describe(`${PROXIES} prolongations under one key`, () => {
   let survivor: BuiltService;
@@ -78,7 +78,7 @@ describe(`${PROXIES} prolongations under one key`, () => {
     victim = undefined;
     // The reply to a settlement is held after its commit: its request may have seen the rows before the kill.
     const returned = (await Promise.all(lost)).filter((one) => one !== 'lost');
-    expect([[], [200]]).toContainEqual(returned.map((one) => (one as Answer).status));
+    expect([[], [200]]).toContainEqual(returned.map((one) => (one as ServiceResponse).status));
   }
 
   async function expectEachOnce(order: Order): Promise<void> {

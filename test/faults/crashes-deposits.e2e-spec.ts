@@ -2,7 +2,7 @@ import { ALL_PAYMENT_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { PaymentsSandbox } from '../../src/sandbox';
 import { type BuiltService, eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
-import { type Answer, type Customer, type Order, Replicas, send } from '../support/replicas';
+import { type Customer, type Order, Replicas, send, type ServiceResponse } from '../support/replicas';
 import { paymentsEnvironment } from '../support/test-service';
 
 // kill -9 of a replica before and after each commit of a deposit and of its refund, and during their calls:
@@ -52,7 +52,7 @@ const depositOf = (customer: Customer): Order => ({
 });
 
 /** Sends a request until it succeeds. */
-const succeed = (order: Order): Promise<Answer> =>
+const succeed = (order: Order): Promise<ServiceResponse> =>
   eventually(async () => {
     const answer = await send(survivor.baseUrl, order).catch(() => null);
     return answer && answer.status < 300 && answer;

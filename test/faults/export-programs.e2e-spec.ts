@@ -13,7 +13,7 @@ import { stopListening } from '../../src/sandbox/listen';
 import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { findChromium, findProgram } from '../support/programs';
 import { insertProxies } from '../support/proxy-rows';
-import { type RawAnswer, sendRaw } from '../support/raw-http';
+import { type RawResponse, sendRaw } from '../support/raw-http';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { startTestService, type TestService } from '../support/test-service';
 
@@ -43,7 +43,7 @@ async function open(server: NetServer): Promise<number> {
   return portOf(server);
 }
 
-const download = (path: string, from = user): Promise<RawAnswer> =>
+const download = (path: string, from = user): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: from.token });
 
 async function save(path: string, from = user): Promise<string> {

@@ -17,7 +17,7 @@ const OPERATIONS = join(__dirname, '..', '..', 'operations');
 const OUTSIDE = '127.0.0.2';
 const STAFF = '127.0.0.3';
 
-interface Answer {
+interface ServiceResponse {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
@@ -55,7 +55,7 @@ if (missingPackages('caddy').length > 0) {
         key,
         headers = {},
       }: { from?: string; key?: string; headers?: Record<string, string> } = {},
-    ): Promise<Answer> {
+    ): Promise<ServiceResponse> {
       const request = requestHttps({
         host: LOOPBACK,
         servername: 'localhost',

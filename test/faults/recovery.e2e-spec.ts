@@ -14,7 +14,7 @@ jest.setTimeout(120_000);
 
 /** Asks the routes of staff at a replica. */
 interface Staff {
-  get<Answer>(path: string): Promise<Answer>;
+  get<Result>(path: string): Promise<Result>;
   post(path: string, body: object): Promise<unknown>;
 }
 
@@ -36,13 +36,13 @@ describe('After the database was restored to an earlier moment', () => {
   const begin = () => restored.command<RecoveryOut>(['recovery', 'begin', ...REASON]);
 
   function staffAt(baseUrl: string): Staff {
-    const ask = async <Answer>(method: string, path: string, body?: object): Promise<Answer> => {
+    const ask = async <Result>(method: string, path: string, body?: object): Promise<Result> => {
       const response = await fetch(`${baseUrl}/staff${path}`, {
         method,
         headers: { Authorization: `Bearer ${staffUser.token}`, 'Content-Type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
       });
-      const answer: Answer = JSON.parse(await response.text());
+      const answer: Result = JSON.parse(await response.text());
       return answer;
     };
     return {

@@ -54,14 +54,14 @@ if (canFakeTime) {
       now = moment;
     }
 
-    async function call<Answer>(method: string, path: string, body?: object): Promise<Json<Answer>> {
+    async function call<Result>(method: string, path: string, body?: object): Promise<Json<Result>> {
       const answer = await fetch(`${service.baseUrl}${path}`, {
         method,
         headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
       });
       expect([path, answer.ok]).toEqual([path, true]);
-      return (await answer.json()) as Json<Answer>;
+      return (await answer.json()) as Json<Result>;
     }
 
     async function buy(order: { country: string; version?: string; period: number; count: number }) {

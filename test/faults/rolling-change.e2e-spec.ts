@@ -10,7 +10,14 @@ import {
   startBuiltService,
 } from '../support/built-service';
 import { makeNextRelease } from '../support/next-release';
-import { type Answer, type Customer, type Order, prolongation, purchase, send } from '../support/replicas';
+import {
+  type Customer,
+  type Order,
+  prolongation,
+  purchase,
+  send,
+  type ServiceResponse,
+} from '../support/replicas';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { tuned } from '../support/tuning';
@@ -21,7 +28,7 @@ const WORKERS = 4;
 class Traffic {
   /** What is sent orders. */
   readonly baseUrls = new Set<string>();
-  readonly done: { readonly order: Order; readonly answer: Answer }[] = [];
+  readonly done: { readonly order: Order; readonly answer: ServiceResponse }[] = [];
   /** How orders were answered that were not carried out at once. */
   readonly refusals = new Map<number, number>();
   private readonly workers: Promise<void>[];
@@ -51,7 +58,7 @@ class Traffic {
     }
   }
 
-  private async execute(order: Order): Promise<Answer> {
+  private async execute(order: Order): Promise<ServiceResponse> {
     for (;;) {
       const baseUrls = [...this.baseUrls];
       const baseUrl = baseUrls[(this.sent += 1) % baseUrls.length];

@@ -115,7 +115,7 @@ describe('Webhooks of several replicas', () => {
     it(`${PENDING} events wait for it, and those of ${OTHERS} others are not delayed`, async () => {
       const [hanging, ...others] = await createHooks(1 + OTHERS);
       if (!hanging) throw new Error('no webhook');
-      receiver.answering = ({ path }) => (path === hanging.path ? 'hang' : 204);
+      receiver.responder = ({ path }) => (path === hanging.path ? 'hang' : 204);
       started = await Promise.all([replicas.start(), replicas.start()]);
       const alone = await measure(others, 'alone');
       await owner.query(
@@ -157,7 +157,7 @@ describe('Webhooks of several replicas', () => {
     const seen = new Set<string>();
     receiver.received.length = 0;
     // Each webhook has each way to fail, for the first attempts of some of its events.
-    receiver.answering = (webhook, response) => {
+    receiver.responder = (webhook, response) => {
       const isFirst = !seen.has(webhook.id);
       seen.add(webhook.id);
       const way = isFirst ? Math.floor(Number(webhook.id.replace('evt_', '')) / hooks.length) % 10 : 9;
@@ -223,11 +223,11 @@ describe('Webhooks of several replicas', () => {
   it('what a stopping replica cuts off is sent by another one at once', async () => {
     const [hook] = await createHooks(1);
     if (!hook) throw new Error('no webhook');
-    receiver.answering = () => 'hang';
+    receiver.responder = () => 'hang';
     const stopping = await replicas.start({ tuning: { webhookTimeoutMs: 60_000 } });
     await happen(hook, 'cut off');
     await eventually(() => receiver.of(hook.path).length === 1);
-    receiver.answering = () => 204;
+    receiver.responder = () => 204;
     await replicas.start();
     expect((await stopping.stop()).code).toBe(0);
     await eventually(() => receiver.of(hook.path).length === 2);
@@ -244,7 +244,7 @@ describe('Webhooks of several replicas', () => {
   it('a lost answer of the database sends nothing twice, and loses nothing', async () => {
     const [hook] = await createHooks(1);
     if (!hook) throw new Error('no webhook');
-    receiver.answering = () => 204;
+    receiver.responder = () => 204;
     await replicas.start({ throughRelay: true });
 
     const settle = { statement: 'INSERT INTO webhook_attempts', moment: 'after', action: 'cut' } as const;

@@ -2,10 +2,10 @@ import createClient, { type Client } from 'openapi-fetch';
 import type { components, paths as described } from '../../clients/typescript/src/api-types';
 
 /** The description of a route whose answer is that of an order in earnest, not of a dry run. */
-type InEarnest<Route extends { post: { responses: { 200: object } } }, Answer> = Omit<Route, 'post'> & {
+type InEarnest<Route extends { post: { responses: { 200: object } } }, Result> = Omit<Route, 'post'> & {
   post: Omit<Route['post'], 'responses'> & {
     responses: Omit<Route['post']['responses'], 200> & {
-      200: Omit<Route['post']['responses'][200], 'content'> & { content: { 'application/json': Answer } };
+      200: Omit<Route['post']['responses'][200], 'content'> & { content: { 'application/json': Result } };
     };
   };
 };

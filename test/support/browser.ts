@@ -34,7 +34,7 @@ export interface Barrier {
 }
 
 /** The answer of an operation as the page shows it. */
-export interface ShownAnswer {
+export interface ShownResponse {
   readonly status: string;
   /** The parsed body of a JSON answer. */
   readonly body: Record<string, unknown>;
@@ -113,11 +113,11 @@ export class DocsBrowser {
   }
 
   /** Fills in the form of an operation, presses Execute and reads the answer. */
-  async execute(method: string, path: string, form: Form = {}): Promise<ShownAnswer> {
+  async execute(method: string, path: string, form: Form = {}): Promise<ShownResponse> {
     return this.readResponse(await this.press(method, path, form), `${method} ${path}`);
   }
 
-  private async readResponse(operation: Locator, name: string): Promise<ShownAnswer> {
+  private async readResponse(operation: Locator, name: string): Promise<ShownResponse> {
     const answer = operation.locator('.live-responses-table .response').first();
     await answer.locator('.highlight-code').first().waitFor();
     await this.shoot(name, operation);
@@ -170,7 +170,7 @@ export class DocsBrowser {
   }
 
   /** Clicks a link in an answer that the page shows, and gives the answer of the operation that it opens. */
-  async follow(link: string): Promise<ShownAnswer> {
+  async follow(link: string): Promise<ShownResponse> {
     const wanted = new URL(link, this.origin);
     const answers = this.page.locator('.live-responses-table .highlight-code');
     const [response] = await Promise.all([

@@ -100,9 +100,9 @@ export async function killLeftovers(): Promise<void> {
 }
 
 /** Polls until the answer is truthy or 0, and gives it. Throws after 30 s. */
-export async function eventually<Answer>(
-  ask: () => Answer | undefined | null | false | Promise<Answer | undefined | null | false>,
-): Promise<Answer> {
+export async function eventually<Value>(
+  ask: () => Value | undefined | null | false | Promise<Value | undefined | null | false>,
+): Promise<Value> {
   const deadlineMs = performance.now() + DEADLINE_MS;
   for (;;) {
     const answer = await ask();

@@ -1,12 +1,12 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from './built-service';
 import {
-  type Answer,
   type Order,
   prolongation,
   purchase,
   Replicas,
   send,
   sendUntilAnswered,
+  type ServiceResponse,
 } from './replicas';
 
 /** A part of the statement by which the relay recognises each step of an order. */
@@ -101,7 +101,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       // The reply to a settlement is held after its commit: its request may have seen the rows before.
       const returned = answers
         .filter((answer) => answer !== 'lost')
-        .map((answer) => (answer as Answer).status);
+        .map((answer) => (answer as ServiceResponse).status);
       expect([[], [200]]).toContainEqual(returned);
     }
 

@@ -19,7 +19,7 @@ export interface Parameter {
   readonly schema: Json;
 }
 
-export interface Answer {
+export interface DescribedResponse {
   readonly content?: Content;
   readonly headers?: Json;
 }
@@ -32,7 +32,7 @@ export interface Operation {
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, Answer>>;
+  readonly responses: Readonly<Record<string, DescribedResponse>>;
 }
 
 export interface Description {
@@ -40,7 +40,7 @@ export interface Description {
   readonly info: { readonly title: string; readonly version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
-    readonly responses: Readonly<Record<string, Answer>>;
+    readonly responses: Readonly<Record<string, DescribedResponse>>;
     readonly schemas: Readonly<Record<string, { readonly [name: string]: Json }>>;
     readonly securitySchemes: Json;
   };
@@ -72,8 +72,10 @@ export const operationsOf = ({ paths, components }: Description) =>
     })),
   );
 
-const resolve = (answer: Answer & { readonly $ref?: string }, shared: Readonly<Record<string, Answer>>) =>
-  shared[answer.$ref?.split('/').at(-1) ?? ''] ?? answer;
+const resolve = (
+  answer: DescribedResponse & { readonly $ref?: string },
+  shared: Readonly<Record<string, DescribedResponse>>,
+) => shared[answer.$ref?.split('/').at(-1) ?? ''] ?? answer;
 
 /** The scopes that a token needs for the operation. */
 export const scopesOf = ({ security = [] }: Operation): string[] =>

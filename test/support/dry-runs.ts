@@ -6,7 +6,7 @@ import type { TestService, TestUser } from './test-service';
 
 export type DryRun = components['schemas']['DryRunResponse'];
 
-interface Answer {
+interface ServiceResponse {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
   readonly replayed: boolean;
@@ -18,7 +18,7 @@ export async function postOrder(
   path: string,
   body: object,
   key?: string,
-): Promise<Answer> {
+): Promise<ServiceResponse> {
   const response = await fetch(baseUrl + path, {
     method: 'POST',
     headers: {
@@ -30,13 +30,13 @@ export async function postOrder(
   });
   return {
     status: response.status,
-    body: (await response.json()) as Answer['body'],
+    body: (await response.json()) as ServiceResponse['body'],
     replayed: response.headers.has('Idempotency-Replayed'),
   };
 }
 
 /** @throws when it is not the answer of a dry run */
-export function readDryRun({ status, body }: Answer): DryRun {
+export function readDryRun({ status, body }: ServiceResponse): DryRun {
   if (status !== 200 || body['dry_run'] !== true) throw new Error(`${status}: ${JSON.stringify(body)}`);
   return body as unknown as DryRun;
 }

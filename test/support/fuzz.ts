@@ -3,7 +3,7 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { PriceRulesService } from '../../src/pricing';
 import { operationsOf, readDescription } from './description';
 import { type FuzzCase, fuzzCases, rawNuls, type World } from './fuzz-cases';
-import { exchangeRaw, type RawAnswer, sendRaw } from './raw-http';
+import { exchangeRaw, type RawResponse, sendRaw } from './raw-http';
 import { createStaff } from './staff';
 import { startTestService, type TestService, type TestUser } from './test-service';
 
@@ -51,7 +51,7 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
   const violations: string[] = [];
   const notReached: string[] = [];
   let requests = 0;
-  const judge = (answer: RawAnswer, { operation, what, request, listed }: FuzzCase): void => {
+  const judge = (answer: RawResponse, { operation, what, request, listed }: FuzzCase): void => {
     requests += 1;
     const wrong = findFault(answer, listed);
     if (wrong === null) return;
@@ -170,7 +170,7 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
 }
 
 /** What is wrong with an answer, or null. */
-function findFault({ status, text }: RawAnswer, listed: readonly string[]): string | null {
+function findFault({ status, text }: RawResponse, listed: readonly string[]): string | null {
   if (status >= 500) return `was answered with ${status}`;
   if (!listed.includes(String(status))) return `was answered with ${status}, which is not described`;
   if (status < 400) return null;

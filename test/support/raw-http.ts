@@ -11,7 +11,7 @@ export interface RawRequest {
   readonly body?: string | Buffer | undefined;
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -22,7 +22,7 @@ export interface RawAnswer {
 export function sendRaw(
   baseUrl: string,
   { method = 'GET', path, token, headers, body }: RawRequest,
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { hostname, port } = new URL(baseUrl);
   const sent: OutgoingHttpHeaders = {
     ...(token !== undefined && { authorization: `Bearer ${token}` }),

@@ -21,7 +21,7 @@ import { tuned } from './tuning';
 
 export type { Customer };
 
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number;
   readonly body: Record<string, unknown>;
   readonly replayed: boolean;
@@ -187,7 +187,7 @@ export const prolongation = (customer: Customer, proxyId: string, key?: string):
 });
 
 /** Sends one request. Throws when its connection is lost. */
-export async function send(baseUrl: string, order: Order, signal?: AbortSignal): Promise<Answer> {
+export async function send(baseUrl: string, order: Order, signal?: AbortSignal): Promise<ServiceResponse> {
   const response = await fetch(baseUrl + order.path, {
     method: 'POST',
     headers: {
@@ -207,7 +207,7 @@ export async function send(baseUrl: string, order: Order, signal?: AbortSignal):
 }
 
 /** Repeats the request with the same key until the answer is 200, or a 4xx other than 409 and 429. */
-export function sendUntilAnswered(chooseBaseUrl: () => string, order: Order): Promise<Answer> {
+export function sendUntilAnswered(chooseBaseUrl: () => string, order: Order): Promise<ServiceResponse> {
   return eventually(async () => {
     const answer = await send(chooseBaseUrl(), order).catch(() => null);
     const isFinal = answer && answer.status !== 409 && answer.status !== 429 && answer.status < 500;

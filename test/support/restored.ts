@@ -7,7 +7,7 @@ import type { TestService } from './test-service';
 /** The service after its database was restored to the moment at which it was copied. */
 export interface Restored {
   /** Runs a command, and gives what it prints. */
-  command<Answer = unknown>(words: readonly string[]): Promise<Answer>;
+  command<Result = unknown>(words: readonly string[]): Promise<Result>;
   /** Runs a command that is refused, and gives the line that tells why. */
   refused(words: readonly string[]): Promise<string>;
   query<Row>(statement: string, parameters?: readonly unknown[]): Promise<Row[]>;
@@ -30,10 +30,10 @@ export async function restorePoint(service: TestService): Promise<Restored> {
       RECONCILE_QUIET_SECONDS: String(service.app.get(AppConfig).reconciliation.quietSeconds),
     });
   return {
-    async command<Answer>(words: readonly string[]) {
+    async command<Result>(words: readonly string[]) {
       const { code, stdout, stderr } = await run(words);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      const answer: Answer = JSON.parse(stdout);
+      const answer: Result = JSON.parse(stdout);
       return answer;
     },
     async refused(words) {

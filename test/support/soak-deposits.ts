@@ -1,6 +1,6 @@
 import type { PaymentsSandbox } from '../../src/sandbox';
 import { type BuiltService, eventually } from './built-service';
-import type { Answer, Customer, Order, Replicas } from './replicas';
+import type { Customer, Order, Replicas, ServiceResponse } from './replicas';
 import type { SeededRandom } from './seeded-random';
 
 const FAULTS = ['lost', '500-done', '500', '429'] as const;
@@ -19,7 +19,7 @@ export class SoakDeposits {
     customer: Customer,
     key: string,
     random: SeededRandom,
-    repeat: (order: Order, random: SeededRandom) => Promise<Answer>,
+    repeat: (order: Order, random: SeededRandom) => Promise<ServiceResponse>,
   ): Promise<void> {
     const { payments } = this;
     if (random.chance(0.2)) payments.fail('create', random.pick(FAULTS));

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from './built-service';
 import { type Customer, type Replicas, send } from './replicas';
 import type { SeededRandom } from './seeded-random';
-import type { Answering, WebhookReceiver } from './webhook-receiver';
+import type { Responder, WebhookReceiver } from './webhook-receiver';
 
 /** How long an idle reader waits for an event, in seconds. */
 const WAIT_SECONDS = 2;
@@ -109,7 +109,7 @@ export class SoakWebhooks {
     wanted: readonly (readonly [Customer, readonly string[] | null])[],
     own: SeededRandom,
   ): Promise<SoakWebhooks> {
-    receiver.answering = failingAtFirst(own);
+    receiver.responder = failingAtFirst(own);
     const webhooks = new SoakWebhooks(receiver);
     for (const [customer, types] of wanted) {
       const path = `/${customer.id}`;
@@ -155,7 +155,7 @@ export class SoakWebhooks {
 }
 
 /** Fails for some events at their first attempt, in one of several ways. */
-function failingAtFirst(own: SeededRandom): Answering {
+function failingAtFirst(own: SeededRandom): Responder {
   const seen = new Set<string>();
   return (webhook, response) => {
     const isFirst = !seen.has(`${webhook.path} ${webhook.id}`);

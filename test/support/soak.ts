@@ -4,7 +4,7 @@ import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../../src/auth';
 import { DEFAULT_DIALECT, type FaultSpec, type PaymentsSandbox } from '../../src/sandbox';
 import { type BuiltService, eventually } from './built-service';
 import type { OwnPostgres } from './own-postgres';
-import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
+import { type Customer, type Order, Replicas, send, type ServiceResponse } from './replicas';
 import { SeededRandom } from './seeded-random';
 import { SoakDeposits } from './soak-deposits';
 import { compareReaders, EventReader, SoakWebhooks, untilPublished } from './soak-events';
@@ -99,9 +99,9 @@ export async function soak(
   const faults = new Tally();
   const requests = new Tally();
   const answered = new Tally();
-  const answers: { order: Order; answer: Answer }[] = [];
+  const answers: { order: Order; answer: ServiceResponse }[] = [];
   /** Of requests that were sent once, without a key. Null: the connection was lost. */
-  const onlyAnswers: { requestId: string; answer: Answer | null }[] = [];
+  const onlyAnswers: { requestId: string; answer: ServiceResponse | null }[] = [];
   const services: [BuiltService, BuiltService] = await Promise.all([
     replicas.start({ throughRelay: true }),
     replicas.start(),
@@ -181,7 +181,7 @@ export async function soak(
   };
 
   /** Repeats the order at either replica until its answer is final. The client hangs up now and then. */
-  const repeat = async (order: Order, own: SeededRandom): Promise<Answer> => {
+  const repeat = async (order: Order, own: SeededRandom): Promise<ServiceResponse> => {
     for (;;) {
       const signal = own.chance(0.02) ? AbortSignal.timeout(own.integer(1, 60)) : undefined;
       const answer = await send(own.pick(services).baseUrl, order, signal).catch(() => null);
@@ -299,7 +299,7 @@ export async function soak(
 /** An order without a key that was refused was never carried out, unless its caller was told otherwise. */
 async function compareRefusals(
   replicas: Replicas,
-  answers: readonly { requestId: string; answer: Answer | null }[],
+  answers: readonly { requestId: string; answer: ServiceResponse | null }[],
 ): Promise<string[]> {
   const carriedOut = await replicas.query<{ id: number; requestId: string }>(
     `SELECT id, request_id AS "requestId" FROM orders WHERE state <> 'refunded' AND request_id = ANY ($1)`,

@@ -8,7 +8,7 @@ export type Json<Value> = Value extends Date
     ? { readonly [Name in keyof Value]: Json<Value[Name]> }
     : Value;
 
-export interface StaffAnswer<Body> {
+export interface StaffResponse<Body> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
@@ -18,19 +18,19 @@ export interface Staff {
   readonly id: number;
   readonly token: string;
   readonly tokenId: number;
-  get<Body = Record<string, unknown>>(path: string): Promise<StaffAnswer<Body>>;
+  get<Body = Record<string, unknown>>(path: string): Promise<StaffResponse<Body>>;
   /** Sends a body by this method. */
   change<Body = Record<string, unknown>>(
     method: string,
     path: string,
     body: object,
     headers?: Record<string, string>,
-  ): Promise<StaffAnswer<Body>>;
+  ): Promise<StaffResponse<Body>>;
   post<Body = Record<string, unknown>>(
     path: string,
     body?: object,
     headers?: Record<string, string>,
-  ): Promise<StaffAnswer<Body>>;
+  ): Promise<StaffResponse<Body>>;
 }
 
 /** Creates a member of staff with a token for the scopes. @param userId who it is; left out: a new user */
@@ -46,7 +46,7 @@ export async function createStaff(
 
 /** A member of staff who uses a token. */
 export function staffWith(service: TestService, id: number, text: string, tokenId: number): Staff {
-  const call = async <Body>(path: string, options: RequestInit): Promise<StaffAnswer<Body>> => {
+  const call = async <Body>(path: string, options: RequestInit): Promise<StaffResponse<Body>> => {
     const answer = await fetch(service.baseUrl + path, options);
     const isJson = answer.headers.get('Content-Type')?.startsWith('application/json');
     return {

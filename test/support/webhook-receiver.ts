@@ -16,7 +16,7 @@ export interface ReceivedWebhook {
 }
 
 /** Gives the status to answer with, `hang` for none, or writes the answer itself and gives nothing. */
-export type Answering = (
+export type Responder = (
   received: ReceivedWebhook,
   response: http.ServerResponse,
 ) => number | 'hang' | undefined;
@@ -30,13 +30,13 @@ export interface WebhookReceiver {
   mostAtOnce(path: string): number;
   /** Secrets of a path whose signatures count; a path without any has {@link TEST_SECRET}. */
   trust(path: string, ...secrets: string[]): void;
-  answering: Answering;
+  responder: Responder;
   of(path: string): ReceivedWebhook[];
   close(): Promise<void>;
 }
 
 /** A receiver on loopback that verifies every signature, as a customer would with `standardwebhooks`. */
-export async function startWebhookReceiver(answering: Answering = () => 204): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(responder: Responder = () => 204): Promise<WebhookReceiver> {
   const secrets = new Map<string, readonly string[]>();
   const open = new Map<string, number>();
   const most = new Map<string, number>();
@@ -55,7 +55,7 @@ export async function startWebhookReceiver(answering: Answering = () => 204): Pr
       const trusted = secrets.get(path) ?? [TEST_SECRET];
       if (!trusted.every((secret) => isSigned(webhook, secret))) receiver.forged.push(webhook);
       receiver.received.push(webhook);
-      const status = receiver.answering(webhook, response);
+      const status = receiver.responder(webhook, response);
       if (typeof status === 'number') response.writeHead(status).end();
     });
   });
@@ -66,7 +66,7 @@ export async function startWebhookReceiver(answering: Answering = () => 204): Pr
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received: [],
     forged: [],
-    answering,
+    responder: responder,
     mostAtOnce: (path) => most.get(path) ?? 0,
     trust: (path, ...trusted) => void secrets.set(path, trusted),
     of: (path) => receiver.received.filter((webhook) => webhook.path === path),
