@@ -106,9 +106,9 @@ describe('the circuit breakers', () => {
     for (let failure = 0; failure < 3; failure += 1) {
       await expect(stock()).rejects.toMatchObject({ name: 'ProviderOutcomeUnknown' });
     }
-    const asked = (await service.control.getCalls('getcount')).length;
+    const requested = (await service.control.getCalls('getcount')).length;
     await expect(stock()).rejects.toMatchObject({ name: 'ProviderClosed' });
-    expect(await service.control.getCalls('getcount')).toHaveLength(asked);
+    expect(await service.control.getCalls('getcount')).toHaveLength(requested);
     await expect(provider.proxiesByTag('none', { priority: 'confirmation' })).resolves.toEqual([]);
     expect((await buy()).response.status).toBe(200);
     await service.control.resetFaults();

@@ -41,9 +41,9 @@ const statusesOf = (answers: readonly { response: Response }[]) => [
   ...new Set(answers.map(({ response }) => response.status)),
 ];
 
-async function timed<Result>(ask: () => Promise<Result>): Promise<{ answer: Result; ms: number }> {
+async function timed<Result>(request: () => Promise<Result>): Promise<{ answer: Result; ms: number }> {
   const startedAt = performance.now();
-  const answer = await ask();
+  const answer = await request();
   return { answer, ms: performance.now() - startedAt };
 }
 
@@ -98,8 +98,8 @@ describe('Two replicas', () => {
   /** Sends the user's requests to the other replica. */
   const there = forAllTests(() => createApiClient(replica.baseUrl, user.token));
 
-  const fromBoth = <Result>(ask: (api: ApiClient) => Promise<Result>) =>
-    Promise.all(Array.from({ length: 50 }, (_, n) => ask(n % 2 === 0 ? user.api : there)));
+  const fromBoth = <Result>(request: (api: ApiClient) => Promise<Result>) =>
+    Promise.all(Array.from({ length: 50 }, (_, n) => request(n % 2 === 0 ? user.api : there)));
 
   it('ask the provider once for 50 customers who want the same at the same time', async () => {
     await service.control.setLatencies({ any: 300 });

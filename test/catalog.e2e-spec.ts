@@ -247,15 +247,15 @@ describe('The catalog cache', () => {
     '/price?count=3&period=30',
     '/price?count=1&period=7&version=4',
   ])('answers %s with one statement, which looks up the token', async (path) => {
-    const ask = (id: string) =>
+    const request = (id: string) =>
       sendRaw(service.baseUrl, { path, token: user.token, headers: { 'x-request-id': id } });
-    const first = await ask('first');
+    const first = await request('first');
     const sent: string[] = [];
     const log = jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation((statement) => {
       // Jobs send statements meanwhile, and so does what the first request left behind.
       if (requestId() === 'second') sent.push(statement);
     });
-    const second = await ask('second');
+    const second = await request('second');
     log.mockRestore();
     expect(second).toMatchObject({ status: 200, text: first.text });
     expect(sent).toEqual([expect.stringContaining('FROM api_tokens')]);

@@ -77,12 +77,12 @@ describe('The TypeScript client', () => {
   it('waits for the end of an order that is being confirmed', async () => {
     await leaveOrderOpen(service, user);
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
-    const asked: string[] = [];
+    const requested: string[] = [];
     const client = createClient({
       baseUrl: service.baseUrl,
       token: user.token,
       fetch: async (request) => {
-        asked.push(`${request.method} ${new URL(request.url).pathname}`);
+        requested.push(`${request.method} ${new URL(request.url).pathname}`);
         const answer = await fetch(request);
         if (answer.status === 503) await service.control.resetFaults();
         return answer;
@@ -91,14 +91,14 @@ describe('The TypeScript client', () => {
     const { data } = await buy(client, 'unknown');
     expect(data).toMatchObject({ proxies: [{ country: 'ru' }] });
     const order = data?.order_id ?? 0;
-    expect(asked).toEqual(['POST /proxies/buy', `GET /orders/${order}`, 'POST /proxies/buy']);
+    expect(requested).toEqual(['POST /proxies/buy', `GET /orders/${order}`, 'POST /proxies/buy']);
     expect(await untilClosed(client, order)).toMatchObject({ id: order, state: 'completed' });
     // That one, and the order that was left open before.
     expect(await balance()).toBe('9949.84');
   });
 
   it('repeats after 429 and 503 as late as it is told to, and hands on what is final', async () => {
-    const repeat = async (first: number): Promise<void> => {
+    const retry = async (first: number): Promise<void> => {
       const answers = [first, 400].map(
         (status) =>
           new Response(JSON.stringify({ detail: String(status) }), {
@@ -121,7 +121,7 @@ describe('The TypeScript client', () => {
       expect(keys).toEqual(['same', 'same']);
       expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(995);
     };
-    await Promise.all([repeat(429), repeat(503)]);
+    await Promise.all([retry(429), retry(503)]);
   });
 
   it('does not repeat an order that costs more than its max_price', async () => {

@@ -27,7 +27,7 @@ describe('An earlier answer about proxies', () => {
 
   const insert = (user: TestUser, count: number, row?: ProxyRow) =>
     insertProxies(service.dataSource, user.id, count, row);
-  const ask = (user: TestUser, path: string, tag?: string, method = 'GET'): Promise<RawResponse> =>
+  const request = (user: TestUser, path: string, tag?: string, method = 'GET'): Promise<RawResponse> =>
     sendRaw(service.baseUrl, {
       method,
       path,
@@ -35,13 +35,13 @@ describe('An earlier answer about proxies', () => {
       headers: tag === undefined ? {} : { 'If-None-Match': tag },
     });
   const tagOf = async (user: TestUser, path: string): Promise<string> =>
-    String((await ask(user, path)).headers.etag);
+    String((await request(user, path)).headers.etag);
   const tagsOf = (user: TestUser): Promise<string[]> => Promise.all(PATHS.map((path) => tagOf(user, path)));
 
   it.each(EVERY_PATH)('is not sent again to a caller who has it: %s', async (path) => {
     const user = await service.createUser();
     await insert(user, 3);
-    const answer = await ask(user, path);
+    const answer = await request(user, path);
     expect(answer.status).toBe(200);
     expect(answer.headers).toMatchObject({
       etag: expect.stringMatching(/^W\/"[\w-]{22}"$/),
@@ -50,19 +50,19 @@ describe('An earlier answer about proxies', () => {
     });
     const tag = String(answer.headers.etag);
     for (const known of [tag, `"other", ${tag}`, tag.replace('W/', ''), '*']) {
-      const again = await ask(user, path, known);
+      const again = await request(user, path, known);
       expect(again).toMatchObject({ status: 304, text: '', headers: { etag: tag } });
       expect(again.headers).not.toHaveProperty('content-disposition');
     }
-    expect(await ask(user, path, tag, 'HEAD')).toMatchObject({ status: 304 });
-    expect(await ask(user, path, '"other"')).toMatchObject({ status: 200, text: answer.text });
+    expect(await request(user, path, tag, 'HEAD')).toMatchObject({ status: 304 });
+    expect(await request(user, path, '"other"')).toMatchObject({ status: 200, text: answer.text });
   });
 
   // It adds `Cache-Control: no-cache` and `Pragma: no-cache` to a condition of the caller's own.
   it.each(EVERY_PATH)("is not sent again to Node's fetch: %s", async (path) => {
     const user = await service.createUser();
     await insert(user, 3);
-    const { headers: tagged, text } = await ask(user, path);
+    const { headers: tagged, text } = await request(user, path);
     const fetched = async (method: string, tag: string) => {
       const headers = { Authorization: `Bearer ${user.token}`, 'If-None-Match': tag };
       const response = await fetch(`${service.baseUrl}${path}`, { method, headers });
@@ -89,9 +89,9 @@ describe('An earlier answer about proxies', () => {
     await service.dataSource.query('UPDATE api_tokens SET last_used_at = $1', [service.clock.now()]);
     const { logger } = service.dataSource;
     const sent = recordStatements(service.dataSource);
-    expect((await ask(user, '/proxies')).status).toBe(200);
-    expect((await ask(user, '/proxies', tag)).status).toBe(304);
-    expect((await ask(user, '/proxies/export', exported)).status).toBe(304);
+    expect((await request(user, '/proxies')).status).toBe(200);
+    expect((await request(user, '/proxies', tag)).status).toBe(304);
+    expect((await request(user, '/proxies/export', exported)).status).toBe(304);
     service.dataSource.logger = logger;
     expect([...sent.keys()].filter((text) => text.includes('proxies '))).toEqual([]);
     expect([...sent.keys()].some((text) => text.includes('FROM api_tokens'))).toBe(true);
@@ -113,11 +113,11 @@ describe('An earlier answer about proxies', () => {
   it.each(CHANGES)('is invalid after %s', async (_, change) => {
     const user = await service.createUser();
     const ids = await insert(user, 2);
-    const before = await Promise.all(PATHS.map((path) => ask(user, path)));
+    const before = await Promise.all(PATHS.map((path) => request(user, path)));
     await change(user, ids);
     for (const [at, path] of PATHS.entries()) {
       const { headers, text } = before[at] as RawResponse;
-      const after = await ask(user, path, headers.etag);
+      const after = await request(user, path, headers.etag);
       expect(after.status).toBe(200);
       if (path === '/proxies') expect(after.text).not.toBe(text);
     }
@@ -129,12 +129,12 @@ describe('An earlier answer about proxies', () => {
     await insert(user, 1, { endsInSeconds: 7200 });
     const tag = await tagOf(user, '/proxies');
     service.clock.advanceSeconds(3590);
-    expect((await ask(user, '/proxies', tag)).status).toBe(304);
+    expect((await request(user, '/proxies', tag)).status).toBe(304);
     service.clock.advanceSeconds(10);
-    const answer = await ask(user, '/proxies', tag);
+    const answer = await request(user, '/proxies', tag);
     expect(answer).toMatchObject({ status: 200 });
     expect(answer.json()).toMatchObject([{ active: false }, { active: true }]);
-    expect((await ask(user, '/proxies', String(answer.headers.etag))).status).toBe(304);
+    expect((await request(user, '/proxies', String(answer.headers.etag))).status).toBe(304);
   });
 
   it('stays valid when only the stored flag changes, and when others buy', async () => {
@@ -159,31 +159,31 @@ describe('An earlier answer about proxies', () => {
     await service.dataSource.query(`UPDATE api_tokens SET scopes = '{profile:read}' WHERE user_id = $1`, [
       user.id,
     ]);
-    expect(await ask(user, path, tag)).toMatchObject({ status: 403 });
+    expect(await request(user, path, tag)).toMatchObject({ status: 403 });
   });
 
   it('has the same bytes as list and export, cached or not, long or short, plain or not', async () => {
     const user = await service.createUser();
     await insert(user, 5);
     await insert(user, 2, { password: '"q\\u', login: 'ü,(', descr: 'line\nbreak' });
-    const short = await ask(user, '/proxies');
-    expect((await ask(user, '/proxies')).text).toBe(short.text);
-    expect((await ask(user, '/proxies/export')).text).toBe(short.text);
+    const short = await request(user, '/proxies');
+    expect((await request(user, '/proxies')).text).toBe(short.text);
+    expect((await request(user, '/proxies/export')).text).toBe(short.text);
     expect(short.text).toBe(JSON.stringify(short.json()));
     expect(short.json()).toMatchObject([{}, {}, {}, {}, {}, { descr: 'line\nbreak' }, { password: '"q\\u' }]);
     await insert(user, 1, { login: '\x1e(7,a\x1e' });
-    const separated = await ask(user, '/proxies');
+    const separated = await request(user, '/proxies');
     expect(separated.json()).toEqual([
       ...(short.json() as object[]),
       expect.objectContaining({ login: '\x1e(7,a\x1e' }),
     ]);
-    expect((await ask(user, '/proxies/export?format=txt')).text).toContain(':\x1e(7,a\x1e:');
+    expect((await request(user, '/proxies/export?format=txt')).text).toContain(':\x1e(7,a\x1e:');
     // Longer than a list that is kept.
     await insert(user, 8000, { password: 'p'.repeat(200) });
-    const long = await ask(user, '/proxies');
+    const long = await request(user, '/proxies');
     expect(long.json()).toHaveLength(8008);
-    expect((await ask(user, '/proxies')).text).toBe(long.text);
-    expect((await ask(user, '/proxies/export')).text).toBe(long.text);
+    expect((await request(user, '/proxies')).text).toBe(long.text);
+    expect((await request(user, '/proxies/export')).text).toBe(long.text);
   });
 
   /** The statements that read proxies for an answer while the work runs. */
@@ -205,14 +205,14 @@ describe('An earlier answer about proxies', () => {
     await insert(user, 50);
     const answers: RawResponse[] = [];
     const reads = await readsDuring(async () => {
-      answers.push(...(await Promise.all(Array.from({ length: 20 }, () => ask(user, path)))));
-      answers.push(await ask(user, path));
+      answers.push(...(await Promise.all(Array.from({ length: 20 }, () => request(user, path)))));
+      answers.push(await request(user, path));
     });
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(reads).toBe(1);
     const [answer] = answers;
     expect(answer?.headers['content-length']).toBe(String(Buffer.byteLength(answer?.text ?? '')));
-    const head = await ask(user, path, undefined, 'HEAD');
+    const head = await request(user, path, undefined, 'HEAD');
     expect(head).toMatchObject({ status: 200, text: '' });
     expect(head.headers['content-length']).toBe(answer?.headers['content-length']);
   });
@@ -237,22 +237,22 @@ describe('An earlier answer about proxies', () => {
       { ...fields, active: true, descr: strange },
       { ...fields, active: false, descr: null, date_start: null, date_end: null },
     ];
-    const kept = await ask(user, '/proxies');
+    const kept = await request(user, '/proxies');
     expect(kept.text).toBe(JSON.stringify(kept.json()));
     expect(kept.json()).toMatchObject(shown);
-    const lines = (await ask(user, '/proxies/export?format=txt')).text;
+    const lines = (await request(user, '/proxies/export?format=txt')).text;
     expect(lines).toBe(`${strange}:${strange}:${strange}:${strange}\n`.repeat(2));
     // More than are kept.
     await insert(user, 8000);
-    const inPieces = await ask(user, '/proxies/export');
+    const inPieces = await request(user, '/proxies/export');
     expect(inPieces.headers).not.toHaveProperty('content-length');
     expect(inPieces.text.slice(0, kept.text.length - 1)).toBe(kept.text.slice(0, -1));
     expect(inPieces.text).toBe(JSON.stringify(inPieces.json()));
-    expect((await ask(user, '/proxies')).text).toBe(inPieces.text);
-    expect((await ask(user, '/proxies/export?format=txt')).text.slice(0, lines.length)).toBe(lines);
-    expect((await ask(user, '/proxies/export?proxy_type=socks')).text).toBe('[]');
-    expect((await ask(user, '/proxies/export?proxy_type=socks&format=txt')).text).toBe('');
-    expect((await ask(user, '/proxies/export?active_only=true')).json()).toHaveLength(8001);
+    expect((await request(user, '/proxies')).text).toBe(inPieces.text);
+    expect((await request(user, '/proxies/export?format=txt')).text.slice(0, lines.length)).toBe(lines);
+    expect((await request(user, '/proxies/export?proxy_type=socks')).text).toBe('[]');
+    expect((await request(user, '/proxies/export?proxy_type=socks&format=txt')).text).toBe('');
+    expect((await request(user, '/proxies/export?active_only=true')).json()).toHaveLength(8001);
   });
 
   it('has what was bought on another replica', async () => {

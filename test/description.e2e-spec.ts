@@ -93,17 +93,17 @@ describe('The description', () => {
 
   it('has everything in the reference, except where it is more precise', () => {
     const { openapi: _, ...everything } = reference;
-    const answerOfCount =
+    const responseOfCount =
       '/paths/~1countries~1{country}~1count/get/responses/200/content/application~1json/schema';
-    const answerOfOrder = 'post/responses/200/content/application~1json/schema';
+    const responseOfOrder = 'post/responses/200/content/application~1json/schema';
     expect(findDifferences(everything as unknown as Json, description as unknown as Json)).toEqual([
       // The reference has an object of any integers, the specification a table of fields.
-      `${answerOfCount}/type is missing`,
-      `${answerOfCount}/additionalProperties is missing`,
-      `${answerOfCount}/title is missing`,
+      `${responseOfCount}/type is missing`,
+      `${responseOfCount}/additionalProperties is missing`,
+      `${responseOfCount}/title is missing`,
       // The answer of a dry run is another.
-      `/paths/~1proxies~1buy/${answerOfOrder}/$ref is missing`,
-      `/paths/~1proxies~1{proxy_id}~1prolong/${answerOfOrder}/$ref is missing`,
+      `/paths/~1proxies~1buy/${responseOfOrder}/$ref is missing`,
+      `/paths/~1proxies~1{proxy_id}~1prolong/${responseOfOrder}/$ref is missing`,
     ]);
   });
 
@@ -254,15 +254,15 @@ describe('The description', () => {
   });
 
   it('has a path with one media type for each format, and those of the specification for the export', () => {
-    const answerOf = (path: string) => description.paths[path]?.['get']?.responses['200'];
-    const types = (path: string) => Object.keys(answerOf(path)?.content ?? {});
+    const responseOf = (path: string) => description.paths[path]?.['get']?.responses['200'];
+    const types = (path: string) => Object.keys(responseOf(path)?.content ?? {});
     const described = Object.keys(description.paths).filter((path) => path.startsWith('/proxies/lists/'));
     expect(described.sort()).toEqual(FILES.map(([path]) => path).sort());
     for (const [path, type] of FILES) expect([path, types(path)]).toEqual([path, [type]]);
     expect(types('/proxies/export')).toEqual(['application/json', 'text/plain']);
     expect(types('/l/{secret}')).toEqual(['*/*']);
     for (const path of ['/proxies/export', '/l/{secret}', ...FILES.map(([file]) => file)]) {
-      expect([path, answerOf(path)?.headers]).toHaveProperty('1.Content-Disposition');
+      expect([path, responseOf(path)?.headers]).toHaveProperty('1.Content-Disposition');
     }
   });
 

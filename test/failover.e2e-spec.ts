@@ -97,10 +97,10 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
       COMMIT`);
     await standby.cancel(await standby.waitingFor('publish_events'));
     await eventually(async () => (await unpublished()).length === 0);
-    let isAnswered = false;
-    const answer = read().finally(() => (isAnswered = true));
+    let hasResponse = false;
+    const answer = read().finally(() => (hasResponse = true));
     await standby.waitingFor(BARRIER);
-    expect(isAnswered).toBe(false);
+    expect(hasResponse).toBe(false);
     await standby.comeBack();
     expect(await (await answer).text()).toContain('"proxy.expiring"');
   });
@@ -111,11 +111,11 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     await standby.cancel(pid);
     await standby.waitingFor(BARRIER);
     expect(await orders()).toEqual([{ state: 'completed' }]);
-    let isAnswered = false;
-    const replay = buy('settled').finally(() => (isAnswered = true));
+    let hasResponse = false;
+    const replay = buy('settled').finally(() => (hasResponse = true));
     // Only statements that wait for the standby are under way.
     await eventually(async () => (await waitingBarriers()) > 1);
-    expect(isAnswered).toBe(false);
+    expect(hasResponse).toBe(false);
     await standby.comeBack();
 
     const [{ data }, { data: replayed }] = await Promise.all([answer!, replay]);
@@ -161,8 +161,8 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     await standby.comeBack();
 
     expect((await answer).status).toBe(503);
-    const repeated = await credit(replica.baseUrl);
-    expect([repeated.status, repeated.headers.get('Idempotency-Replayed')]).toEqual([200, 'true']);
+    const replayed = await credit(replica.baseUrl);
+    expect([replayed.status, replayed.headers.get('Idempotency-Replayed')]).toEqual([200, 'true']);
     expect((await service.balanceOf(user)).available).toBe('510.00');
   });
 });

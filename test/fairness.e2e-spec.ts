@@ -145,18 +145,18 @@ describe('Customers who ask for one exact price after the other', () => {
     const [curious, other] = await Promise.all([service.createUser(), service.createUser()]);
     await other.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     const over = new AbortController();
-    let asked = 0;
+    let requested = 0;
     let answered = 0;
     // Six at a time wait, and each has a price of its own, which is not in the table of prices.
     const prices = Array.from({ length: 6 }, async () => {
       while (!over.signal.aborted) {
-        asked += 1;
-        const query = { count: asked, period: 13 };
+        requested += 1;
+        const query = { count: requested, period: 13 };
         const { response } = await curious.api.GET('/price', { params: { query } });
         if (response.status < 500) answered += 1;
       }
     });
-    await eventually(() => asked > 12);
+    await eventually(() => requested > 12);
     const waits: { status: number; tookMs: number }[] = [];
     const first = answered;
     for (const country of ['gb', 'pl', 'fi', 'se']) {

@@ -107,9 +107,9 @@ describe('max_price', () => {
     const user = await service.createUser();
     const first = await buy(user, {}, 'k');
     for (const maxPrice of ['0.01', '100', '25.08']) {
-      const repeated = await buy(user, { max_price: maxPrice }, 'k');
-      expect(repeated.response.headers.get('Idempotency-Replayed')).toBe('true');
-      expect(repeated.data).toEqual(first.data);
+      const replayed = await buy(user, { max_price: maxPrice }, 'k');
+      expect(replayed.response.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(replayed.data).toEqual(first.data);
     }
     expect(await ordersOf(user)).toEqual([{ held: '25.08', captured: '25.08', max_price: null }]);
   });
@@ -122,8 +122,9 @@ describe('max_price', () => {
       'SELECT request_hash FROM orders WHERE user_id = $1',
       [user.id],
     );
-    const asked = '{"kind":"purchase","country":"ru","version":"6","period":30,"count":1,"proxyType":"http"}';
-    const hash = createHash('sha256').update(asked).digest('hex');
+    const requested =
+      '{"kind":"purchase","country":"ru","version":"6","period":30,"count":1,"proxyType":"http"}';
+    const hash = createHash('sha256').update(requested).digest('hex');
     expect(hashes.map(({ request_hash: stored }) => stored.toString('hex'))).toEqual([hash, hash]);
   });
 

@@ -17,12 +17,12 @@ interface ServiceResponse {
   readonly body: unknown;
 }
 
-async function ask(baseUrl: string, path: string): Promise<ServiceResponse> {
+async function send(baseUrl: string, path: string): Promise<ServiceResponse> {
   const response = await fetch(baseUrl + path);
   return { status: response.status, body: await response.json() };
 }
 
-const readiness = (baseUrl: string) => ask(baseUrl, '/health/ready');
+const readiness = (baseUrl: string) => send(baseUrl, '/health/ready');
 
 const READY: ServiceResponse = { status: 200, body: { status: 'ready' } };
 const LIVE: ServiceResponse = { status: 200, body: { status: 'live' } };
@@ -71,7 +71,7 @@ describe('A replica', () => {
   };
 
   it('is live and ready once it serves requests', async () => {
-    expect(await ask(service.baseUrl, '/health/live')).toEqual(LIVE);
+    expect(await send(service.baseUrl, '/health/live')).toEqual(LIVE);
     expect(await readiness(service.baseUrl)).toEqual(READY);
   });
 
@@ -84,7 +84,7 @@ describe('A replica', () => {
     const probe = await holdProbe();
     const answers = Promise.all(Array.from({ length: 20 }, () => readiness(replica.baseUrl)));
     // A second statement would be answered, and its answers come before this one is let go.
-    expect(await ask(replica.baseUrl, '/health/live')).toEqual(LIVE);
+    expect(await send(replica.baseUrl, '/health/live')).toEqual(LIVE);
     probe.letGo();
     expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
     expect(await probesConnected()).toBe(2);
@@ -99,8 +99,10 @@ describe('A replica', () => {
     const waiting: Promise<void>[] = [];
     // Look-ups of tokens that begin at the same time share a statement, so that these begin one by one.
     await eventually(() => {
-      const asked = fetch(`${replica.baseUrl}/me`, { headers: { Authorization: `Bearer ${user.token}` } });
-      waiting.push(asked.then(({ status }) => void (isPoolTaken ||= status === 503)));
+      const requested = fetch(`${replica.baseUrl}/me`, {
+        headers: { Authorization: `Bearer ${user.token}` },
+      });
+      waiting.push(requested.then(({ status }) => void (isPoolTaken ||= status === 503)));
       return isPoolTaken;
     });
     const probe = await holdProbe();
@@ -161,7 +163,7 @@ describe('A replica that drains', () => {
     const service = await startTestService();
     const user = await service.createUser();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    async function onKeptConnection(path: string, body?: object) {
+    async function onKeepAliveConnection(path: string, body?: object) {
       const headers = { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' };
       const call = request(service.baseUrl + path, { agent, method: body ? 'POST' : 'GET', headers });
       call.end(body && JSON.stringify(body));
@@ -170,14 +172,14 @@ describe('A replica that drains', () => {
       return { status: statusCode, body: await readJson(response), connection: answered.connection };
     }
     try {
-      expect(await onKeptConnection('/health/ready')).toEqual({ ...READY, connection: 'keep-alive' });
+      expect(await onKeepAliveConnection('/health/ready')).toEqual({ ...READY, connection: 'keep-alive' });
       drain(service.app);
-      expect(await onKeptConnection('/health/ready')).toEqual({
+      expect(await onKeepAliveConnection('/health/ready')).toEqual({
         ...notReady('The replica is stopping'),
         connection: 'close',
       });
-      expect(await onKeptConnection('/health/live')).toEqual({ ...LIVE, connection: 'close' });
-      expect(await onKeptConnection('/proxies/buy', { country: 'ru', period: 30 })).toMatchObject({
+      expect(await onKeepAliveConnection('/health/live')).toEqual({ ...LIVE, connection: 'close' });
+      expect(await onKeepAliveConnection('/proxies/buy', { country: 'ru', period: 30 })).toMatchObject({
         status: 200,
         connection: 'close',
       });

@@ -78,7 +78,7 @@ describe('A request whose order another replica sends', () => {
   }
 
   /** A busy machine may need more than one try. */
-  const untilHintAnswers = () =>
+  const untilHintResponds = () =>
     eventually(async () => {
       const order = await orderElsewhere();
       return order.elapsedMs < POLL_INTERVAL_MS && order;
@@ -89,7 +89,7 @@ describe('A request whose order another replica sends', () => {
     eventually(() => Promise.resolve(heard.join(',').split(',').includes(String(orderId))));
 
   it('is answered by a hint, before it looks for itself', async () => {
-    const { orderId } = await untilHintAnswers();
+    const { orderId } = await untilHintResponds();
     await untilHeard(orderId);
   });
 
@@ -101,7 +101,7 @@ describe('A request whose order another replica sends', () => {
       await eventually(async () => !(await listeningSessions()).some(({ pid }) => ended.includes(pid)));
     });
     expect(elapsedMs).toBeGreaterThanOrEqual(POLL_INTERVAL_MS);
-    await untilHintAnswers();
+    await untilHintResponds();
   });
 
   it('is answered although the hint was not sent', async () => {
@@ -113,7 +113,7 @@ describe('A request whose order another replica sends', () => {
 
   it('is the only one that gets a hint: a replica that answers itself sends none', async () => {
     const { body } = await buy(service.baseUrl, 1);
-    const { orderId } = await untilHintAnswers();
+    const { orderId } = await untilHintResponds();
     await untilHeard(orderId);
     expect(heard).not.toContain(String(body['order_id']));
   });

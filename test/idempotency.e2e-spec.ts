@@ -116,15 +116,15 @@ describe('Idempotency-Key', () => {
       detail: expect.stringMatching(/^Service temporarily unavailable: order \d+ is being confirmed$/),
     });
 
-    let repeated = await buy(user, 'lost');
-    while (repeated.response.status === 503) {
-      expect(repeated.error).toEqual(lost.error);
+    let replayed = await buy(user, 'lost');
+    while (replayed.response.status === 503) {
+      expect(replayed.error).toEqual(lost.error);
       await checkNow(service);
-      repeated = await buy(user, 'lost');
+      replayed = await buy(user, 'lost');
     }
-    expect(repeated.response.status).toBe(200);
-    expect(repeated.response.headers.get('Idempotency-Replayed')).toBe('true');
-    expect(repeated.data?.proxies).toHaveLength(2);
+    expect(replayed.response.status).toBe(200);
+    expect(replayed.response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(replayed.data?.proxies).toHaveLength(2);
     expect(await soldTo(user)).toBe(1);
   });
 

@@ -29,13 +29,13 @@ beforeEach(async () => {
   user = await service.createUser({ balance: '1000.00' });
 });
 
-const ask = (query = '', headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+const request = (query = '', headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
   fetch(`${service.baseUrl}/ledger${query}`, {
     headers: { Authorization: `Bearer ${user.token}`, ...headers },
   });
 
 async function readPage(query = ''): Promise<ChangesPage> {
-  const answer = await ask(query);
+  const answer = await request(query);
   expect([query, answer.status]).toEqual([query, 200]);
   return (await answer.json()) as ChangesPage;
 }
@@ -52,7 +52,7 @@ async function readAll(query: string): Promise<readonly Change[]> {
 }
 
 async function readCsv(query = '/csv'): Promise<readonly Change[]> {
-  const answer = await ask(query);
+  const answer = await request(query);
   expect([query, answer.status]).toEqual([query, 200]);
   const [head, ...lines] = (await answer.text()).split('\r\n');
   expect([head, lines.pop()]).toEqual([HEAD, '']);
@@ -113,7 +113,7 @@ describe('GET /ledger', () => {
       });
       expect([path, answer.status]).toEqual([path, 200]);
     }
-    const answer = await ask();
+    const answer = await request();
     const text = await answer.text();
     const { items, next_cursor: next } = JSON.parse(text) as ChangesPage;
     const price = data?.price_charged ?? '';
@@ -223,7 +223,7 @@ describe('GET /ledger', () => {
     ['format=xml', 'string_pattern_mismatch', 'format'],
     ['page=2', 'extra_forbidden', 'page'],
   ])('refuses %s', async (query, type, field) => {
-    const answer = await ask(`?${query}`);
+    const answer = await request(`?${query}`);
     expect([answer.status, await answer.json()]).toEqual([
       422,
       { detail: [expect.objectContaining({ type, loc: ['query', field] })] },
@@ -232,7 +232,7 @@ describe('GET /ledger', () => {
 
   it('refuses a period that ends before it begins, as a page and as a file', async () => {
     for (const format of ['json', 'csv']) {
-      const answer = await ask(`?from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z&format=${format}`);
+      const answer = await request(`?from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z&format=${format}`);
       expect([answer.status, await answer.json()]).toMatchObject([
         400,
         { detail: 'The period must end after it begins' },
@@ -251,7 +251,7 @@ describe('GET /ledger as CSV', () => {
     ['', '*/*', 'application/json'],
     ['', 'text/html, application/pdf', 'application/json'],
   ])('is chosen by the query before the header: %s %s', async (query, accept, type) => {
-    const answer = await ask(query, { Accept: accept });
+    const answer = await request(query, { Accept: accept });
     expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, `${type}; charset=utf-8`]);
     const isFile = type === 'text/csv';
     expect(answer.headers.get('Content-Disposition')).toBe(
@@ -266,7 +266,7 @@ describe('GET /ledger as CSV', () => {
     const file = await readCsv();
     expect(file).toEqual((await readAll('limit=200')).toReversed());
     expectToAddUp(file);
-    const cells = (await (await ask('?format=csv')).text()).split(/\r\n|,/);
+    const cells = (await (await request('?format=csv')).text()).split(/\r\n|,/);
     expect(cells.filter((cell) => !/^(-?\d+(\.\d\d)?|[a-z_]*|\d{4}-[\d:.T-]+Z)$/.test(cell))).toEqual([]);
     expect(await readCsv('/csv?kind=refund')).toEqual([]);
   });

@@ -32,17 +32,20 @@ beforeEach(() => {
   service.clock.advanceSeconds(121 - intoMinute);
 });
 
-const ask = (token: string | undefined, options: { baseUrl?: string; path?: string; from?: string } = {}) =>
+const request = (
+  token: string | undefined,
+  options: { baseUrl?: string; path?: string; from?: string } = {},
+) =>
   sendRaw(options.baseUrl ?? service.baseUrl, {
     path: options.path ?? '/me',
     ...(token !== undefined && { token }),
     headers: options.from === undefined ? {} : { 'X-Forwarded-For': options.from },
   });
 
-const askTimes = async (count: number, token: string | undefined, from?: string): Promise<number[]> => {
+const requestTimes = async (count: number, token: string | undefined, from?: string): Promise<number[]> => {
   const statuses: number[] = [];
   for (let n = 0; n < count; n += 1) {
-    statuses.push((await ask(token, from === undefined ? {} : { from })).status);
+    statuses.push((await request(token, from === undefined ? {} : { from })).status);
   }
   return statuses;
 };
@@ -61,8 +64,8 @@ const times = (count: number, status: number): number[] => Array<number>(count).
 describe('A token', () => {
   it('is refused above its limit until the next minute, with the time and the limits', async () => {
     const user = await service.createUser();
-    expect(await askTimes(TOKEN_LIMIT, user.token)).toEqual(times(TOKEN_LIMIT, 200));
-    const refused = await ask(user.token);
+    expect(await requestTimes(TOKEN_LIMIT, user.token)).toEqual(times(TOKEN_LIMIT, 200));
+    const refused = await request(user.token);
     expect(refused.status).toBe(429);
     expect(refused.json()).toEqual({ detail: 'Too many requests' });
     const seconds = Number(refused.headers['retry-after']);
@@ -72,24 +75,24 @@ describe('A token', () => {
       'ratelimit-policy': `"token";q=${TOKEN_LIMIT};w=60, "user";q=${USER_LIMIT};w=60`,
       ratelimit: `"token";r=0;t=${seconds}, "user";r=${USER_LIMIT - TOKEN_LIMIT};t=${seconds}`,
     });
-    expect((await ask(user.token, { path: '/nowhere' })).status).toBe(404);
+    expect((await request(user.token, { path: '/nowhere' })).status).toBe(404);
     service.clock.advanceSeconds(seconds);
-    expect((await ask(user.token)).status).toBe(200);
+    expect((await request(user.token)).status).toBe(200);
   });
 
   it('is told what is left once that is less than half', async () => {
     const user = await service.createUser();
-    expect((await ask(user.token)).headers).not.toHaveProperty('ratelimit');
-    await askTimes(3, user.token);
-    expect((await ask(user.token)).headers['ratelimit']).toMatch(/^"token";r=1;t=\d+, "user";r=4;t=\d+$/);
+    expect((await request(user.token)).headers).not.toHaveProperty('ratelimit');
+    await requestTimes(3, user.token);
+    expect((await request(user.token)).headers['ratelimit']).toMatch(/^"token";r=1;t=\d+, "user";r=4;t=\d+$/);
   });
 
   it('is refused before its scopes are looked at, whatever the path', async () => {
     const user = await service.createUser({ scopes: ['profile:read'] });
-    expect((await ask(user.token, { path: '/proxies' })).status).toBe(403);
-    await askTimes(TOKEN_LIMIT - 1, user.token);
+    expect((await request(user.token, { path: '/proxies' })).status).toBe(403);
+    await requestTimes(TOKEN_LIMIT - 1, user.token);
     for (const path of ['/proxies', '/staff/users', '/price']) {
-      expect((await ask(user.token, { path })).status).toBe(429);
+      expect((await request(user.token, { path })).status).toBe(429);
     }
   });
 
@@ -99,17 +102,17 @@ describe('A token', () => {
     const { text } = await service.app
       .get(TokensService)
       .issue({ userId: user.id, scopes: ['profile:read'] });
-    expect(await askTimes(TOKEN_LIMIT, user.token)).toEqual(times(TOKEN_LIMIT, 200));
+    expect(await requestTimes(TOKEN_LIMIT, user.token)).toEqual(times(TOKEN_LIMIT, 200));
     const left = USER_LIMIT - TOKEN_LIMIT;
-    expect(await askTimes(left + 1, text)).toEqual([...times(left, 200), 429]);
-    expect((await ask(other.token)).status).toBe(200);
+    expect(await requestTimes(left + 1, text)).toEqual([...times(left, 200), 429]);
+    expect((await request(other.token)).status).toBe(200);
   });
 
   it('has one limit on all replicas', async () => {
     const user = await service.createUser();
     const replica = await startReplica(service);
     try {
-      for (let n = 0; n < TOKEN_LIMIT - 1; n += 1) await ask(user.token);
+      for (let n = 0; n < TOKEN_LIMIT - 1; n += 1) await request(user.token);
       await eventually(async () => {
         const [row] = await service.dataSource.query<{ total: number }[]>(
           `SELECT total FROM request_counts WHERE name = 'user' AND key = $1`,
@@ -118,8 +121,8 @@ describe('A token', () => {
         return row?.total === TOKEN_LIMIT - 1;
       });
       // The other replica learns of it with the first request that it counts itself.
-      expect((await ask(user.token, { baseUrl: replica.baseUrl })).status).toBe(200);
-      await eventually(async () => (await ask(user.token, { baseUrl: replica.baseUrl })).status === 429);
+      expect((await request(user.token, { baseUrl: replica.baseUrl })).status).toBe(200);
+      await eventually(async () => (await request(user.token, { baseUrl: replica.baseUrl })).status === 429);
     } finally {
       await replica.close();
     }
@@ -137,14 +140,14 @@ describe('The replay of an earlier order', () => {
         headers: { 'idempotency-replayed': 'true' },
       });
     }
-    expect(await askTimes(TOKEN_LIMIT, user.token)).toEqual([...times(TOKEN_LIMIT - 1, 200), 429]);
+    expect(await requestTimes(TOKEN_LIMIT, user.token)).toEqual([...times(TOKEN_LIMIT - 1, 200), 429]);
   });
 
   it('is answered above the limit, while new orders are refused and charge nothing', async () => {
     const user = await service.createUser();
     const key = randomUUID();
     const first = await buy(user, key);
-    await askTimes(TOKEN_LIMIT, user.token);
+    await requestTimes(TOKEN_LIMIT, user.token);
     expect(await buy(user, key)).toMatchObject({ status: 200, text: first.text });
     const { available } = await service.balanceOf(user);
     expect((await buy(user)).status).toBe(429);
@@ -152,52 +155,52 @@ describe('The replay of an earlier order', () => {
     expect(refused.status).toBe(429);
     expect(refused.headers).toHaveProperty('retry-after');
     expect(await service.balanceOf(user)).toMatchObject({ available });
-    expect((await ask(user.token, { path: '/me' })).status).toBe(429);
+    expect((await request(user.token, { path: '/me' })).status).toBe(429);
   });
 });
 
 describe('An address', () => {
   it('is refused after too many requests without a valid token, until the next minute', async () => {
     const from = '203.0.113.7';
-    expect(await askTimes(2, undefined, from)).toEqual([401, 401]);
-    expect(await askTimes(2, STRANGERS_TOKEN, from)).toEqual([401, 401]);
-    const refused = await ask(undefined, { from });
+    expect(await requestTimes(2, undefined, from)).toEqual([401, 401]);
+    expect(await requestTimes(2, STRANGERS_TOKEN, from)).toEqual([401, 401]);
+    const refused = await request(undefined, { from });
     expect(refused.status).toBe(429);
     expect(refused.headers).toMatchObject({
       'retry-after': expect.stringMatching(/^\d+$/),
       'ratelimit-policy': `"address";q=${FAILURE_LIMIT};w=60`,
     });
-    expect(await askTimes(1, STRANGERS_TOKEN, from)).toEqual([429]);
-    expect(await askTimes(1, undefined, '203.0.113.8')).toEqual([401]);
+    expect(await requestTimes(1, STRANGERS_TOKEN, from)).toEqual([429]);
+    expect(await requestTimes(1, undefined, '203.0.113.8')).toEqual([401]);
     service.clock.advanceSeconds(60);
-    expect(await askTimes(1, undefined, from)).toEqual([401]);
+    expect(await requestTimes(1, undefined, from)).toEqual([401]);
   });
 
   it('keeps nobody out whose token was valid', async () => {
     const from = '203.0.113.9';
     const user = await service.createUser();
-    expect(await askTimes(1, user.token, from)).toEqual([200]);
-    await askTimes(FAILURE_LIMIT, undefined, from);
-    expect(await askTimes(2, user.token, from)).toEqual([200, 200]);
+    expect(await requestTimes(1, user.token, from)).toEqual([200]);
+    await requestTimes(FAILURE_LIMIT, undefined, from);
+    expect(await requestTimes(2, user.token, from)).toEqual([200, 200]);
     await service.dataSource.query('UPDATE api_tokens SET revoked_at = now() WHERE user_id = $1', [user.id]);
-    expect(await askTimes(2, user.token, from)).toEqual([401, 429]);
+    expect(await requestTimes(2, user.token, from)).toEqual([401, 429]);
   });
 
   it('of IPv6 counts with its /64', async () => {
     const network = '2001:db8:7:1';
     const addresses = Array.from({ length: FAILURE_LIMIT }, (_, n) => `${network}::${n + 1}`);
-    for (const from of addresses) expect(await askTimes(1, undefined, from)).toEqual([401]);
-    expect(await askTimes(1, undefined, `${network}:a:b:c:d`)).toEqual([429]);
-    expect(await askTimes(1, undefined, '2001:db8:7:2::1')).toEqual([401]);
+    for (const from of addresses) expect(await requestTimes(1, undefined, from)).toEqual([401]);
+    expect(await requestTimes(1, undefined, `${network}:a:b:c:d`)).toEqual([429]);
+    expect(await requestTimes(1, undefined, '2001:db8:7:2::1')).toEqual([401]);
   });
 });
 
 it('Health is not counted, and is answered whoever is refused', async () => {
   const from = '203.0.113.10';
-  await askTimes(FAILURE_LIMIT + 1, undefined, from);
+  await requestTimes(FAILURE_LIMIT + 1, undefined, from);
   for (const path of ['/health', '/health/ready', '/health/live', '/']) {
     for (let n = 0; n < 2 * TOKEN_LIMIT; n += 1) {
-      expect((await ask(undefined, { path, from })).status).toBe(200);
+      expect((await request(undefined, { path, from })).status).toBe(200);
     }
   }
 });
@@ -209,10 +212,10 @@ it('A limit of 0 is none', async () => {
   try {
     const user = await service.createUser();
     for (let n = 0; n < 3 * USER_LIMIT; n += 1) {
-      const answer = await ask(user.token, { baseUrl: free.baseUrl });
+      const answer = await request(user.token, { baseUrl: free.baseUrl });
       expect(answer.status).toBe(200);
       expect(answer.headers).not.toHaveProperty('ratelimit');
-      expect((await ask(undefined, { baseUrl: free.baseUrl })).status).toBe(401);
+      expect((await request(undefined, { baseUrl: free.baseUrl })).status).toBe(401);
     }
   } finally {
     await free.close();

@@ -303,11 +303,11 @@ describe('An earlier answer of a link', () => {
     expect(head).toMatchObject({ status: 200, text: '' });
     const { date: _, 'x-request-id': __, ...headers } = answer.headers;
     expect(head.headers).toMatchObject(headers);
-    const asked = { method: 'HEAD', headers: { 'If-None-Match': tag } };
-    expect(await fetchLink(link, asked)).toMatchObject({ status: 304 });
+    const requested = { method: 'HEAD', headers: { 'If-None-Match': tag } };
+    expect(await fetchLink(link, requested)).toMatchObject({ status: 304 });
     for (const method of ['GET', 'HEAD']) {
       // It adds `Cache-Control: no-cache`.
-      expect((await fetch(`${service.baseUrl}${link.url}`, { ...asked, method })).status).toBe(304);
+      expect((await fetch(`${service.baseUrl}${link.url}`, { ...requested, method })).status).toBe(304);
     }
     service.clock.advanceSeconds(60);
     await insert(user, 1);
@@ -351,8 +351,8 @@ describe('A link ends', () => {
     const deleted = await send(user.token, 'DELETE', `/links/${link.id}`);
     expect(deleted).toMatchObject({ status: 204, text: '' });
     await expectOver(link);
-    const asked = { baseUrl: replica.baseUrl, headers: { 'If-None-Match': tag } };
-    await expectNothing(await fetchLink(link, asked));
+    const requested = { baseUrl: replica.baseUrl, headers: { 'If-None-Match': tag } };
+    await expectNothing(await fetchLink(link, requested));
     expect((await send(user.token, 'DELETE', `/links/${link.id}`)).status).toBe(404);
     expect((await send(user.token, 'GET', `/links/${link.id}`)).status).toBe(404);
   });

@@ -153,8 +153,8 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     expect(status).toBe(503);
     expect((await service.balanceOf(user)).available).toBe('500.00');
 
-    const repeated = await credit();
-    expect([repeated.status, repeated.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
+    const replayed = await credit();
+    expect([replayed.status, replayed.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
     expect((await service.balanceOf(user)).available).toBe('501.00');
   });
 });

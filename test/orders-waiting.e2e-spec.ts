@@ -159,9 +159,9 @@ describe('A request that waits for the end of an order', () => {
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
     const first = buy('first');
     await service.control.untilGateReached(gate);
-    const repeated = await buy('first');
-    const location = repeated.headers.get('Location');
-    expect({ status: repeated.status, location, body: await repeated.text() }).toEqual({
+    const replayed = await buy('first');
+    const location = replayed.headers.get('Location');
+    expect({ status: replayed.status, location, body: await replayed.text() }).toEqual({
       status: 409,
       location: `/orders/${await latestOrder()}`,
       body: '{"detail":"A request with this Idempotency-Key is in progress"}',

@@ -24,17 +24,17 @@ describe('What the page of customers prefills', () => {
     ]);
 
     const answers = new Map(executed.map((each): [string, Executed] => [each.name, each]));
-    const answerOf = (name: string): unknown => JSON.parse(answers.get(name)?.text ?? '');
+    const responseOf = (name: string): unknown => JSON.parse(answers.get(name)?.text ?? '');
     const first = expect.objectContaining({ id: '1' });
-    expect(answerOf('GET /proxies')).toEqual([first]);
-    expect(answerOf('GET /proxies/export')).toEqual([first]);
+    expect(responseOf('GET /proxies')).toEqual([first]);
+    expect(responseOf('GET /proxies/export')).toEqual([first]);
     for (const list of ['orders', 'ledger', 'events', 'links', 'webhooks', 'tokens', 'renewals/rules']) {
-      expect([list, answerOf(`GET /${list}`)]).toEqual([list, expect.not.objectContaining({ items: [] })]);
+      expect([list, responseOf(`GET /${list}`)]).toEqual([list, expect.not.objectContaining({ items: [] })]);
     }
-    expect(answerOf('POST /proxies/ping')).toMatchObject({ proxies: [{ proxy_id: '1', detail: null }] });
-    expect(answerOf('POST /proxies/prolong')).toMatchObject({ proxies: [{ status: 'prolonged' }] });
-    expect(answerOf('PATCH /proxies')).toMatchObject({ not_found: [] });
-    expect(answerOf('GET /proxies/{proxy_id}/check')).toMatchObject({ works: true });
+    expect(responseOf('POST /proxies/ping')).toMatchObject({ proxies: [{ proxy_id: '1', detail: null }] });
+    expect(responseOf('POST /proxies/prolong')).toMatchObject({ proxies: [{ status: 'prolonged' }] });
+    expect(responseOf('PATCH /proxies')).toMatchObject({ not_found: [] });
+    expect(responseOf('GET /proxies/{proxy_id}/check')).toMatchObject({ works: true });
     await demo.service.audit({ withProvider: true });
   });
 

@@ -285,9 +285,9 @@ describe('Two replicas', () => {
   it('follow a rule 1.5 s after it is written, or when it begins if that is later', async () => {
     const apis = [user.api, createApiClient(replica.baseUrl, user.token)];
     const seen = async () => {
-      const askedMs = performance.now();
+      const requestedMs = performance.now();
       const prices = await Promise.all(apis.map(async (api) => (await quote(api)).price_final));
-      return { askedMs, answeredMs: performance.now(), prices };
+      return { askedMs: requestedMs, answeredMs: performance.now(), prices };
     };
     const changesTo = (price: string) =>
       eventually(async () => {
@@ -298,9 +298,9 @@ describe('Two replicas', () => {
 
     const writtenMs = performance.now();
     const { id } = await rules.add({ userId: user.id, markupPercent: '0' }, BY);
-    const { askedMs, answeredMs } = await changesTo('20.90');
-    expect(answeredMs - writtenMs).toBeGreaterThan(1490);
-    expect(askedMs - writtenMs).toBeLessThan(3000);
+    const { askedMs: requestedMs, answeredMs: respondedMs } = await changesTo('20.90');
+    expect(respondedMs - writtenMs).toBeGreaterThan(1490);
+    expect(requestedMs - writtenMs).toBeLessThan(3000);
 
     const validFrom = new Date(Date.now() + 2200);
     await rules.add({ userId: user.id, markupPercent: '100', validFrom }, BY, id);

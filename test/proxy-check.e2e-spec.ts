@@ -275,27 +275,27 @@ describe('GET /proxies/{id}/checks', () => {
 });
 
 describe('GET /judge', () => {
-  const ask = async (query: string, headers: Record<string, string> = {}) => {
+  const request = async (query: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${service.baseUrl}/judge${query}`, { headers });
     return { status: response.status, body: await response.json(), headers: response.headers };
   };
 
   it('tells the address of whoever asks, and nothing but that', async () => {
-    const { status, body, headers } = await ask('?nonce=0123abcd');
+    const { status, body, headers } = await request('?nonce=0123abcd');
     expect(status).toBe(200);
     expect(body).toEqual({ nonce: '0123abcd', address: '127.0.0.1', forwarded_for: false });
     expect(headers.get('Cache-Control')).toBe('no-store');
   });
 
   it('tells whether a header told for whom the request came', async () => {
-    const answer = await ask('?nonce=01', { 'X-Forwarded-For': '203.0.113.9' });
+    const answer = await request('?nonce=01', { 'X-Forwarded-For': '203.0.113.9' });
     expect(answer.body).toEqual({ nonce: '01', address: '127.0.0.1', forwarded_for: true });
   });
 
   it.each(['', '?nonce=', '?nonce=<script>', `?nonce=${'0'.repeat(65)}`])(
     'repeats nothing that it is not made for: %s',
     async (query) => {
-      expect(await ask(query)).toMatchObject({ status: 404, body: { detail: 'Not Found' } });
+      expect(await request(query)).toMatchObject({ status: 404, body: { detail: 'Not Found' } });
     },
   );
 });

@@ -19,10 +19,10 @@ interface Page {
 // Proxies are left that the provider does not have, and the books lack changes.
 const service = forAllTests(startTestService);
 
-const ask = (user: TestUser, id: number | string, query = '') =>
+const request = (user: TestUser, id: number | string, query = '') =>
   sendRaw(service.baseUrl, { path: `/proxies/${id}/history${query}`, token: user.token });
 const page = async (user: TestUser, id: number | string, query = ''): Promise<Page> =>
-  (await ask(user, id, query)).json() as Page;
+  (await request(user, id, query)).json() as Page;
 const events = async (user: TestUser, id: number | string) =>
   (await page(user, id)).items.map(({ event, from, to }) => [event, from, to]);
 const query = (text: string, parameters: unknown[] = []) =>
@@ -168,7 +168,7 @@ describe('The history of a proxy', () => {
     async (wrong) => {
       const user = await service.createUser();
       const [id = 0] = await insertProxies(service.dataSource, user.id, 1);
-      expect((await ask(user, id, wrong)).status).toBe(422);
+      expect((await request(user, id, wrong)).status).toBe(422);
     },
   );
 });

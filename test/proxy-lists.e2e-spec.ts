@@ -10,7 +10,7 @@ const service = forAllTests(startTestService);
 
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);
-const ask = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawResponse> =>
+const request = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path, token: user.token, headers });
 const idsIn = (answer: RawResponse): number[] =>
   (answer.json() as { id: string }[]).map(({ id }) => Number(id));
@@ -23,7 +23,7 @@ const nextOf = (answer: RawResponse): string | undefined =>
 async function walk(user: TestUser, first: string): Promise<number[][]> {
   const pages: number[][] = [];
   for (let path: string | undefined = first; path !== undefined;) {
-    const answer = await ask(user, path);
+    const answer = await request(user, path);
     expect(answer.status).toBe(200);
     pages.push(idsIn(answer));
     path = nextOf(answer);
@@ -91,10 +91,10 @@ describe('A filter', () => {
   ])('of %j selects %j in lists, pages and exports', async (query, expected) => {
     const path = query.replace('ORDER', String(orders[0]));
     const named = (ids: readonly number[]) => ids.map((id) => names.get(id));
-    expect(named(idsIn(await ask(user, `/proxies?${path}`)))).toEqual(expected);
-    expect(named(idsIn(await ask(user, `/proxies/export?${path}`)))).toEqual(expected);
+    expect(named(idsIn(await request(user, `/proxies?${path}`)))).toEqual(expected);
+    expect(named(idsIn(await request(user, `/proxies/export?${path}`)))).toEqual(expected);
     expect(named((await walk(user, `/proxies?${path}&limit=2`)).flat())).toEqual(expected);
-    const lines = (await ask(user, `/proxies/export?format=txt&${path}`)).text.split('\n');
+    const lines = (await request(user, `/proxies/export?format=txt&${path}`)).text.split('\n');
     expect(lines).toHaveLength(expected.length + 1);
   });
 
@@ -116,7 +116,7 @@ describe('A filter', () => {
     ['limit=1001', 'limit', 'less_than_equal'],
     ['cursor=x', 'cursor', 'int_parsing'],
   ])('that is wrong is refused: %s', async (query, field, type) => {
-    const answer = await ask(user, `/proxies?${query}`);
+    const answer = await request(user, `/proxies?${query}`);
     expect(answer.status).toBe(422);
     expect(answer.json()).toMatchObject({ detail: [{ type, loc: ['query', field] }] });
   });
@@ -125,12 +125,12 @@ describe('A filter', () => {
     const one = await service.createUser();
     const [id = 0] = await insert(one, 2);
     const paths = ['/proxies', '/proxies?tag=x', '/proxies?country=ru', '/proxies?tag=x&limit=5'];
-    const answers = await Promise.all(paths.map((path) => ask(one, path)));
+    const answers = await Promise.all(paths.map((path) => request(one, path)));
     const tags = answers.map(({ headers }) => String(headers.etag));
     expect(new Set(tags).size).toBe(paths.length);
     const statuses = () =>
       Promise.all(
-        paths.map(async (path, n) => (await ask(one, path, { 'If-None-Match': tags[n] ?? '' })).status),
+        paths.map(async (path, n) => (await request(one, path, { 'If-None-Match': tags[n] ?? '' })).status),
       );
     expect(await statuses()).toEqual([304, 304, 304, 304]);
     await set([id], `tags = '{x}'`);
@@ -147,7 +147,7 @@ describe('A page', () => {
   });
 
   it('leads to the next one by its Link, with the same filters, and the last one does not', async () => {
-    const first = await ask(user, '/proxies?limit=3&country=RU&nonsense=%3E%0D%0A');
+    const first = await request(user, '/proxies?limit=3&country=RU&nonsense=%3E%0D%0A');
     expect(first.headers['link']).toBe(
       `</proxies?limit=3&country=RU&nonsense=%3E%0D%0A&cursor=${ids[2]}>; rel="next"`,
     );
@@ -162,17 +162,17 @@ describe('A page', () => {
   });
 
   it('has the same objects as the whole list, which has no Link', async () => {
-    const whole = await ask(user, '/proxies');
+    const whole = await request(user, '/proxies');
     expect(whole.headers).not.toHaveProperty('link');
-    expect((await ask(user, '/proxies?limit=1000')).text).toBe(whole.text);
+    expect((await request(user, '/proxies?limit=1000')).text).toBe(whole.text);
   });
 
   it('is confirmed while it and its Link stay the same, whatever happens elsewhere', async () => {
     const one = await service.createUser();
     const [first = 0, second = 0] = await insert(one, 2);
-    const { headers } = await ask(one, '/proxies?limit=2');
+    const { headers } = await request(one, '/proxies?limit=2');
     const status = async () =>
-      (await ask(one, '/proxies?limit=2', { 'If-None-Match': String(headers.etag) })).status;
+      (await request(one, '/proxies?limit=2', { 'If-None-Match': String(headers.etag) })).status;
     expect(await status()).toBe(304);
     const [third = 0] = await insert(one, 1);
     expect(await status()).toBe(200);
@@ -195,6 +195,6 @@ describe('A page', () => {
       [...found.map((id) => [id]), []].slice(0, 4),
     );
     expect(await walk(one, '/proxies?label=nothing&limit=100')).toEqual([[], [], []]);
-    expect(idsIn(await ask(one, '/proxies?tag=rare'))).toEqual(found);
+    expect(idsIn(await request(one, '/proxies?tag=rare'))).toEqual(found);
   });
 });

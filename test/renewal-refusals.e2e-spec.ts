@@ -71,12 +71,12 @@ async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>)
 /** Writes the rows of a case, and asks for the renewal what the job asks, and what places orders. */
 const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
   inVain(async (manager) => {
-    const ask = async <Row>(statement: string, parameters: unknown[]): Promise<Row> => {
+    const query = async <Row>(statement: string, parameters: unknown[]): Promise<Row> => {
       const [row] = await manager.query<Row[]>(statement, parameters);
       if (row === undefined) throw new Error('no row');
       return row;
     };
-    const { id: ruleId } = await ask<{ id: number }>(
+    const { id: ruleId } = await query<{ id: number }>(
       'INSERT INTO renewal_rules (user_id, period, max_price) VALUES ($1, 30, $2) RETURNING id',
       [user.id, maxPrice],
     );
@@ -90,14 +90,14 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
        SELECT id, date_end, user_id, $2, order_id, 'done', 30, $3, now(), now() FROM proxies WHERE id = $1`,
       [spentId, ruleId, spent],
     );
-    const renewal = await ask<{ id: number; dateEnd: Date }>(
+    const renewal = await query<{ id: number; dateEnd: Date }>(
       `INSERT INTO renewals (proxy_id, date_end_before, user_id, rule_id, period, due_at, next_try_at)
        SELECT id, date_end, user_id, $2, 30, now(), now() FROM proxies WHERE id = $1
        RETURNING id, date_end_before AS "dateEnd"`,
       [proxyId, ruleId],
     );
     for (const name of forbidding) await manager.query(FORBIDDING[name], [proxyId]);
-    const { available, budgetLeft, refusals, unpriced } = await ask<{
+    const { available, budgetLeft, refusals, unpriced } = await query<{
       available: string;
       budgetLeft: string | null;
       refusals: string[];
@@ -128,7 +128,7 @@ const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
       provider_price: '8.00',
       wait_seconds: 60,
     };
-    const placed = await ask<{ refusal: string | null }>('SELECT refusal FROM place_renewals($1, $2)', [
+    const placed = await query<{ refusal: string | null }>('SELECT refusal FROM place_renewals($1, $2)', [
       JSON.stringify([order]),
       [user.id],
     ]);

@@ -100,7 +100,7 @@ describe('After the replay window', () => {
 
   it('a bulk under whose key nothing was ordered is forgotten after a day, and others never', async () => {
     const [proxy] = (await buy('bought')).data?.proxies ?? [];
-    const ask = (key: string, proxyId = '') =>
+    const request = (key: string, proxyId = '') =>
       user.api.POST('/proxies/prolong', {
         params: { header: { 'Idempotency-Key': key } },
         body: { proxy_ids: [proxyId], period: 30 },
@@ -115,16 +115,16 @@ describe('After the replay window', () => {
         'UPDATE bulk_prolongations SET tried_at = tried_at - $2::interval WHERE user_id = $1',
         [user.id, interval],
       );
-    await ask('prolonged', proxy?.id);
-    await ask('unused', '0');
-    await ask('tried-again', '0');
+    await request('prolonged', proxy?.id);
+    await request('unused', '0');
+    await request('tried-again', '0');
     await age('25 hours');
-    await ask('tried-again', '0');
+    await request('tried-again', '0');
     expect(await close()).toMatchObject({ unused_bulks: 1 });
     expect(await kept()).toEqual([{ key: 'prolonged' }, { key: 'tried-again' }]);
     await age('25 hours');
     expect(await close()).toMatchObject({ unused_bulks: 1 });
     expect(await kept()).toEqual([{ key: 'prolonged' }]);
-    expect((await ask('prolonged', proxy?.id)).response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect((await request('prolonged', proxy?.id)).response.headers.get('Idempotency-Replayed')).toBe('true');
   });
 });

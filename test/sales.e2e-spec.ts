@@ -70,7 +70,7 @@ async function refund(orderId: number | null | undefined, amount: string, daysAg
   );
 }
 
-const ask = async (query: string): Promise<Page> => {
+const request = async (query: string): Promise<Page> => {
   const { status, body } = await staff.get<Page>(`/staff/sales?${query}`);
   expect([status, body]).toEqual([200, expect.any(Object)]);
   return body;
@@ -117,18 +117,18 @@ describe('Sales', () => {
       cost: '41.95',
       margin: '48.37',
     };
-    expect(await ask(`from=${today}&to=${await dayOf(1)}`)).toEqual({
+    expect(await request(`from=${today}&to=${await dayOf(1)}`)).toEqual({
       total: figures,
       items: [{ day: today, country: null, version: null, ...figures }],
       next_cursor: null,
     });
-    expect((await ask(`from=${today}&to=${await dayOf(1)}&by=version,country`)).items).toEqual([
+    expect((await request(`from=${today}&to=${await dayOf(1)}&by=version,country`)).items).toEqual([
       { day: null, country: 'ru', version: '6', ...figures },
     ]);
   });
 
   it('are zero when nothing was sold', async () => {
-    expect(await ask('from=2001-01-01&to=2001-02-01&by=day,country,version')).toEqual({
+    expect(await request('from=2001-01-01&to=2001-02-01&by=day,country,version')).toEqual({
       total: {
         orders: 0,
         prolongations: 0,
@@ -168,7 +168,7 @@ describe('Sales of several days', () => {
   afterAll(close);
 
   it('count on the day when the order was closed, and refunds on the day when they were made', async () => {
-    const { items } = await ask(`from=${await dayOf(-100)}&to=${await dayOf(1)}`);
+    const { items } = await request(`from=${await dayOf(-100)}&to=${await dayOf(1)}`);
     const shown = items.map(({ day, orders, proxies, sales, refunds }) => ({
       day,
       orders,
@@ -182,9 +182,9 @@ describe('Sales of several days', () => {
       { day: await dayOf(-7), orders: 2, proxies: 3, sales: '100.32', refunds: '0.00' },
       { day: await dayOf(-40), orders: 1, proxies: 2, sales: '50.16', refunds: '0.00' },
     ]);
-    expect((await ask(`from=${await dayOf(-7)}&to=${await dayOf(-2)}`)).items.map(({ day }) => day)).toEqual([
-      await dayOf(-7),
-    ]);
+    expect(
+      (await request(`from=${await dayOf(-7)}&to=${await dayOf(-2)}`)).items.map(({ day }) => day),
+    ).toEqual([await dayOf(-7)]);
   });
 
   it.each(['day', 'country', 'version,day', 'day,country,version'])(
@@ -192,11 +192,11 @@ describe('Sales of several days', () => {
     async (by) => {
       await rollUp();
       const period = `from=${await dayOf(-100)}&to=${await dayOf(1)}&by=${by}`;
-      const whole = await ask(period);
+      const whole = await request(period);
       const seen: unknown[] = [];
       let cursor: string | null = null;
       do {
-        const page: Page = await ask(
+        const page: Page = await request(
           `${period}&limit=1${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
         );
         expect(page.items).toHaveLength(1);

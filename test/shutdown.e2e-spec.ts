@@ -54,7 +54,7 @@ describe('A service that is closed', () => {
     const user = await service.createUser();
     const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
     const caller = new AbortController();
-    const asked = fetch(`${service.baseUrl}/proxies/buy`, {
+    const requested = fetch(`${service.baseUrl}/proxies/buy`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({ country: 'ru', period: 30 }),
@@ -62,7 +62,7 @@ describe('A service that is closed', () => {
     }).catch(() => undefined);
     await service.control.untilGateReached(gate);
     caller.abort();
-    await asked;
+    await requested;
     const closed = service.app.close();
     await eventually(() => isRefused(`${service.baseUrl}/health`));
     await service.control.openGate(gate);

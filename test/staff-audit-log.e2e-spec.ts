@@ -336,7 +336,7 @@ it('records a request whose sender did not wait for the answer', async () => {
     await runner.query('LOCK TABLE audit_log IN EXCLUSIVE MODE');
     const hangUp = new AbortController();
     const headers = { Authorization: `Bearer ${staff.token}` };
-    const asked = fetch(`${service.baseUrl}/staff/users?query=hasty`, { headers, signal: hangUp.signal });
+    const requested = fetch(`${service.baseUrl}/staff/users?query=hasty`, { headers, signal: hangUp.signal });
     await eventually(async () => {
       const waiting = await service.dataSource.query<object[]>(
         `SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit_log'::regclass`,
@@ -344,7 +344,7 @@ it('records a request whose sender did not wait for the answer', async () => {
       return waiting.length > 0;
     });
     hangUp.abort();
-    await expect(asked).rejects.toThrow();
+    await expect(requested).rejects.toThrow();
     await runner.commitTransaction();
   } finally {
     await runner.release();

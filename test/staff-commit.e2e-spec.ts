@@ -30,8 +30,8 @@ describe('When the database goes away at COMMIT', () => {
           });
         relay.catchNext({ statement: 'COMMIT\0', moment, action: 'cut' });
         expect((await credit()).status).toBe(503);
-        const repeated = await credit();
-        expect([repeated.status, repeated.headers.get('Idempotency-Replayed')]).toEqual([
+        const replayed = await credit();
+        expect([replayed.status, replayed.headers.get('Idempotency-Replayed')]).toEqual([
           200,
           moment === 'after' ? 'true' : null,
         ]);

@@ -160,9 +160,9 @@ describe('The full sweep', () => {
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([false, true]);
       expect(activity(await exported('format=json'))).toEqual([false, true]);
       expect((await exported('active_only=true')).map(({ id }) => id)).toEqual([bought[1]?.id]);
-      const repeated = await order();
-      expect(repeated.response.headers.get('Idempotency-Replayed')).toBe('true');
-      expect(activity(repeated.data?.proxies)).toEqual([false, true]);
+      const replayed = await order();
+      expect(replayed.response.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(activity(replayed.data?.proxies)).toEqual([false, true]);
     });
 
     it('changes no row again', async () => {
@@ -226,7 +226,7 @@ describe('The full sweep', () => {
       );
       for (const { id } of ids) await service.control.withdrawProxy(Number(id));
     };
-    const ask = async (method: string, path: string, body?: object) => {
+    const request = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${service.baseUrl}/staff/missing-proxies${path}`, {
         method,
         headers: { Authorization: `Bearer ${staff.token}`, 'Content-Type': 'application/json' },
@@ -253,11 +253,13 @@ describe('The full sweep', () => {
         expect(await run()).toMatchObject({ listed: 9, withdrawn: 0, doubted: 21 });
         expect(await states()).toEqual([{ active: 30, withdrawn: 0 }]);
       }
-      const seen = await ask('GET', '');
+      const seen = await request('GET', '');
       expect(seen.body).toEqual({ proxies: 21, users: 1 });
-      expect(await ask('POST', '/withdraw', { proxies: 20, reason: 'gone' })).toMatchObject({ status: 409 });
+      expect(await request('POST', '/withdraw', { proxies: 20, reason: 'gone' })).toMatchObject({
+        status: 409,
+      });
       expect(await states()).toEqual([{ active: 30, withdrawn: 0 }]);
-      expect(await ask('POST', '/withdraw', { proxies: 21, reason: 'gone' })).toEqual({
+      expect(await request('POST', '/withdraw', { proxies: 21, reason: 'gone' })).toEqual({
         ...seen,
         status: 200,
       });
@@ -281,7 +283,7 @@ describe('The full sweep', () => {
     it('takes them up again when they are listed again', async () => {
       await service.dataSource.query(`UPDATE proxies SET absences = 2`);
       expect(await run()).toMatchObject({ changed: 30, withdrawn: 0, doubted: 0 });
-      expect(await ask('GET', '')).toMatchObject({ body: { proxies: 0, users: 0 } });
+      expect(await request('GET', '')).toMatchObject({ body: { proxies: 0, users: 0 } });
     });
   });
 

@@ -39,7 +39,7 @@ async function createIssuer(
   return { id, token: text, tokenId: token.id, api: createApiClient(service.baseUrl, text) };
 }
 
-type Asked = {
+type RequestedToken = {
   scopes?: readonly string[];
   name?: string;
   expires_at?: string;
@@ -48,12 +48,12 @@ type Asked = {
   [unknown: string]: unknown;
 };
 
-const issue = ({ api }: Pick<Issuer, 'api'>, asked: Asked = {}) =>
-  api.POST('/tokens', { body: { scopes: ['profile:read'], ...asked } as never });
+const issue = ({ api }: Pick<Issuer, 'api'>, requested: RequestedToken = {}) =>
+  api.POST('/tokens', { body: { scopes: ['profile:read'], ...requested } as never });
 
 /** Issues a token, and gives it with a client that uses it. */
-async function issued(issuer: Pick<Issuer, 'api'>, asked?: Asked) {
-  const { data, error } = await issue(issuer, asked);
+async function issued(issuer: Pick<Issuer, 'api'>, requested?: RequestedToken) {
+  const { data, error } = await issue(issuer, requested);
   if (!data) throw new Error(JSON.stringify(error));
   return { ...data, api: createApiClient(service.baseUrl, data.token) };
 }
@@ -104,7 +104,7 @@ describe('A customer with tokens:write', () => {
     expect(answer).not.toContain(token.slice(4));
   });
 
-  it.each<[what: string, bounds: Parameters<typeof createIssuer>[0], asked: Asked, detail: string]>([
+  it.each<[what: string, bounds: Parameters<typeof createIssuer>[0], asked: RequestedToken, detail: string]>([
     [
       'scopes',
       {},
@@ -129,9 +129,9 @@ describe('A customer with tokens:write', () => {
       { daily_limit: '10.01' },
       'A token cannot issue a wider token: daily_limit',
     ],
-  ])('cannot issue a token that is wider in %s', async (_, bounds, asked, detail) => {
+  ])('cannot issue a token that is wider in %s', async (_, bounds, requested, detail) => {
     const issuer = await createIssuer(bounds);
-    const { error, response } = await issue(issuer, asked);
+    const { error, response } = await issue(issuer, requested);
     expect([response.status, error]).toMatchObject([403, { detail }]);
     expect(await list(issuer)).toHaveLength(1);
   });
@@ -171,7 +171,7 @@ describe('A customer with tokens:write', () => {
 
   it('gets told what is wrong with a request, and then has issued nothing', async () => {
     const issuer = await createIssuer();
-    for (const asked of [
+    for (const requested of [
       { scopes: [] },
       { scopes: 'profile:read' },
       { user_id: 1 },
@@ -179,8 +179,8 @@ describe('A customer with tokens:write', () => {
       { daily_limit: '0' },
       { name: '\u0007' },
     ]) {
-      const { response } = await issue(issuer, asked as Asked);
-      expect([asked, response.status]).toEqual([asked, 422]);
+      const { response } = await issue(issuer, requested as RequestedToken);
+      expect([requested, response.status]).toEqual([requested, 422]);
     }
     const { error, response } = await issue(issuer, { expires_at: inHours(-1).toISOString() });
     expect([response.status, error]).toMatchObject([400, { detail: 'expires_at must lie in the future' }]);

@@ -380,12 +380,12 @@ describe('Replaying', () => {
   it.each([
     ['one event', (event: string) => ({ event_id: event })],
     ['the events since a moment', () => ({ since })],
-  ])('of %s returns 410 when retention removes an event meanwhile', async (_, asked) => {
+  ])('of %s returns 410 when retention removes an event meanwhile', async (_, requested) => {
     const old = await happen('order.completed');
     const { id } = await create({ types: ['order.completed'] });
     const replaying = await service.owner.transaction(async (owner) => {
       await owner.query('DELETE FROM events WHERE position = $1', [old.slice('evt_'.length)]);
-      const answer = replay(id, asked(old));
+      const answer = replay(id, requested(old));
       await eventually(async () => {
         const waiting = await service.owner.query<unknown[]>(
           `SELECT FROM pg_stat_activity

@@ -96,7 +96,7 @@ export class DatabaseNode {
         PATRONI_REWIND_USERNAME: 'rewinder',
         PATRONI_REWIND_PASSWORD: passwords.rewind,
       },
-      isReady: async () => (await this.ask('/patroni')) !== null,
+      isReady: async () => (await this.request('/patroni')) !== null,
       timeoutMs: 60_000,
     });
   }
@@ -132,13 +132,13 @@ export class DatabaseNode {
 
   /** What Patroni tells of its cluster; null when it does not answer. */
   async readCluster(): Promise<readonly Member[] | null> {
-    const cluster = (await this.ask('/cluster')) as { members: readonly Member[] } | null;
+    const cluster = (await this.request('/cluster')) as { members: readonly Member[] } | null;
     return cluster?.members ?? null;
   }
 
   /** How the standbys follow this node, when it is the primary: `sync`, `async` … for each that streams. */
   async readStandbys(): Promise<string[]> {
-    const state = (await this.ask('/patroni')) as {
+    const state = (await this.request('/patroni')) as {
       replication?: { state: string; sync_state: string }[];
     } | null;
     return (state?.replication ?? []).filter((one) => one.state === 'streaming').map((one) => one.sync_state);
@@ -153,7 +153,7 @@ export class DatabaseNode {
     }
   }
 
-  private async ask(path: string): Promise<unknown> {
+  private async request(path: string): Promise<unknown> {
     try {
       return await (await fetch(this.restUrl + path, { signal: AbortSignal.timeout(2000) })).json();
     } catch {

@@ -1,4 +1,4 @@
-import { compareAnswers, compareProxies, compareWithBook } from '../support/books';
+import { compareProxies, compareResponses, compareWithBook } from '../support/books';
 import { Clients } from '../support/clients';
 import { until } from '../support/until';
 import type { Cluster } from './cluster';
@@ -61,7 +61,7 @@ export async function runFailover(
   clients.start();
   const untilServed = (): Promise<unknown> => {
     const from = new Date();
-    return until('orders that are acknowledged again', () => clients.countAnswered(from) >= ORDERS_BETWEEN, {
+    return until('orders that are acknowledged again', () => clients.countCompleted(from) >= ORDERS_BETWEEN, {
       timeoutMs: BACK_TIMEOUT_MS,
     });
   };
@@ -90,7 +90,7 @@ export async function runFailover(
   await clients.stop();
   await cluster.untilSettled();
 
-  const answered = clients.answered.map(({ intent, answer }) => ({ order: intent, answer }));
+  const answered = clients.completed.map(({ intent, answer }) => ({ order: intent, answer }));
   const book = await cluster.control.getState();
   const [{ orphans } = { orphans: -1 }] = await cluster.query<{ orphans: number }>(
     'SELECT count(*)::int AS orphans FROM orphans',
@@ -110,7 +110,7 @@ export async function runFailover(
         .map(([answer, times]) => `${times} times a client was answered: ${answer}`),
       ...(await cluster.office.findViolations()),
       ...(await compareWithBook(cluster)),
-      ...(await compareAnswers(cluster, answered)),
+      ...(await compareResponses(cluster, answered)),
       ...(await compareProxies(cluster, answered)),
     ],
   };

@@ -106,8 +106,8 @@ async function sellAndRestore(
   const target = await shop.now();
   onProgress(`customers buy on for ${options.secondsLost} s, from ${target.toISOString()} on`);
   const untilMs = Date.now() + options.secondsLost * 1000;
-  const known = clients.countAnswered(target);
-  await until('an order after the restored moment', () => clients.countAnswered(target) > known);
+  const known = clients.countCompleted(target);
+  await until('an order after the restored moment', () => clients.countCompleted(target) > known);
   const part = await shop.currentLog();
   await pause(untilMs - Date.now());
   await until('the log of the restored moment in the archive', () => shop.hasArchived(part), {
@@ -131,20 +131,20 @@ async function sellAndRestore(
   const readAtMs = Date.now();
 
   // Clients that were answered after the restored moment never learn of it, and ask again all the same.
-  const forgotten = clients.answered.filter(
+  const forgotten = clients.completed.filter(
     ({ intent, answer }) => answer.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
   );
   onProgress(`${forgotten.length} answered orders are gone; the service looks for them at the provider`);
   const refunded = new Set(await shop.untilEverythingIsFound(REASON));
-  const told = clients.answered.filter(
+  const told = clients.completed.filter(
     (answered) => forgotten.includes(answered) || refunded.has(Number(answered.answer.body['order_id'])),
   );
   const decided = await decide(shop, { told, open: [...clients.open] }, unitPriceOf(clients), REASON);
   await shop.asStaff('POST', '/recovery/end', { reason: REASON });
   const openedAt = new Date();
   onProgress(`orders are open again, ${((openedAt.getTime() - destroyedAtMs) / 1000).toFixed(1)} s after`);
-  const repeated = await repeatAll(clients, forgotten);
-  await until('orders that are answered again', () => clients.countAnswered(openedAt) >= options.customers);
+  const retried = await retryAll(clients, forgotten);
+  await until('orders that are answered again', () => clients.countCompleted(openedAt) >= options.customers);
   await clients.stop();
   await shop.untilSettled();
 
@@ -162,9 +162,9 @@ async function sellAndRestore(
     secondsLost: (destroyedAtMs - target.getTime()) / 1000,
     secondsNotArchived: (destroyedAtMs - lastArchivedAt.getTime()) / 1000,
     orders: {
-      answered: clients.answered.filter(({ answer }) => answer.status === 200).length,
+      answered: clients.completed.filter(({ answer }) => answer.status === 200).length,
       lost: forgotten.length,
-      afterwards: clients.countAnswered(openedAt),
+      afterwards: clients.countCompleted(openedAt),
     },
     soldSince: {
       proxies: book.sales.filter(({ atMs }) => since(atMs)).flatMap(({ proxyIds }) => proxyIds).length,
@@ -175,8 +175,8 @@ async function sellAndRestore(
     violations: [
       ...problems,
       ...(await shop.findViolations()),
-      ...findDoubles(clients, repeated, book),
-      ...findUnnamed(clients, repeated, book, await shop.readLogins()),
+      ...findDoubles(clients, retried, book),
+      ...findUnnamed(clients, retried, book, await shop.readLogins()),
       ...Object.entries(clients.counts)
         .filter(([answer]) => !ALLOWED.test(answer))
         .map(([answer, times]) => `${times} times a client was answered ${answer}`),
@@ -185,12 +185,12 @@ async function sellAndRestore(
 }
 
 /** Each customer repeats one key after the other. */
-async function repeatAll(clients: Clients, orders: readonly CompletedRequest[]): Promise<CompletedRequest[]> {
+async function retryAll(clients: Clients, orders: readonly CompletedRequest[]): Promise<CompletedRequest[]> {
   const customers = new Set(orders.map(({ intent }) => intent.customer));
   const answered = [...customers].map(async (customer) => {
     const own: CompletedRequest[] = [];
     for (const { intent } of orders) {
-      if (intent.customer === customer) own.push({ intent, answer: await clients.repeat(intent) });
+      if (intent.customer === customer) own.push({ intent, answer: await clients.retry(intent) });
     }
     return own;
   });
@@ -221,11 +221,11 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
  * Compares what the provider sold with what clients were told of, however often they asked and whoever forgot
  * it. No id names things of two customers.
  */
-function findDoubles(clients: Clients, repeated: readonly CompletedRequest[], book: StateView): string[] {
+function findDoubles(clients: Clients, replayed: readonly CompletedRequest[], book: StateView): string[] {
   let wanted = 0;
   // Prolongations of proxies that were forgotten with their ids: they may have been carried out before.
   let unknown = 0;
-  for (const { intent, answer } of clients.answered) {
+  for (const { intent, answer } of clients.completed) {
     if (intent.path === '/proxies/buy') continue;
     if (answer.status === 200) wanted += 1;
     else unknown += 1;
@@ -233,7 +233,7 @@ function findDoubles(clients: Clients, repeated: readonly CompletedRequest[], bo
   const prolonged = book.prolongations.flatMap(({ proxies }) => proxies).length;
   const tags = book.sales.map(({ descr }) => descr);
   const owners = new Map<string, Customer>();
-  const named = [...clients.answered, ...repeated].flatMap(({ intent: { customer }, answer: { body } }) => {
+  const named = [...clients.completed, ...replayed].flatMap(({ intent: { customer }, answer: { body } }) => {
     const { order_id: orderId, proxies = [] } = body as {
       order_id?: number;
       proxies?: readonly { id: string }[];
@@ -264,19 +264,19 @@ function findDoubles(clients: Clients, repeated: readonly CompletedRequest[], bo
  */
 function findUnnamed(
   clients: Clients,
-  repeated: readonly CompletedRequest[],
+  replayed: readonly CompletedRequest[],
   book: StateView,
   logins: ReadonlyMap<string, string>,
 ): string[] {
   const loginsOf = (answered: CompletedRequest) =>
     boughtOf(answered).map(({ id, login }) => login || logins.get(id));
   const times = new Map<string | undefined, number>();
-  for (const answered of [...clients.answered, ...repeated]) {
+  for (const answered of [...clients.completed, ...replayed]) {
     for (const login of loginsOf(answered)) times.set(login, (times.get(login) ?? 0) + 1);
   }
   const sold = book.sales.flatMap(({ proxyIds }) => proxyIds).length;
-  const first = new Map(clients.answered.map((answered) => [answered.intent, answered]));
-  const twice = repeated.filter(({ intent }) => {
+  const first = new Map(clients.completed.map((answered) => [answered.intent, answered]));
+  const twice = replayed.filter(({ intent }) => {
     const before = first.get(intent);
     return before && loginsOf(before).some((login) => times.get(login) === 1);
   });
@@ -292,7 +292,7 @@ function boughtOf({ intent, answer }: CompletedRequest): readonly { id: string; 
 }
 
 /** What customers paid for a proxy: it is the same for all in this drill. */
-function unitPriceOf({ answered }: Clients): string {
+function unitPriceOf({ completed: answered }: Clients): string {
   for (const { intent, answer } of answered) {
     const { price_charged: charged } = answer.body as { price_charged?: string };
     if (charged !== undefined && intent.body.count === 1) return charged;

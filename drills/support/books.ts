@@ -65,7 +65,7 @@ export async function compareWithBook(books: Books): Promise<string[]> {
 }
 
 /** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
-export async function compareAnswers(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
+export async function compareResponses(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
   const kept = new Map(
     (
       await books.query<{ key: string; id: number; captured: string; state: string }>(

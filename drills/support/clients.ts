@@ -49,7 +49,7 @@ export interface ClientsOptions {
  */
 export class Clients {
   /** In the order of the answers. */
-  readonly answered: CompletedRequest[] = [];
+  readonly completed: CompletedRequest[] = [];
   /** Without a final answer yet. */
   readonly open = new Set<Intent>();
   /** How often clients got which response: its status and, where they are to repeat, what it says. */
@@ -83,13 +83,13 @@ export class Clients {
     await this.running;
   }
 
-  countAnswered(since: Date): number {
-    return this.answered.filter(({ answer }) => answer.atMs > since.getTime()).length;
+  countCompleted(since: Date): number {
+    return this.completed.filter(({ answer }) => answer.atMs > since.getTime()).length;
   }
 
   /** The longest time without a final answer between the two moments. */
   longestGapMs(fromMs: number, toMs: number): number {
-    const moments = this.answered
+    const moments = this.completed
       .map(({ answer: { atMs } }) => atMs)
       .filter((atMs) => atMs > fromMs && atMs < toMs);
     const borders = [fromMs, ...moments, toMs];
@@ -103,7 +103,7 @@ export class Clients {
   }
 
   /** Repeats an order until its answer is final. */
-  async repeat(intent: Intent): Promise<ClientResponse> {
+  async retry(intent: Intent): Promise<ClientResponse> {
     for (;;) {
       const { answer, retryAfterMs } = await this.send(intent);
       if (answer) return answer;
@@ -169,9 +169,9 @@ export class Clients {
           : { path: `/proxies/${proxyId}/prolong`, body: { period: 30 } }),
       };
       this.open.add(intent);
-      const answer = await this.repeat(intent);
+      const answer = await this.retry(intent);
       this.open.delete(intent);
-      this.answered.push({ intent, answer });
+      this.completed.push({ intent, answer });
       for (const { id } of (answer.body['proxies'] ?? []) as { id: string }[]) proxyIds.push(id);
       if (prolongAgain && proxyId !== undefined) proxyIds.push(proxyId);
       await pause(pauseMs * (0.5 + Math.random()));

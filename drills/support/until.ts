@@ -12,14 +12,14 @@ type Maybe<Value> = Value | undefined | null | false;
  */
 export async function until<Value>(
   what: string,
-  ask: () => Maybe<Value> | Promise<Maybe<Value>>,
+  check: () => Maybe<Value> | Promise<Maybe<Value>>,
   { timeoutMs = 30_000, pollMs = POLL_MS }: { timeoutMs?: number; pollMs?: number } = {},
 ): Promise<Value> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     let why = '';
     try {
-      const answer = await ask();
+      const answer = await check();
       if (answer !== undefined && answer !== null && answer !== false) return answer;
     } catch (error) {
       why = `: ${messageOf(error)}`;

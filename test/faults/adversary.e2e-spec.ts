@@ -16,7 +16,7 @@ import {
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { insertProxies } from '../support/proxy-rows';
-import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
+import { type Customer, purchase, Replicas, send, sendUntilResponse } from '../support/replicas';
 import { openSilentPort } from '../support/silent-port';
 
 const ATTACK = join(__dirname, '..', '..', 'dist', 'drills', 'adversary', 'attack.js');
@@ -135,7 +135,7 @@ describe('An adversary with a token of their own', () => {
     expect(Math.max(attacked.health, attacked.purchases)).toBeLessThan(SLOWEST_MS);
     for (const [n, mb] of after.entries()) expect(mb - (before[n] ?? 0)).toBeLessThan(MAX_GROWTH_MB);
     expect(services.map(({ pid }) => isRunning(pid))).toEqual([true, true]);
-    const settled = await sendUntilAnswered(() => baseUrlOf(1), purchase(customers[0] as Customer, 'after'));
+    const settled = await sendUntilResponse(() => baseUrlOf(1), purchase(customers[0] as Customer, 'after'));
     expect(settled.status).toBe(200);
     expect(await countViolations()).toEqual(violations);
   });

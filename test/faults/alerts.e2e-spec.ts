@@ -144,7 +144,7 @@ if (missing.length > 0) {
     }
 
     const buy = (from: BuiltService) => send(from.baseUrl, purchase(customer)).catch(() => undefined);
-    const askPrice = () =>
+    const requestPrice = () =>
       fetch(`${first.baseUrl}/price?count=1&period=30`, {
         headers: { Authorization: `Bearer ${customer.token}` },
       });
@@ -240,7 +240,7 @@ if (missing.length > 0) {
 
     it('none fires while all is well, and each fires by its fault', async () => {
       expect((await buy(first))?.status).toBe(200);
-      await askPrice();
+      await requestPrice();
       await until('scrapes of all', async () => (await prometheus.query('up == 1')).length === 3);
       await until('readiness', async () => (await prometheus.query('proxy_rental_ready == 1')).length === 2);
       const copied = 'proxy_rental_database_standbys == 1 and proxy_rental_database_archive_failing == 0';

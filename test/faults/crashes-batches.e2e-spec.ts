@@ -6,7 +6,7 @@ import {
   purchase,
   Replicas,
   send,
-  sendUntilAnswered,
+  sendUntilResponse,
   type ServiceResponse,
 } from '../support/replicas';
 
@@ -68,7 +68,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
 
   async function expectOneOrderEach(customers: readonly Customer[]): Promise<void> {
     const answers = await Promise.all(
-      customers.map((customer) => sendUntilAnswered(() => survivor.baseUrl, purchase(customer, 'k'))),
+      customers.map((customer) => sendUntilResponse(() => survivor.baseUrl, purchase(customer, 'k'))),
     );
     expect(answers.map(({ status }) => status)).toEqual(customers.map(() => 200));
     await replicas.untilSettled();

@@ -59,8 +59,8 @@ describe(`${PROXIES} prolongations under one key`, () => {
     const body = { country: 'ru', period: 30, count: PROXIES };
     const { status } = await send(survivor.baseUrl, { customer, path: '/proxies/buy', body });
     expect(status).toBe(200);
-    const asked = { filter: { version: '6' }, period: 30, max_price: '500000.00' };
-    return { customer, key: 'bulk', path: '/proxies/prolong', body: asked };
+    const requested = { filter: { version: '6' }, period: 30, max_price: '500000.00' };
+    return { customer, key: 'bulk', path: '/proxies/prolong', body: requested };
   }
 
   /** Sends requests to the victim, and has each stopped before it sends the next. */

@@ -97,7 +97,7 @@ async function stopAt(statement: string, moment: 'before' | 'after', begin: () =
 const sendToVictim = (order: Order) => () => void send(victim.baseUrl, order).catch(() => undefined);
 
 /** Sends a request whose call at the provider is not answered. */
-async function leaveUnanswered(method: 'create' | 'refund', fault: 'unread' | 'late', order: Order) {
+async function leaveWithoutResponse(method: 'create' | 'refund', fault: 'unread' | 'late', order: Order) {
   payments.fail(method, fault);
   const before = payments.calls[method];
   sendToVictim(order)();
@@ -119,7 +119,7 @@ describe('kill -9 of a replica', () => {
       if (!called || !credited || !attached || !placed) throw new Error('no customers');
       await succeed(depositOf(credited));
       survivor.kill('SIGSTOP');
-      await leaveUnanswered('create', fault, depositOf(called));
+      await leaveWithoutResponse('create', fault, depositOf(called));
       notify(victim);
       const letGo = [
         await stopAt(STEPS.credit, moment, () => payments.pay(paymentsOf(credited)[0]?.id ?? '')),
@@ -152,7 +152,7 @@ describe('kill -9 of a replica', () => {
       });
       const refunds = [await refundOf(called), await refundOf(ended), await refundOf(held)] as const;
       survivor.kill('SIGSTOP');
-      await leaveUnanswered('refund', fault, refunds[0]);
+      await leaveWithoutResponse('refund', fault, refunds[0]);
       const letGo = [
         await stopAt(STEPS.refund, moment, sendToVictim(refunds[1])),
         await stopAt(STEPS.hold, moment, sendToVictim(refunds[2])),

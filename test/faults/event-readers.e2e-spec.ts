@@ -13,7 +13,7 @@ const EVENTS_PER_WRITER = inLongForm(1000, 60);
 /** As many as a replica lets one user have. */
 const WAITING_PER_CUSTOMER = 100;
 const WAITING_CUSTOMERS = 10;
-const ANSWERS = inLongForm(1000, 20);
+const RESPONSES = inLongForm(1000, 20);
 const ENDS = inLongForm(100_000, 3000);
 /** How many replicas are killed by each test that kills. */
 const KILLED = inLongForm(3, 1);
@@ -204,7 +204,7 @@ describe('Events, read over three replicas', () => {
     const writer = await connect();
     const elapsedMs: number[] = [];
     let cursor = (await read(anyReplica(), customer, 'after=now')).next_cursor;
-    for (let n = 0; n < ANSWERS; n += 1) {
+    for (let n = 0; n < RESPONSES; n += 1) {
       const waiting = read(anyReplica(), customer, `after=${cursor}&wait=30&type=proxy.expired`).then(
         (page) => ({
           page,
@@ -221,7 +221,7 @@ describe('Events, read over three replicas', () => {
     }
     elapsedMs.sort((a, b) => a - b);
     const at = (part: number) => Math.round(elapsedMs[Math.floor(part * (elapsedMs.length - 1))] ?? 0);
-    process.stderr.write(`from commit to answer: median ${at(0.5)} ms, p99 ${at(0.99)} ms of ${ANSWERS}\n`);
+    process.stderr.write(`from commit to answer: median ${at(0.5)} ms, p99 ${at(0.99)} ms of ${RESPONSES}\n`);
     // Half of it is the pause between two rounds of publishing. A lost hint would cost a second.
     expect(at(0.5)).toBeLessThan(1000);
   });

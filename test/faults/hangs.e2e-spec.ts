@@ -46,13 +46,14 @@ it('A database that hangs is asked once for all who scrape, who are told that it
 it('A replica is not ready while the database does not answer, and says so in time', async () => {
   const relay = await startDatabaseRelay(service.databaseUrl);
   const replica = await startReplica(service, { database: { url: relay.url, poolSize: 2 } });
-  const ask = async (path: string): Promise<string> => (await fetch(replica.baseUrl + path)).text();
-  const untilReadiness = (answer: string) => eventually(async () => (await ask('/health/ready')) === answer);
+  const request = async (path: string): Promise<string> => (await fetch(replica.baseUrl + path)).text();
+  const untilReadiness = (answer: string) =>
+    eventually(async () => (await request('/health/ready')) === answer);
   try {
     await untilReadiness('{"status":"ready"}');
     relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });
     await untilReadiness('{"detail":"The database cannot be reached","code":"not-ready"}');
-    expect(await ask('/health/live')).toBe('{"status":"live"}');
+    expect(await request('/health/live')).toBe('{"status":"live"}');
     await untilReadiness('{"status":"ready"}');
   } finally {
     await replica.close();

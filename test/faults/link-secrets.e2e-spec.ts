@@ -59,7 +59,7 @@ describe('The secret of a link', () => {
   }
 
   /** Whatever somebody who has the secret may ask, rightly or wrongly. */
-  const asks = (secret: string): { method?: string; path: string; token?: string }[] => {
+  const requests = (secret: string): { method?: string; path: string; token?: string }[] => {
     const escaped = Buffer.from(secret).toString('hex').replaceAll(/../g, '%$&');
     return [
       { path: `/l/${secret}` },
@@ -84,10 +84,10 @@ describe('The secret of a link', () => {
     ];
   };
 
-  async function askAll(secret: string): Promise<Set<number>> {
+  async function requestAll(secret: string): Promise<Set<number>> {
     const statuses = new Set<number>();
     for (const baseUrl of bases()) {
-      for (const request of asks(secret)) statuses.add((await sendRaw(baseUrl, request)).status);
+      for (const request of requests(secret)) statuses.add((await sendRaw(baseUrl, request)).status);
     }
     return statuses;
   }
@@ -100,8 +100,8 @@ describe('The secret of a link', () => {
     const unknown = generateSecret('link');
     const fetchFrom = (baseUrl: string, text = secret) => sendRaw(baseUrl, { path: `/l/${text}` });
 
-    expect(await askAll(secret)).toEqual(new Set([200, 401, 404, 405]));
-    expect(await askAll(unknown)).toEqual(new Set([401, 404, 405]));
+    expect(await requestAll(secret)).toEqual(new Set([200, 401, 404, 405]));
+    expect(await requestAll(unknown)).toEqual(new Set([401, 404, 405]));
     await exchangeRaw(first, `GET /l/${secret} HTTP/1.1\r\nHost: x\r\nBroken\r\n\r\n`);
     await exchangeRaw(first, `GET /l/${secret}\u0000 HTTP/1.1\r\nHost: x\r\n\r\n`);
     await eventually(async () => (await fetchFrom(first, other)).status === 429);

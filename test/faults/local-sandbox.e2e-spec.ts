@@ -68,7 +68,7 @@ describe('the sandbox of a directory', () => {
   it('answers with the key it gave, and ends when it is released', async () => {
     const sandbox = await start();
     const pid = await readPid();
-    expect(await ask(sandbox)).toMatchObject({ status: 'yes' });
+    expect(await request(sandbox)).toMatchObject({ status: 'yes' });
     expect(await findLocalSandbox(directory)).toMatchObject({ pid, baseUrl: sandbox.baseUrl });
 
     await sandbox.release();
@@ -87,7 +87,7 @@ describe('the sandbox of a directory', () => {
     const [, coming] = await Promise.all([leaving.release(), start()]);
 
     expect(coming.apiKey).toBe(leaving.apiKey);
-    expect(await ask(coming)).toMatchObject({ status: 'yes' });
+    expect(await request(coming)).toMatchObject({ status: 'yes' });
   });
 
   it('is told of when it is killed while in use', async () => {
@@ -123,6 +123,6 @@ describe('the sandbox of a directory', () => {
   });
 });
 
-async function ask({ baseUrl, apiKey }: LocalSandbox): Promise<unknown> {
+async function request({ baseUrl, apiKey }: LocalSandbox): Promise<unknown> {
   return (await fetch(`${baseUrl}/api/${apiKey}`)).json();
 }

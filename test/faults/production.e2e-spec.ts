@@ -48,7 +48,7 @@ if (missingPackages('caddy').length > 0) {
     let httpPort = 0;
     let httpsPort = 0;
 
-    async function ask(
+    async function send(
       path: string,
       {
         from = OUTSIDE,
@@ -83,7 +83,7 @@ if (missingPackages('caddy').length > 0) {
       const counts: Record<string, number> = {};
       const use = async (): Promise<void> => {
         while (!done.signal.aborted) {
-          const { status } = await ask('/me');
+          const { status } = await send('/me');
           counts[status] = (counts[status] ?? 0) + 1;
         }
       };
@@ -134,7 +134,7 @@ if (missingPackages('caddy').length > 0) {
         readFile(join(directory, 'caddy/pki/authorities/local/root.crt'), 'utf8').catch(() => null),
       );
       await eventually(() =>
-        ask('/health').then(
+        send('/health').then(
           ({ status }) => status === 200,
           () => false,
         ),
@@ -149,7 +149,7 @@ if (missingPackages('caddy').length > 0) {
     });
 
     it('serves by TLS, and leads there from HTTP', async () => {
-      expect((await ask('/health')).body).toBe('{"status":"ok"}');
+      expect((await send('/health')).body).toBe('{"status":"ok"}');
       const request = requestHttp({
         host: LOOPBACK,
         port: httpPort,
@@ -168,33 +168,33 @@ if (missingPackages('caddy').length > 0) {
 
     it('has no /staff for others than its networks, however it is written', async () => {
       for (const path of ['/staff', '/staff/docs', '/STAFF/users', '/%73taff/users', '//staff/users']) {
-        expect([path, await ask(path)]).toMatchObject([
+        expect([path, await send(path)]).toMatchObject([
           path,
           { status: 404, body: '{"detail":"Not Found"}' },
         ]);
-        const forged = await ask(path, { headers: { 'X-Forwarded-For': STAFF } });
+        const forged = await send(path, { headers: { 'X-Forwarded-For': STAFF } });
         expect([path, forged.status]).toEqual([path, 404]);
       }
-      expect((await ask('/staff/docs/', { from: STAFF })).status).toBe(200);
-      expect((await ask('/staff/users', { from: STAFF })).status).toBe(403);
+      expect((await send('/staff/docs/', { from: STAFF })).status).toBe(200);
+      expect((await send('/staff/users', { from: STAFF })).status).toBe(403);
     });
 
     it("passes the client's address on, and not what the client says of it", async () => {
-      const forged = await ask('/judge?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
+      const forged = await send('/judge?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
       expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE });
     });
 
     it('loses no request while a replica drains and stops, and sells', async () => {
       const [one] = running;
       expect(await useDuring(async () => one?.stop())).toEqual({ 200: expect.any(Number) });
-      const { status, body } = await ask('/proxies/buy', { key: 'one-left' });
+      const { status, body } = await send('/proxies/buy', { key: 'one-left' });
       expect([status, JSON.parse(body)]).toMatchObject([200, { price_charged: '25.08' }]);
     });
 
     it('responds as the service does while no replica is there', async () => {
       running.at(-1)?.kill('SIGKILL');
       const unavailable = await eventually(async () => {
-        const answer = await ask('/me');
+        const answer = await send('/me');
         return answer.body.includes('temporarily') && answer;
       });
       expect(unavailable).toMatchObject({

@@ -177,10 +177,10 @@ describe('the rate limit of three replicas', () => {
     const [one, other] = providers;
     if (!one || !other) throw new Error('no replica');
     const ours = async () => (await received()).filter(({ method }) => method !== 'account');
-    const asked = calls.rest(one);
+    const requested = calls.rest(one);
     const held = 'SELECT FROM rate_permits WHERE paused_until > clock_timestamp()';
     await eventually(async () => (await dataSource.query(held)).length > 0);
-    await Promise.all([asked, calls.rest(other)]);
+    await Promise.all([requested, calls.rest(other)]);
     const log = await ours();
     expect(log.map(({ status }) => status)).toEqual([429, 200, 200]);
     expect((log[1]?.receivedAtMs ?? 0) - (log[0]?.receivedAtMs ?? Number.NaN)).toBeGreaterThanOrEqual(1000);

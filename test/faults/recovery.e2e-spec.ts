@@ -36,7 +36,7 @@ describe('After the database was restored to an earlier moment', () => {
   const begin = () => restored.command<RecoveryOut>(['recovery', 'begin', ...REASON]);
 
   function staffAt(baseUrl: string): Staff {
-    const ask = async <Result>(method: string, path: string, body?: object): Promise<Result> => {
+    const request = async <Result>(method: string, path: string, body?: object): Promise<Result> => {
       const response = await fetch(`${baseUrl}/staff${path}`, {
         method,
         headers: { Authorization: `Bearer ${staffUser.token}`, 'Content-Type': 'application/json' },
@@ -46,8 +46,8 @@ describe('After the database was restored to an earlier moment', () => {
       return answer;
     };
     return {
-      get: (path) => ask('GET', path),
-      post: (path, body) => ask('POST', path, { reason, ...body }),
+      get: (path) => request('GET', path),
+      post: (path, body) => request('POST', path, { reason, ...body }),
     };
   }
 
@@ -219,21 +219,21 @@ describe('After the database was restored to an earlier moment', () => {
     expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false });
 
     // Each key that was forgotten is known again by what it asks for, and nothing is bought.
-    const repeated = [
+    const replayed = [
       await buy(client, 'forgotten', 2),
       await buy(client, 'mine'),
       await buy(theirs, 'theirs'),
       await prolong(client, first, 'prolonged'),
     ];
-    expect(repeated.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
-    expect(repeated.map(({ response }) => response.headers.get('Idempotency-Replayed'))).toEqual(
-      repeated.map(() => 'true'),
+    expect(replayed.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
+    expect(replayed.map(({ response }) => response.headers.get('Idempotency-Replayed'))).toEqual(
+      replayed.map(() => 'true'),
     );
-    expect(repeated[0]?.data).toMatchObject({ order_id: forgotten?.order_id, price_charged: '4.00' });
+    expect(replayed[0]?.data).toMatchObject({ order_id: forgotten?.order_id, price_charged: '4.00' });
     const bulk = await prolongMany(client, second, 'bulk');
     expect(bulk.data).toMatchObject({ totals: { prolonged: 1, price_charged: '1.50' } });
     expect(await moneyCalls()).toEqual(sold);
-    expect((await buy(client, 'forgotten', 2)).data).toEqual(repeated[0]?.data);
+    expect((await buy(client, 'forgotten', 2)).data).toEqual(replayed[0]?.data);
     expect(await spentBy(other)).toEqual({ spent: '2.00', held: '0.00' });
 
     // The customer has what the provider lists, under new numbers.

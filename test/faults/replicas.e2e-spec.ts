@@ -3,7 +3,7 @@ import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/buil
 import type { Caught } from '../support/database-relay';
 import { forAllTests } from '../support/fixtures';
 import { sendRaw } from '../support/raw-http';
-import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
+import { type Customer, purchase, Replicas, send, sendUntilResponse } from '../support/replicas';
 
 describe('Two replicas on one database', () => {
   let one: BuiltService;
@@ -41,7 +41,7 @@ describe('Two replicas on one database', () => {
     const customer = await replicas.createCustomer();
     const order = purchase(customer, 'both');
     const answers = await Promise.all(
-      [one, other].map(({ baseUrl }) => sendUntilAnswered(() => baseUrl, order)),
+      [one, other].map(({ baseUrl }) => sendUntilResponse(() => baseUrl, order)),
     );
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(answers[0]?.body).toEqual(answers[1]?.body);
@@ -52,7 +52,7 @@ describe('Two replicas on one database', () => {
     const customer = await replicas.createCustomer();
     const order = purchase(customer, 'storm');
     const answers = await Promise.all(
-      Array.from({ length: 300 }, (_, at) => sendUntilAnswered(() => (at % 2 ? one : other).baseUrl, order)),
+      Array.from({ length: 300 }, (_, at) => sendUntilResponse(() => (at % 2 ? one : other).baseUrl, order)),
     );
     expect(new Set(answers.map(({ status, body }) => JSON.stringify([status, body['order_id']]))).size).toBe(
       1,
@@ -68,24 +68,24 @@ describe('Two replicas on one database', () => {
         ['/me', '/countries'].map(async (path) => (await sendRaw(other.baseUrl, { path, token })).status),
       );
     /** The other replica's answer to the first request after this one has answered the member of staff. */
-    const changeAndAsk = async (what: string, target: string, { token }: Customer) => {
+    const changeAndRead = async (what: string, target: string, { token }: Customer) => {
       const path = `/staff/${target}/${what}`;
       const { status } = await send(one.baseUrl, { customer: staff, path, body: { reason: 'test' } });
-      const answeredMs = performance.now();
+      const respondedMs = performance.now();
       const statuses = await statusesOf({ ...staff, token });
-      elapsedMs[what]?.push(performance.now() - answeredMs);
+      elapsedMs[what]?.push(performance.now() - respondedMs);
       return [what, status, ...statuses];
     };
     for (let n = 0; n < 50; n += 1) {
       const customer = await replicas.createCustomer('1.00');
       expect(await statusesOf(customer)).toEqual([200, 200]);
       const user = `users/${customer.id}`;
-      expect(await changeAndAsk('block', user, customer)).toEqual(['block', 200, 403, 403]);
-      expect(await changeAndAsk('unblock', user, customer)).toEqual(['unblock', 200, 200, 200]);
+      expect(await changeAndRead('block', user, customer)).toEqual(['block', 200, 403, 403]);
+      expect(await changeAndRead('unblock', user, customer)).toEqual(['unblock', 200, 200, 200]);
       const [token] = await replicas.query<{ id: number }>('SELECT id FROM api_tokens WHERE user_id = $1', [
         customer.id,
       ]);
-      expect(await changeAndAsk('revoke', `tokens/${token?.id}`, customer)).toEqual([
+      expect(await changeAndRead('revoke', `tokens/${token?.id}`, customer)).toEqual([
         'revoke',
         200,
         401,
@@ -100,7 +100,7 @@ describe('Two replicas on one database', () => {
     const customer = await replicas.createCustomer((price * 10.5).toFixed(2));
     const answers = await Promise.all(
       Array.from({ length: 300 }, (_, at) =>
-        sendUntilAnswered(() => (at % 2 ? one : other).baseUrl, purchase(customer, `k${at}`)),
+        sendUntilResponse(() => (at % 2 ? one : other).baseUrl, purchase(customer, `k${at}`)),
       ),
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
@@ -179,7 +179,7 @@ describe('Two replicas on one database', () => {
     client.abort();
     expect(await lost).toBe('lost');
     await replicas.control.openGate(gate);
-    const again = await sendUntilAnswered(() => other.baseUrl, purchase(customer, 'gone'));
+    const again = await sendUntilResponse(() => other.baseUrl, purchase(customer, 'gone'));
     expect(again).toMatchObject({ status: 200, replayed: true });
     expect(await soldTo(customer)).toBe(1);
   });

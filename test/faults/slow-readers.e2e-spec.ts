@@ -71,7 +71,7 @@ describe('Clients that do not read', () => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
 
-  async function ask(path: string): Promise<{ status: number; ms: number; length: number }> {
+  async function request(path: string): Promise<{ status: number; ms: number; length: number }> {
     const sentAtMs = performance.now();
     const headers = { Authorization: `Bearer ${customer.token}` };
     const answer = await fetch(service.baseUrl + path, { headers });
@@ -89,8 +89,8 @@ describe('Clients that do not read', () => {
   }
 
   it.each(['/proxies', '/proxies/export'])('cost little memory and are soon gone: GET %s', async (path) => {
-    const { length } = await ask(path);
-    for (let round = 0; round < 5; round += 1) await ask(path);
+    const { length } = await request(path);
+    for (let round = 0; round < 5; round += 1) await request(path);
     const beforeMb = await residentMb(service);
     for (let n = 0; n < READER_COUNT; n += 1) {
       const socket = await open();
@@ -103,7 +103,7 @@ describe('Clients that do not read', () => {
     let mostMb = 0;
     let connections = Infinity;
     while (connections > 0 && performance.now() - openedAtMs < MAX_LIFE_MS) {
-      expect(await ask('/me')).toMatchObject({ status: 200 });
+      expect(await request('/me')).toMatchObject({ status: 200 });
       mostMb = Math.max(mostMb, await residentMb(service));
       connections = await countConnections(service, ports);
       await pause(200);
@@ -111,7 +111,7 @@ describe('Clients that do not read', () => {
     expect(mostMb - beforeMb).toBeLessThan(MAX_GROWTH_MB);
     expect(ports).toHaveLength(READER_COUNT);
     expect(connections).toBe(0);
-    expect(await ask(path)).toMatchObject({ status: 200, length });
+    expect(await request(path)).toMatchObject({ status: 200, length });
   });
 
   /** How long the pipelined requests took, and the longest that another request took meanwhile. */
@@ -127,7 +127,7 @@ describe('Clients that do not read', () => {
     const isOver = (): boolean => answered > 0.99 * PIPELINED_REQUESTS;
     let longestMs = 0;
     while (!isOver()) {
-      const { status, ms } = await ask('/me');
+      const { status, ms } = await request('/me');
       expect(status).toBe(200);
       expect(socket.destroyed).toBe(false);
       longestMs = Math.max(longestMs, ms);
@@ -136,7 +136,7 @@ describe('Clients that do not read', () => {
   }
 
   it('delay nobody with requests that they pipeline', async () => {
-    for (let round = 0; round < 200; round += 1) await ask('/me');
+    for (let round = 0; round < 200; round += 1) await request('/me');
     const { totalMs, longestMs } = await pipeline();
     expect(longestMs).toBeLessThan(MAX_DELAY * totalMs);
   });

@@ -176,8 +176,10 @@ export class DocsBrowser {
     const [response] = await Promise.all([
       this.page.waitForResponse((answer) => {
         const { pathname, searchParams } = new URL(answer.url());
-        const isAsked = [...wanted.searchParams].every(([name, value]) => searchParams.get(name) === value);
-        return pathname === wanted.pathname && isAsked;
+        const isRequested = [...wanted.searchParams].every(
+          ([name, value]) => searchParams.get(name) === value,
+        );
+        return pathname === wanted.pathname && isRequested;
       }),
       answers.getByText(`"${link}"`, { exact: true }).last().click(),
     ]);

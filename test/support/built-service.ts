@@ -101,11 +101,11 @@ export async function killLeftovers(): Promise<void> {
 
 /** Polls until the answer is truthy or 0, and gives it. Throws after 30 s. */
 export async function eventually<Value>(
-  ask: () => Value | undefined | null | false | Promise<Value | undefined | null | false>,
+  check: () => Value | undefined | null | false | Promise<Value | undefined | null | false>,
 ): Promise<Value> {
   const deadlineMs = performance.now() + DEADLINE_MS;
   for (;;) {
-    const answer = await ask();
+    const answer = await check();
     if (answer !== undefined && answer !== null && answer !== false) return answer;
     if (performance.now() > deadlineMs) throw new Error(`waited ${DEADLINE_MS} ms in vain`);
     await pause(POLL_MS);

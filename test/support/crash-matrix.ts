@@ -5,7 +5,7 @@ import {
   purchase,
   Replicas,
   send,
-  sendUntilAnswered,
+  sendUntilResponse,
   type ServiceResponse,
 } from './replicas';
 
@@ -107,7 +107,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
 
     async function expectEachOnce(orders: readonly Order[]): Promise<void> {
       const answers = await Promise.all(
-        orders.map((order) => sendUntilAnswered(() => survivor.baseUrl, order)),
+        orders.map((order) => sendUntilResponse(() => survivor.baseUrl, order)),
       );
       expect(answers.map(({ status }) => status)).toEqual(orders.map(() => 200));
       await replicas.untilSettled();

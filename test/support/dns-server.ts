@@ -8,7 +8,7 @@ export interface DnsServer {
   /** Asks this server only. */
   readonly resolver: Resolver;
   /** How often a name's IPv4 addresses were asked for. */
-  asked(name: string): number;
+  requested(name: string): number;
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export async function startDnsServer(
   resolver.setServers([`127.0.0.1:${socket.address().port}`]);
   return {
     resolver,
-    asked: (name) => counts.get(`A ${name}`) ?? 0,
+    requested: (name) => counts.get(`A ${name}`) ?? 0,
     close: async () => {
       resolver.cancel();
       socket.close();

@@ -207,7 +207,7 @@ export async function send(baseUrl: string, order: Order, signal?: AbortSignal):
 }
 
 /** Repeats the request with the same key until the answer is 200, or a 4xx other than 409 and 429. */
-export function sendUntilAnswered(chooseBaseUrl: () => string, order: Order): Promise<ServiceResponse> {
+export function sendUntilResponse(chooseBaseUrl: () => string, order: Order): Promise<ServiceResponse> {
   return eventually(async () => {
     const answer = await send(chooseBaseUrl(), order).catch(() => null);
     const isFinal = answer && answer.status !== 409 && answer.status !== 429 && answer.status < 500;

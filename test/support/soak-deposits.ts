@@ -14,18 +14,18 @@ export class SoakDeposits {
     private readonly chooseService: (random: SeededRandom) => BuiltService,
   ) {}
 
-  /** @param repeat sends a request until its answer is final */
+  /** @param retry sends a request until its answer is final */
   async make(
     customer: Customer,
     key: string,
     random: SeededRandom,
-    repeat: (order: Order, random: SeededRandom) => Promise<ServiceResponse>,
+    retry: (order: Order, random: SeededRandom) => Promise<ServiceResponse>,
   ): Promise<void> {
     const { payments } = this;
     if (random.chance(0.2)) payments.fail('create', random.pick(FAULTS));
     if (random.chance(0.1)) payments.fail('read', random.pick(FAULTS));
     const body = { amount: `${random.integer(100, 999)}.0${random.integer(0, 9)}` };
-    const answer = await repeat({ customer, key, path: '/deposits', body }, random);
+    const answer = await retry({ customer, key, path: '/deposits', body }, random);
     const url = answer.body['payment_url'];
     // The deposit has ended already.
     if (typeof url !== 'string') return;

@@ -39,7 +39,7 @@ export class SoakRenewals {
   }
 
   async countDone(): Promise<number> {
-    return (await this.ask(`SELECT FROM renewals WHERE user_id = ANY ($1) AND state = 'done'`)).length;
+    return (await this.query(`SELECT FROM renewals WHERE user_id = ANY ($1) AND state = 'done'`)).length;
   }
 
   /**
@@ -48,7 +48,7 @@ export class SoakRenewals {
    */
   async finish(baseUrl: string): Promise<void> {
     const findUndecided = () =>
-      this.ask<{ id: number }>(
+      this.query<{ id: number }>(
         `SELECT id FROM proxies
           WHERE user_id = ANY ($1) AND active AND withdrawn_at IS NULL
             AND date_trunc('hour', date_end - interval '72 hours', 'UTC') <= now()
@@ -64,7 +64,7 @@ export class SoakRenewals {
     this.undecided.push(
       ...left.map(({ id }) => `proxy ${id} is due, and was not renewed, though nothing fails`),
     );
-    const skipped = await this.ask<{ reason: string; count: number }>(
+    const skipped = await this.query<{ reason: string; count: number }>(
       `SELECT reason, count(*) AS count FROM renewals
         WHERE user_id = ANY ($1) AND state = 'skipped' GROUP BY reason`,
     );
@@ -75,7 +75,7 @@ export class SoakRenewals {
       if (status >= 300) throw new Error(`renewals were not switched off: ${status}`);
     }
     await eventually(async () => {
-      const placed = await this.ask(
+      const placed = await this.query(
         `SELECT FROM renewals WHERE user_id = ANY ($1) AND state = 'placed' LIMIT 1`,
       );
       return placed.length === 0;
@@ -84,18 +84,18 @@ export class SoakRenewals {
 
   /** What is due was renewed, once and within the budget, and its customer was told of it once. */
   async compare(): Promise<string[]> {
-    const twice = await this.ask<{ id: number; count: number }>(
+    const twice = await this.query<{ id: number; count: number }>(
       `SELECT proxy_id AS id, count(*) AS count FROM orders
         WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %' AND state = 'completed'
         GROUP BY proxy_id HAVING count(*) > 1`,
     );
-    const overspent = await this.ask<{ id: number; spent: string; budget: string }>(
+    const overspent = await this.query<{ id: number; spent: string; budget: string }>(
       `SELECT user_id AS id, sum(captured) AS spent, monthly_budget AS budget
          FROM orders JOIN renewal_settings USING (user_id)
         WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %'
         GROUP BY user_id, monthly_budget HAVING sum(captured) > monthly_budget`,
     );
-    const untold = await this.ask<{ id: string; done: number; told: number }>(
+    const untold = await this.query<{ id: string; done: number; told: number }>(
       `SELECT proxy_id AS id, coalesce(done, 0) AS done, coalesce(told, 0) AS told
          FROM (SELECT proxy_id::text, date_end_before AS date_end, count(*) AS done FROM renewals
                 WHERE user_id = ANY ($1) AND state = 'done' GROUP BY 1, 2) AS renewed
@@ -115,14 +115,14 @@ export class SoakRenewals {
 
   /** What has failed often is tried again after minutes: not so long in a test. */
   private async shortenPauses(): Promise<void> {
-    await this.ask(
+    await this.query(
       `UPDATE renewals SET next_try_at = now() + interval '3 seconds'
         WHERE user_id = ANY ($1) AND state = 'skipped' AND reason <> 'budget-used-up'
           AND next_try_at > now() + interval '3 seconds'`,
     );
   }
 
-  private ask<Row>(statement: string): Promise<Row[]> {
+  private query<Row>(statement: string): Promise<Row[]> {
     return this.replicas.query<Row>(statement, [this.userIds]);
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { compareAnswers, compareWithBook } from '../../drills/support/books';
+import { compareResponses, compareWithBook } from '../../drills/support/books';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../../src/auth';
 import { DEFAULT_DIALECT, type FaultSpec, type PaymentsSandbox } from '../../src/sandbox';
 import { type BuiltService, eventually } from './built-service';
@@ -146,7 +146,7 @@ export async function soak(
       const customer = customers[own.integer(0, CUSTOMERS - 1)];
       if (!customer) continue;
       if (own.chance(0.1)) {
-        await deposits.make(customer, `deposit-${number}-${left}`, own, repeat);
+        await deposits.make(customer, `deposit-${number}-${left}`, own, retry);
         continue;
       }
       const owned = proxyIds.get(customer) ?? [];
@@ -172,7 +172,7 @@ export async function soak(
         onlyAnswers.push({ requestId, answer: only });
         continue;
       }
-      const answer = await repeat(order, own);
+      const answer = await retry(order, own);
       answers.push({ order, answer });
       answered.add(String(answer.status));
       const bought = (answer.body['proxies'] ?? []) as { id: string }[];
@@ -181,7 +181,7 @@ export async function soak(
   };
 
   /** Repeats the order at either replica until its answer is final. The client hangs up now and then. */
-  const repeat = async (order: Order, own: SeededRandom): Promise<ServiceResponse> => {
+  const retry = async (order: Order, own: SeededRandom): Promise<ServiceResponse> => {
     for (;;) {
       const signal = own.chance(0.02) ? AbortSignal.timeout(own.integer(1, 60)) : undefined;
       const answer = await send(own.pick(services).baseUrl, order, signal).catch(() => null);
@@ -270,7 +270,7 @@ export async function soak(
   const violations = [
     ...(await replicas.findViolations()),
     ...(await compareWithBook(replicas)),
-    ...(await compareAnswers(replicas, answers)),
+    ...(await compareResponses(replicas, answers)),
     ...(await compareRefusals(replicas, onlyAnswers)),
     ...(await compareReaders(replicas, readers)),
     ...(await webhooks.compare(replicas)),

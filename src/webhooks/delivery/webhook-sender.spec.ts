@@ -171,9 +171,9 @@ describe('A webhook is not sent', () => {
     const url = urlOf('rebinding.test');
     // Nobody listens there: the connection is refused, and none is kept.
     expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'unreachable' });
-    expect(dns.asked('rebinding.test')).toBe(1);
+    expect(dns.requested('rebinding.test')).toBe(1);
     expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'forbidden' });
-    expect(dns.asked('rebinding.test')).toBe(2);
+    expect(dns.requested('rebinding.test')).toBe(2);
     expect(receiver.connections).toBe(0);
   });
 
