@@ -32,7 +32,7 @@ describe('the audit as a job', () => {
   afterEach(() => tamper('DELETE FROM audit_runs'));
 
   const run = (scope: 'day' | 'all') => service.runJob(`audit-${scope}`);
-  const told = async (): Promise<readonly AuditRun[]> =>
+  const events = async (): Promise<readonly AuditRun[]> =>
     (await staff.get<{ audits: AuditRun[] }>('/staff/status')).body.audits;
   const errors = () => log.lines.slice(logged).filter((line) => line.includes('the books are broken'));
 
@@ -46,7 +46,7 @@ describe('the audit as a job', () => {
   it('says of healthy books that they are, in both scopes, to staff and to the command line', async () => {
     expect(await run('day')).toEqual({ checked: expect.any(Number), violated: 0 });
     expect(await run('all')).toEqual({ checked: expect.any(Number), violated: 0 });
-    expect(await told()).toEqual(
+    expect(await events()).toEqual(
       ['day', 'all'].map((scope) => ({
         scope,
         ok: true,
@@ -64,12 +64,12 @@ describe('the audit as a job', () => {
     const [line = ''] = errors();
     expect(errors()).toHaveLength(1);
     expect(line).toContain('balances-equal-sums-of-entries (1)');
-    expect((await told())[0]).toMatchObject({
+    expect((await events())[0]).toMatchObject({
       scope: 'day',
       ok: false,
       violations: [{ name: 'balances-equal-sums-of-entries', violations: 1 }],
     });
-    expect((await told())[0]?.violations[0]).not.toHaveProperty('rows');
+    expect((await events())[0]?.violations[0]).not.toHaveProperty('rows');
     const [kept] = await service.dataSource.query(
       'SELECT violations FROM audit_runs ORDER BY id DESC LIMIT 1',
     );
@@ -88,7 +88,7 @@ describe('the audit as a job', () => {
     await tamper(`UPDATE orders SET history = '[]' WHERE user_id = ${user.id}`);
     expect(await run('day')).toMatchObject({ violated: 0 });
     expect(await run('all')).toMatchObject({ violated: 1 });
-    expect(await told()).toMatchObject([
+    expect(await events()).toMatchObject([
       { scope: 'day', ok: true },
       { scope: 'all', ok: false, violations: [{ name: 'histories-end-with-the-state', violations: 2 }] },
     ]);

@@ -388,8 +388,8 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
 
   'renewals-agree-with-their-orders': async (books) => {
     const userId = await books.user();
-    const dear = await books.renewal(userId, { state: 'done' });
-    await books.query('UPDATE renewals SET price = 11 WHERE id = $1', dear.id);
+    const expensive = await books.renewal(userId, { state: 'done' });
+    await books.query('UPDATE renewals SET price = 11 WHERE id = $1', expensive.id);
     const unmoved = await books.renewal(userId, { state: 'done', days: 0 });
     const denied = await books.renewal(userId, { state: 'failed', orderState: 'completed' });
     const unread = await books.renewal(userId, { state: 'placed', orderState: 'completed' });
@@ -407,7 +407,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       captured: 10,
     });
     return [
-      row(dear.id, 'done', dear.orderId, 11),
+      row(expensive.id, 'done', expensive.orderId, 11),
       row(unmoved.id, 'done', unmoved.orderId),
       row(denied.id, 'failed', denied.orderId),
       row(unread.id, 'placed', unread.orderId),
@@ -585,14 +585,14 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   },
 
   'credits-agree-with-their-events': async (books) => {
-    const [silent, wrong, told] = [await books.user(), await books.user(), await books.user()];
+    const [silent, wrong, logged] = [await books.user(), await books.user(), await books.user()];
     await books.tamper('DELETE FROM events WHERE user_id = $1', silent);
     await books.tamper(`UPDATE events SET data = data || '{"amount":"1.00"}' WHERE user_id = $1`, wrong);
-    await books.event('balance.credited', told, { seq: 2, amount: '100.00' });
+    await books.event('balance.credited', logged, { seq: 2, amount: '100.00' });
     return [
       { user_id: silent, seq: 1, amount: 'balance.credited 100.00', events: null },
       { user_id: wrong, seq: 1, amount: 'balance.credited 100.00', events: ['balance.credited 1.00'] },
-      { user_id: told, seq: 2, amount: null, events: ['balance.credited 100.00'] },
+      { user_id: logged, seq: 2, amount: null, events: ['balance.credited 100.00'] },
     ];
   },
 

@@ -132,8 +132,8 @@ describe('POST /proxies/prolong', () => {
       proxy_ids: [foreign, shortest, 'abc', good, withdrawn],
       period: 3,
     });
-    const told = data?.proxies.map(({ status, detail }) => [status, detail]);
-    expect(told).toEqual([
+    const reported = data?.proxies.map(({ status, detail }) => [status, detail]);
+    expect(reported).toEqual([
       ['not_found', 'Proxy not found'],
       ['refused', 'Minimum renewal period for IPv4 is 7 days'],
       ['not_found', 'Proxy not found'],

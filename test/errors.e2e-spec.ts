@@ -361,10 +361,10 @@ describe('Hostile input', () => {
 
   it('leaves the service as it was', async () => {
     // Other tests cause errors with these ids on purpose.
-    const unforeseen = log.lines.filter(
+    const unexpected = log.lines.filter(
       (line) => line.includes('"message":"unforeseen error"') && !line.includes('"unforeseen-'),
     );
-    expect(unforeseen).toEqual([]);
+    expect(unexpected).toEqual([]);
     expect((await sendAs(user, { path: '/me' })).status).toBe(200);
     expect(Object.prototype).not.toHaveProperty('polluted');
   });

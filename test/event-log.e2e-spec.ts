@@ -14,7 +14,7 @@ interface Logged {
   readonly type: EventType;
   readonly data: Record<string, unknown>;
 }
-type Told = [type: string, data: Record<string, unknown>];
+type LoggedEvent = [type: string, data: Record<string, unknown>];
 
 // Proxies and balances are changed that no order has changed, and sweeps look at them.
 const service = forAllTests(startTestService);
@@ -26,7 +26,7 @@ let keys = 0;
 const query = <Row>(text: string, parameters: unknown[] = []) =>
   service.dataSource.query<Row[]>(text, parameters);
 /** What the user is told, except of the money and the token that they begin with. */
-const toldTo = async ({ id }: TestUser): Promise<Told[]> =>
+const loggedFor = async ({ id }: TestUser): Promise<LoggedEvent[]> =>
   (await query<Logged>('SELECT type, data FROM events WHERE user_id = $1 ORDER BY id OFFSET 2', [id])).map(
     ({ type, data }) => [type, data],
   );
@@ -65,7 +65,7 @@ describe('An event is written', () => {
     const [own = { id: '' }] = bought.proxies;
     const { data: prolonged } = await user.prolong(own.id);
     const refunded = Number(prolonged?.order_id) - 1;
-    expect(await toldTo(user)).toEqual([
+    expect(await loggedFor(user)).toEqual([
       order('completed', { order_id: bought.orderId, count: 2, delivered: 2, price: bought.price }),
       order('partial', { order_id: partial.orderId, count: 2, delivered: 1, price: partial.price }),
       order('refunded', { order_id: refunded, reason: 'not-enough-proxies' }),
@@ -90,11 +90,11 @@ describe('An event is written', () => {
     await leaveOrderOpen(service, user);
     const orderId = await idOfOrder();
     const beingConfirmed = order('being_confirmed', { order_id: orderId });
-    await eventually(async () => (await toldTo(user)).length === 1);
+    await eventually(async () => (await loggedFor(user)).length === 1);
     await service.app.get(OutcomeChecks).sendToReview([orderId], 'test');
-    expect(await toldTo(user)).toEqual([beingConfirmed]);
+    expect(await loggedFor(user)).toEqual([beingConfirmed]);
     await service.app.get(HoldReleases).releaseHolds([orderId], 'staff', ['review']);
-    expect(await toldTo(user)).toEqual([
+    expect(await loggedFor(user)).toEqual([
       beingConfirmed,
       order('refunded', { order_id: orderId, reason: 'unavailable' }),
     ]);
@@ -155,8 +155,8 @@ describe('An event is written', () => {
       ?.end;
     await query(`UPDATE proxies SET date_end = now() - interval '1 second' WHERE id = $1`, [id]);
     await service.runJob('active-flags');
-    const told = (await toldTo(user)).slice(1);
-    expect(told).toEqual([
+    const logged = (await loggedFor(user)).slice(1);
+    expect(logged).toEqual([
       ['proxy.moved', { proxy_id: id }],
       [
         'proxy.prolonged',
@@ -176,13 +176,13 @@ describe('An event is written', () => {
     const staff = await createStaff(service);
     const key = () => ({ 'Idempotency-Key': `${user.id}-${(keys += 1)}` });
     await query('UPDATE accounts SET low_balance = 10020 WHERE user_id = $1', [user.id]);
-    expect(await toldTo(user)).toEqual([]);
+    expect(await loggedFor(user)).toEqual([]);
     await staff.post(`/staff/users/${user.id}/credit`, { amount: '30', reason: 'secret' }, key());
     const { orderId, price } = await buy();
     await staff.post(`/staff/orders/${orderId}/refund`, { amount: '2.50', reason: 'secret' }, key());
     await staff.post(`/staff/users/${user.id}/debit`, { amount: '1', reason: 'secret' }, key());
     const left = (10_030 - Number(price)).toFixed(2);
-    expect(await toldTo(user)).toEqual([
+    expect(await loggedFor(user)).toEqual([
       ['balance.credited', { seq: 2, order_id: null, amount: '30.00', available: '10030.00' }],
       ['balance.low', { available: left, threshold: '10020.00' }],
       order('completed', { order_id: orderId, delivered: 1, price }),
@@ -200,7 +200,7 @@ describe('An event is written', () => {
     await tokens.revoke(token.id);
     await user.api.GET('/me');
     const data = { token_id: token.id, name: 'bot', scopes: ['profile:read'] };
-    expect(await toldTo(user)).toEqual([
+    expect(await loggedFor(user)).toEqual([
       ['token.created', data],
       ['token.revoked', data],
     ]);
@@ -245,7 +245,7 @@ describe('The event of a change', () => {
     ],
   ])('of %s is rolled back with it', async (_, type, change, parameters) => {
     await buy();
-    const before = await toldTo(user);
+    const before = await loggedFor(user);
     const client = new Client({ connectionString: service.databaseUrl });
     await client.connect();
     try {
@@ -257,7 +257,7 @@ describe('The event of a change', () => {
       );
       expect(rows).toEqual([{ type }]);
       await client.query('ROLLBACK');
-      expect(await toldTo(user)).toEqual(before);
+      expect(await loggedFor(user)).toEqual(before);
     } finally {
       await client.end();
     }

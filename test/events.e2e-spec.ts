@@ -8,7 +8,7 @@ import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
 import { startTestService } from './support/test-service';
 
-interface Told {
+interface ReadEvent {
   readonly id: string;
   readonly type: string;
   readonly at: string;
@@ -16,7 +16,7 @@ interface Told {
 }
 
 interface Page {
-  readonly items: readonly Told[];
+  readonly items: readonly ReadEvent[];
   readonly next_cursor: string;
 }
 

@@ -4,7 +4,7 @@ import { insertProxies } from './support/proxy-rows';
 import { startTestService, type TestUser } from './support/test-service';
 
 const HOUR = 3600;
-const NEVER_TOLD = 32_767;
+const NEVER_ANNOUNCED = 32_767;
 
 jest.setTimeout(60_000);
 
@@ -31,7 +31,7 @@ describe('The end of a proxy', () => {
     const ids = await insertProxies(service.dataSource, user.id, count, { endsInSeconds: hours * HOUR });
     await service.dataSource.query('UPDATE proxies SET told_hours = $2 WHERE id = ANY ($1)', [
       ids,
-      NEVER_TOLD,
+      NEVER_ANNOUNCED,
     ]);
     return ids;
   }

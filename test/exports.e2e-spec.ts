@@ -99,14 +99,14 @@ describe('An export', () => {
 
   it('has the same text when it is kept as when it comes in pieces', async () => {
     await insertProxies(service.dataSource, user.id, 1001, { login: 'ü#', descr: 'a, "b"' });
-    const kept = new Map<string, string>();
+    const stored = new Map<string, string>();
     for (const path of PATHS) {
       const { text } = await download(path);
       expect((await download(path)).text).toBe(text);
-      kept.set(path, text);
+      stored.set(path, text);
     }
     await insertProxies(service.dataSource, user.id, 7100);
-    for (const [path, text] of kept) {
+    for (const [path, text] of stored) {
       const long = await download(path);
       expect(long.headers).not.toHaveProperty('content-length');
       if (long.headers['content-type'] === JSON_TYPE) expect(() => long.json()).not.toThrow();

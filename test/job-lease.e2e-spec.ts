@@ -22,7 +22,7 @@ describe('The lease of a run', () => {
   const add = (run: Omit<Run, 'name' | 'everySeconds'>): void =>
     work.run({ name, everySeconds: 3600, ...run });
 
-  const kept = async () => {
+  const stored = async () => {
     const [row] = await dataSource.query(
       `SELECT report, finished_at, succeeded_at, leased_until > now() AS "isLeased"
          FROM job_runs WHERE name = $1`,
@@ -44,10 +44,10 @@ describe('The lease of a run', () => {
     await expect(runs[0]?.run.renew({ done: 100 })).rejects.toThrow('ran out');
     runs[0]?.end({ done: 100 });
     await first;
-    expect(await kept()).toMatchObject({ report: { done: 1 }, finished_at: null, succeeded_at: null });
+    expect(await stored()).toMatchObject({ report: { done: 1 }, finished_at: null, succeeded_at: null });
     runs[1]?.end({ done: 2 });
     await second;
-    expect(await kept()).toMatchObject({
+    expect(await stored()).toMatchObject({
       report: { done: 2 },
       finished_at: expect.any(Date),
       succeeded_at: expect.any(Date),
@@ -84,7 +84,7 @@ describe('The lease of a run', () => {
     expect(await eventually(() => work.runNow(name))).toEqual({ done: 2 });
     end({ done: 1 });
     await hanging;
-    expect(await kept()).toMatchObject({ report: { done: 2 } });
+    expect(await stored()).toMatchObject({ report: { done: 2 } });
   });
 
   it('is given back by a process that stops, at the end of the step under way', async () => {
@@ -106,6 +106,6 @@ describe('The lease of a run', () => {
     endStep();
     await stopped;
     expect(steps).toBe(1);
-    expect(await kept()).toMatchObject({ finished_at: null, isLeased: false });
+    expect(await stored()).toMatchObject({ finished_at: null, isLeased: false });
   });
 });

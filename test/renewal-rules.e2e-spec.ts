@@ -397,13 +397,13 @@ describe('The forecast', () => {
   });
 
   it('names the reason of each that will not be renewed', async () => {
-    const [dear, withdrawn, excluded] = [await proxy(), await proxy(), await proxy()];
+    const [expensive, withdrawn, excluded] = [await proxy(), await proxy(), await proxy()];
     await service.owner.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
     await switchOn({ target: 'all', max_price: '0.01' });
     await call('POST', '/exclusions', { proxy_id: String(excluded) });
     const { items, reasons, covered, not_covered } = await read<ForecastOut>('/forecast');
     expect(items.map(({ proxy_id, reason }) => [proxy_id, reason])).toEqual([
-      [String(dear), 'price-above-max'],
+      [String(expensive), 'price-above-max'],
       [String(withdrawn), 'proxy-withdrawn'],
     ]);
     expect(reasons).toEqual([

@@ -21,7 +21,7 @@ describe('After the replay window', () => {
     await service.owner.query('UPDATE proxies SET date_end = $2 WHERE user_id = $1', [user.id, ended]);
   };
   const close = () => service.runJob('retention');
-  const keptSecrets = async (): Promise<number> => {
+  const storedSecrets = async (): Promise<number> => {
     const [row] = await service.owner.query<{ n: number }[]>(
       `SELECT count(*)::int AS n FROM orders JOIN proxies USING (user_id)
         WHERE user_id = $1
@@ -36,9 +36,9 @@ describe('After the replay window', () => {
     const proxyId = first.data?.proxies[0]?.id ?? '';
     const prolonged = await prolong(proxyId, 'p');
     await end(31);
-    expect(await keptSecrets()).toBeGreaterThan(0);
+    expect(await storedSecrets()).toBeGreaterThan(0);
     expect(await close()).toMatchObject({ order_passwords: 2, orphan_passwords: 0, unused_bulks: 0 });
-    expect(await keptSecrets()).toBe(0);
+    expect(await storedSecrets()).toBe(0);
 
     const gone = {
       login: '',
@@ -105,7 +105,7 @@ describe('After the replay window', () => {
         params: { header: { 'Idempotency-Key': key } },
         body: { proxy_ids: [proxyId], period: 30 },
       });
-    const kept = () =>
+    const stored = () =>
       service.owner.query<{ key: string }[]>(
         'SELECT idempotency_key AS key FROM bulk_prolongations WHERE user_id = $1 ORDER BY 1',
         [user.id],
@@ -121,10 +121,10 @@ describe('After the replay window', () => {
     await age('25 hours');
     await request('tried-again', '0');
     expect(await close()).toMatchObject({ unused_bulks: 1 });
-    expect(await kept()).toEqual([{ key: 'prolonged' }, { key: 'tried-again' }]);
+    expect(await stored()).toEqual([{ key: 'prolonged' }, { key: 'tried-again' }]);
     await age('25 hours');
     expect(await close()).toMatchObject({ unused_bulks: 1 });
-    expect(await kept()).toEqual([{ key: 'prolonged' }]);
+    expect(await stored()).toEqual([{ key: 'prolonged' }]);
     expect((await request('prolonged', proxy?.id)).response.headers.get('Idempotency-Replayed')).toBe('true');
   });
 });

@@ -149,15 +149,18 @@ describe('The database and the code agree on', () => {
               pg_get_indexdef('ledger_entries_shown_kind_idx'::regclass, 2, false) AS indexed
          FROM pg_trigger WHERE tgname = 'ledger_entries_log_event'`,
     );
-    const isTold = /WHEN \((.*)\) EXECUTE/.exec(condition ?? '')?.[1]?.replaceAll('new.', '');
-    const entries = await query<{ shown: string; indexed: string; told: boolean }>(
-      `SELECT ${SHOWN_KIND} AS shown, ${indexed} AS indexed, ${isTold} AS told
+    const isLogged = /WHEN \((.*)\) EXECUTE/.exec(condition ?? '')?.[1]?.replaceAll('new.', '');
+    const entries = await query<{ shown: string; indexed: string; logged: boolean }>(
+      `SELECT ${SHOWN_KIND} AS shown, ${indexed} AS indexed, ${isLogged} AS told
          FROM unnest($1::text[]) AS kind, unnest('{-1.00,1.00}'::numeric[]) AS available_delta`,
       [LEDGER_ENTRY_KINDS],
     );
     expect(entries).toHaveLength(2 * LEDGER_ENTRY_KINDS.length);
-    for (const { shown, indexed: inIndex, told } of entries) {
-      expect({ inIndex, told }).toEqual({ inIndex: shown, told: ['credit', 'refund'].includes(shown) });
+    for (const { shown, indexed: inIndex, logged } of entries) {
+      expect({ inIndex, told: logged }).toEqual({
+        inIndex: shown,
+        told: ['credit', 'refund'].includes(shown),
+      });
     }
   });
 

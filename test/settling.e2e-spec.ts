@@ -142,13 +142,13 @@ describe('What the provider answers to an order', () => {
       await replica.close();
       embellisher.close();
     }
-    const kept = await service.owner.query<{ note: string }[]>(
+    const stored = await service.owner.query<{ note: string }[]>(
       `SELECT substring(c.answer FROM '"note":"[^"]*"') AS note
          FROM provider_calls c JOIN orders ON orders.id = order_id
         WHERE user_id = $1 AND method IN ('buy', 'prolong')`,
       [user.id],
     );
-    expect(kept).toEqual([{ note: String.raw`"note":"\u0000"` }, { note: String.raw`"note":"\u0000"` }]);
+    expect(stored).toEqual([{ note: String.raw`"note":"\u0000"` }, { note: String.raw`"note":"\u0000"` }]);
     await service.audit({ withProvider: true });
   });
 });

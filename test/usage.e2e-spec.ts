@@ -181,11 +181,11 @@ describe('GET /usage', () => {
         in_30_days: { rentals: 3, renewal_cost: month.plus(week).plus(fortnight).toString() },
       },
     });
-    const kept = await service.dataSource.query<{ period: number }[]>(
+    const stored = await service.dataSource.query<{ period: number }[]>(
       'SELECT period FROM proxies WHERE user_id = $1 ORDER BY id',
       [user.id],
     );
-    expect(kept.map(({ period }) => period)).toEqual([30, 14, 7]);
+    expect(stored.map(({ period }) => period)).toEqual([30, 14, 7]);
     // What was delivered before the period was kept is looked up.
     await service.dataSource.query('UPDATE proxies SET period = NULL WHERE user_id = $1', [user.id]);
     expect((await readUsage()).rentals).toEqual(rentals);

@@ -96,8 +96,8 @@ describe('A webhook', () => {
     await send('PATCH', `/webhooks/${all.id}`, { enabled: true, types: ['proxy.moved'] });
     await happen('order.completed');
     await happen('proxy.moved');
-    const told = (await deliveries()).filter(({ type }) => !/^(token|balance|webhook)/.test(type));
-    expect(told.map(({ webhook, type }) => [webhook, type])).toEqual([
+    const logged = (await deliveries()).filter(({ type }) => !/^(token|balance|webhook)/.test(type));
+    expect(logged.map(({ webhook, type }) => [webhook, type])).toEqual([
       [all.id, 'order.completed'],
       [some.id, 'order.completed'],
       [all.id, 'proxy.moved'],
@@ -242,11 +242,11 @@ describe('A webhook', () => {
     const off = { enabled: false, disabled_at: MOMENT, disabled_reason: 'customer' };
     expect((await send('PATCH', path, { enabled: false })).body).toMatchObject(off);
     expect((await send('PATCH', path, { enabled: false })).body).toMatchObject(off);
-    const told = await service.dataSource.query<object[]>(
+    const logged = await service.dataSource.query<object[]>(
       `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
       [user.id],
     );
-    expect(told).toEqual([{ data: { webhook_id: id, reason: 'customer' } }]);
+    expect(logged).toEqual([{ data: { webhook_id: id, reason: 'customer' } }]);
     const on = { enabled: true, disabled_at: null, disabled_reason: null };
     expect((await send('PATCH', path, { enabled: true })).body).toMatchObject(on);
   });
@@ -585,11 +585,11 @@ describe('Staff', () => {
       status: 409,
       body: { detail: 'The operator has disabled the webhook' },
     });
-    const told = await service.dataSource.query<object[]>(
+    const logged = await service.dataSource.query<object[]>(
       `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
       [user.id],
     );
-    expect(told).toEqual([{ data: { webhook_id: id, reason: 'operator' } }]);
+    expect(logged).toEqual([{ data: { webhook_id: id, reason: 'operator' } }]);
     await staff.post(`${path}/enable`, { reason: 'settled' });
     expect((await send('GET', `/webhooks/${id}`)).body).toMatchObject({ enabled: true });
     const { body } = await staff.get<{ items: { action: string }[] }>(`/staff/actions?target=webhook:${id}`);

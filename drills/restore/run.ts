@@ -136,10 +136,15 @@ async function sellAndRestore(
   );
   onProgress(`${forgotten.length} answered orders are gone; the service looks for them at the provider`);
   const refunded = new Set(await shop.untilEverythingIsFound(REASON));
-  const told = clients.completed.filter(
+  const completed = clients.completed.filter(
     (answered) => forgotten.includes(answered) || refunded.has(Number(answered.answer.body['order_id'])),
   );
-  const decided = await decide(shop, { told, open: [...clients.open] }, unitPriceOf(clients), REASON);
+  const decided = await decide(
+    shop,
+    { completed: completed, open: [...clients.open] },
+    unitPriceOf(clients),
+    REASON,
+  );
   await shop.asStaff('POST', '/recovery/end', { reason: REASON });
   const openedAt = new Date();
   onProgress(`orders are open again, ${((openedAt.getTime() - destroyedAtMs) / 1000).toFixed(1)} s after`);

@@ -9,7 +9,7 @@ export interface Decided {
 /** What customers can show of their orders. */
 interface Shown {
   /** Those whose response the database has forgotten, or whose order was refunded since. */
-  readonly told: readonly CompletedRequest[];
+  readonly completed: readonly CompletedRequest[];
   /** Those that were sent, and got no response. */
   readonly open: readonly Intent[];
 }
@@ -21,7 +21,7 @@ interface Shown {
  */
 export async function decide(
   shop: Shop,
-  { told, open }: Shown,
+  { completed, open }: Shown,
   unitPrice: string,
   reason: string,
 ): Promise<Decided> {
@@ -29,7 +29,7 @@ export async function decide(
   const orphans = (await shop.listOrphans()).toSorted((one, other) => one.id - other.id);
   const leaders = new Set(orphans.map((orphan) => orphan.tag_order_id));
   const purchases = [
-    ...told.map(({ intent, answer }) => ({ intent, orderId: Number(answer.body['order_id']) })),
+    ...completed.map(({ intent, answer }) => ({ intent, orderId: Number(answer.body['order_id']) })),
     ...open.map((intent) => ({ intent, orderId: Infinity })),
   ].filter(({ intent }) => intent.path === '/proxies/buy');
   const take = (matches: (purchase: (typeof purchases)[number]) => boolean) => {

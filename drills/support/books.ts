@@ -58,15 +58,15 @@ export async function compareWithBook(books: Books): Promise<string[]> {
       const calls = book.prolongations
         .filter(({ proxies }) => proxies.some((proxy) => String(proxy.id) === id))
         .map(({ atMs, periodDays }) => `${new Date(atMs).toISOString()} by ${periodDays}`);
-      const carriedOut = `prolonged ${calls.length} times (${calls.join(', ')})`;
-      return `proxy ${id} was ${carriedOut} and paid for ${count} times: ${JSON.stringify(orders)}`;
+      const executed = `prolonged ${calls.length} times (${calls.join(', ')})`;
+      return `proxy ${id} was ${executed} and paid for ${count} times: ${JSON.stringify(orders)}`;
     });
   return [...twice, ...unowned, ...unsold, ...unpaid];
 }
 
 /** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
 export async function compareResponses(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
-  const kept = new Map(
+  const stored = new Map(
     (
       await books.query<{ key: string; id: number; captured: string; state: string }>(
         `SELECT format('%s/%s', user_id, idempotency_key) AS key, id, captured, state
@@ -75,7 +75,7 @@ export async function compareResponses(books: Books, answers: readonly Completed
     ).map((order) => [order.key, order]),
   );
   const wrong = answers.flatMap(({ order, answer }) => {
-    const found = kept.get(`${order.customer.id}/${order.key}`);
+    const found = stored.get(`${order.customer.id}/${order.key}`);
     if (answer.status !== 200) {
       return found ? [`order ${found.id} was refused with ${answer.status}, and is ${found.state}`] : [];
     }
@@ -115,7 +115,7 @@ interface ReturnedProxy {
  * told.
  */
 export async function compareProxies(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
-  const kept = new Map(
+  const stored = new Map(
     (
       await books.query<Omit<ReturnedProxy, 'date_end'> & { userId: number; dateEnd: Date }>(
         `SELECT id::text, user_id AS "userId", host, port, login, password, date_end AS "dateEnd"
@@ -127,7 +127,7 @@ export async function compareProxies(books: Books, answers: readonly CompletedOr
     const { proxies, proxy } = answer.body as { proxies?: ReturnedProxy[]; proxy?: ReturnedProxy };
     return [...(proxies ?? []), ...(proxy ? [proxy] : [])]
       .filter((told) => {
-        const found = kept.get(told.id);
+        const found = stored.get(told.id);
         const isSame =
           found?.userId === order.customer.id &&
           (['host', 'login', 'password'] as const).every((name) => found[name] === told[name]) &&

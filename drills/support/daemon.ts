@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../../src/common';
 import { runAs, type ServerAccount } from '../../src/local/postgres/embedded-account';
 
-const KEPT_CHARACTERS = 100_000;
+const STORED_CHARACTERS = 100_000;
 const SHOWN_CHARACTERS = 3000;
 const POLL_MS = 50;
 
@@ -68,7 +68,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-KEPT_CHARACTERS);
+      output = (output + text).slice(-STORED_CHARACTERS);
     });
   }
   const end: { how?: string } = {};

@@ -75,7 +75,7 @@ describe('kill -9 of the replica that renews', () => {
       [id],
     );
     expect(renewals).toEqual([{ state: 'done', isPaid: true, isExtended: true }]);
-    const told = await replicas.query(
+    const logged = await replicas.query(
       `SELECT type, count(*)::int AS count
          FROM events JOIN orders ON orders.user_id = events.user_id AND orders.kind = 'prolongation'
         WHERE events.user_id = $1 AND type LIKE 'renewal.%'
@@ -83,7 +83,7 @@ describe('kill -9 of the replica that renews', () => {
         GROUP BY type ORDER BY type`,
       [id],
     );
-    expect(told).toEqual([
+    expect(logged).toEqual([
       { type: 'renewal.done', count: 1 },
       { type: 'renewal.planned', count: 1 },
     ]);

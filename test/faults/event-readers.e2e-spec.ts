@@ -25,13 +25,13 @@ const END_MS = inLongForm(10_000, 3000);
 
 jest.setTimeout(inLongForm(700_000, 120_000));
 
-interface Told {
+interface ReadEvent {
   readonly id: string;
   readonly data: { readonly writer?: number; readonly n?: number };
 }
 
 interface Page {
-  readonly items: readonly Told[];
+  readonly items: readonly ReadEvent[];
   readonly next_cursor: string;
 }
 
@@ -85,8 +85,8 @@ describe('Events, read over three replicas', () => {
   }
 
   /** What a customer's script does: waits at any replica, and goes on from the cursor when that is gone. */
-  async function poll(customer: Customer, isOver: () => boolean): Promise<Told[]> {
-    const seen: Told[] = [];
+  async function poll(customer: Customer, isOver: () => boolean): Promise<ReadEvent[]> {
+    const seen: ReadEvent[] = [];
     let cursor = '';
     while (!isOver()) {
       const query = `wait=2&limit=${1 + Math.floor(random.next() * 20)}${cursor && `&after=${cursor}`}`;
@@ -99,8 +99,8 @@ describe('Events, read over three replicas', () => {
   }
 
   /** The same with streams, which are left and opened again now and then. */
-  async function follow(customer: Customer, isOver: () => boolean): Promise<Told[]> {
-    const seen: Told[] = [];
+  async function follow(customer: Customer, isOver: () => boolean): Promise<ReadEvent[]> {
+    const seen: ReadEvent[] = [];
     let lastId: string | undefined;
     while (!isOver()) {
       const stream: EventStream | null = await openEventStream(anyReplica(), '/events', {
@@ -116,7 +116,7 @@ describe('Events, read over three replicas', () => {
         continue;
       }
       const messages = stream.messages();
-      seen.push(...messages.map(({ data }) => JSON.parse(data) as Told));
+      seen.push(...messages.map(({ data }) => JSON.parse(data) as ReadEvent));
       lastId = messages.at(-1)?.id ?? lastId;
     }
     return seen;
@@ -145,7 +145,7 @@ describe('Events, read over three replicas', () => {
     await pause(END_MS);
     isOver = true;
     for (const [at, customer] of customers.entries()) {
-      const written = await replicas.query<Told>(
+      const written = await replicas.query<ReadEvent>(
         `SELECT 'evt_' || position AS id, data FROM events WHERE user_id = $1 ORDER BY position`,
         [customer.id],
       );
@@ -245,7 +245,7 @@ describe('Events, read over three replicas', () => {
     );
     await replicas.query(`UPDATE proxies SET told_hours = 32767 WHERE user_id = $1`, [customer.id]);
     const begunMs = performance.now();
-    const tell = async (): Promise<{ all: number; different: number }> => {
+    const print = async (): Promise<{ all: number; different: number }> => {
       const [row] = await replicas.query<{ all: number; different: number }>(
         `SELECT count(*)::int AS all, count(DISTINCT data ->> 'proxy_id')::int AS different FROM events
           WHERE user_id = $1 AND type = 'proxy.expiring' AND (data -> 'hours_left')::int = 24`,
@@ -258,7 +258,7 @@ describe('Events, read over three replicas', () => {
       `UPDATE job_runs SET started_at = started_at - interval '1 hour' WHERE name = 'expiring'`,
     );
     let killed = 0;
-    while ((await tell()).all < ENDS) {
+    while ((await print()).all < ENDS) {
       const holder = await replicas.query(
         `SELECT FROM job_runs WHERE name = 'expiring' AND finished_at IS NULL`,
       );
@@ -273,6 +273,6 @@ describe('Events, read over three replicas', () => {
       await pause(500);
     }
     process.stderr.write(`${ENDS} ends announced after ${Math.round(performance.now() - begunMs)} ms\n`);
-    expect(await tell()).toEqual({ all: ENDS, different: ENDS });
+    expect(await print()).toEqual({ all: ENDS, different: ENDS });
   });
 });

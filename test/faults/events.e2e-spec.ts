@@ -117,8 +117,8 @@ describe(`${ORDERS} orders at three replicas that are killed again and again`, (
       'SELECT id, user_id AS "userId", state FROM orders ORDER BY id',
     );
     const ends = seen.filter(({ type }) => /^order\.(?:completed|partial|refunded)$/.test(type));
-    const told = ends.map(({ userId, orderId, type }) => `${userId} ${orderId} ${type}`);
-    expect(told.toSorted()).toEqual(
+    const logged = ends.map(({ userId, orderId, type }) => `${userId} ${orderId} ${type}`);
+    expect(logged.toSorted()).toEqual(
       orders.map(({ id, userId, state }) => `${userId} ${id} order.${state}`).toSorted(),
     );
     expect(seen.length).toBe(

@@ -12,9 +12,9 @@ it('POST /proxies/ping answers within 10 s when no proxy does, and says which we
     const { data } = await user.api.POST('/proxies/ping', { body: { filter: {} } });
     // A busy machine may take a while to read the proxies and to send the response.
     expect(performance.now() - startedAt).toBeLessThan(12_000);
-    const told = (data?.proxies ?? []).map(({ latency_ms: latency, detail }) => `${latency} ${detail}`);
+    const reported = (data?.proxies ?? []).map(({ latency_ms: latency, detail }) => `${latency} ${detail}`);
     // Of those that were cut off, some had begun: that says nothing about them.
-    expect(told.filter((text) => text === 'null Not tried in time')).toHaveLength(1000);
+    expect(reported.filter((text) => text === 'null Not tried in time')).toHaveLength(1000);
   } finally {
     await service.close();
     await silent.close();

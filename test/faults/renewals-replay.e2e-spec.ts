@@ -74,7 +74,7 @@ if (canFakeTime) {
 
     const part = (percent: bigint, whole: Money): Money => Money.ofKopecks((whole.kopecks * percent) / 100n);
 
-    async function foreseenCost(): Promise<Money> {
+    async function forecastCost(): Promise<Money> {
       return Money.parse((await call<ForecastOut>('GET', '/renewals/forecast')).totals.cost);
     }
 
@@ -126,9 +126,9 @@ if (canFakeTime) {
       await call('POST', '/renewals/exclusions', { proxy_id: excluded });
 
       // Neither the budget of a month nor the balance suffices for everything.
-      const budget = part(28n, await foreseenCost());
+      const budget = part(28n, await forecastCost());
       await call('PUT', '/renewals/budget', { monthly: budget.toString() });
-      const balance = part(88n, await foreseenCost());
+      const balance = part(88n, await forecastCost());
       const { available } = await service.balanceOf(user);
       await service.app.get(LedgerService).debit(user.id, Money.parse(available).minus(balance), 'test');
 
@@ -141,7 +141,7 @@ if (canFakeTime) {
         await moveTo(next);
       }
 
-      const foreseen = items.map(
+      const forecast = items.map(
         ({ proxy_id: proxy, date_end: dateEnd, at, renewed, price, reason }): Outcome => ({
           proxy,
           dateEnd,
@@ -159,7 +159,7 @@ if (canFakeTime) {
            FROM renewals LEFT JOIN orders ON orders.id = renewals.order_id
           WHERE renewals.state <> 'planned'`,
       );
-      expect(inOrder(happened)).toEqual(inOrder(foreseen));
+      expect(inOrder(happened)).toEqual(inOrder(forecast));
       expect((await service.balanceOf(user)).available).toBe(first.by_day.at(-1)?.available);
       expect(first.reasons.map(({ reason }) => reason).sort()).toEqual([
         'balance-short',

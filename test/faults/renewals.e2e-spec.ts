@@ -157,12 +157,12 @@ describe(`${PROXIES} renewals that are due at once`, () => {
         WHERE orders.kind = 'prolongation' AND orders.state = 'completed'`,
     );
     expect(charged).toEqual({ orders: PROXIES, proxies: PROXIES, late: 0, otherwise: 0 });
-    const told = await replicas.query(
+    const logged = await replicas.query(
       `SELECT type, count(*)::int AS count, count(DISTINCT data ->> 'proxy_id')::int AS proxies
          FROM events
         WHERE type IN ('renewal.planned', 'renewal.done', 'renewal.failed') GROUP BY type ORDER BY type`,
     );
-    expect(told).toEqual([
+    expect(logged).toEqual([
       { type: 'renewal.done', count: PROXIES, proxies: PROXIES },
       { type: 'renewal.planned', count: PROXIES, proxies: PROXIES },
     ]);

@@ -276,8 +276,8 @@ describe('a start without configuration', () => {
     const program = join(dataDir, 'tell-what-is-loaded.cjs');
     const loaded = join(dataDir, 'loaded.json');
     const files = 'JSON.stringify(Object.keys(require.cache))';
-    const tell = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
-    await writeFile(program, `process.on('exit', () => ${tell});`);
+    const print = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
+    await writeFile(program, `process.on('exit', () => ${print});`);
     await liftRateLimit();
     const other = await startBeside({ NODE_OPTIONS: `--require ${program}` });
     await buy(other);

@@ -92,7 +92,7 @@ export async function compareDryRuns(
   seed = Number(process.env['DRY_RUN_SEED'] ?? Date.now() % 1_000_000),
 ): Promise<ReadonlyMap<string, number>> {
   const dice = new SeededRandom(seed);
-  const foretold = new Map<string, number>();
+  const predicted = new Map<string, number>();
   for (const country of ['fr', 'it']) await service.control.setStock('6', country, 60);
   let customer = await createCustomer(service, dice);
   for (let state = 0; state < states; state += 1) {
@@ -134,7 +134,7 @@ export async function compareDryRuns(
     }
     if (said) expect([available, context]).toEqual([said.balance_after, context]);
     const answer = refusal ? `${refusal.status} ${refusal.detail.slice(0, 12)}` : String(dry.status);
-    foretold.set(answer, (foretold.get(answer) ?? 0) + 1);
+    predicted.set(answer, (predicted.get(answer) ?? 0) + 1);
   }
-  return foretold;
+  return predicted;
 }

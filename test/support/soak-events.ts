@@ -9,14 +9,14 @@ const WAIT_SECONDS = 2;
 const PATIENCE_MS = 30_000;
 
 /** An event as it is sent, by whichever way, with its id. */
-type Told = readonly [id: string, text: string];
+type ReadEvent = readonly [id: string, text: string];
 
-const toTold = (event: { readonly id: string }): Told => [event.id, JSON.stringify(event)];
-const positionOf = ([id]: Told): number => Number(id.replace('evt_', ''));
+const toReadEvent = (event: { readonly id: string }): ReadEvent => [event.id, JSON.stringify(event)];
+const positionOf = ([id]: ReadEvent): number => Number(id.replace('evt_', ''));
 
 /** Reads the events of a customer as a script does: at any replica, from the cursor of its last answer. */
 export class EventReader {
-  readonly told: Told[] = [];
+  readonly received: ReadEvent[] = [];
   /** Answers that no outage explains. */
   readonly refusals: string[] = [];
   /** Requests that were not answered with 200. */
@@ -57,7 +57,7 @@ export class EventReader {
         items: readonly { id: string }[];
         next_cursor: string;
       };
-      this.told.push(...items.map(toTold));
+      this.received.push(...items.map(toReadEvent));
       this.cursor = next;
       return items.length;
     } catch {
@@ -80,12 +80,13 @@ export async function compareReaders(replicas: Replicas, readers: readonly Event
   const differences: string[] = [];
   for (const reader of readers) {
     const whose = `the reader of user ${reader.customer.id}`;
-    const kept = await keptEvents(replicas, `event.user_id = $1 AND type <> 'test'`, reader.customer.id);
+    const stored = await storedEvents(replicas, `event.user_id = $1 AND type <> 'test'`, reader.customer.id);
     await reader.readToEnd();
-    const last = kept.at(-1);
-    const told = reader.told.filter((one) => last && positionOf(one) <= positionOf(last));
-    const isSame = told.length === kept.length && told.every(([, text], at) => text === kept[at]?.[1]);
-    if (!isSame) differences.push(differenceOf(whose, kept, told));
+    const last = stored.at(-1);
+    const received = reader.received.filter((one) => last && positionOf(one) <= positionOf(last));
+    const isSame =
+      received.length === stored.length && received.every(([, text], at) => text === stored[at]?.[1]);
+    if (!isSame) differences.push(differenceOf(whose, stored, received));
     differences.push(...reader.refusals.map((answer) => `${whose} was refused: ${answer}`));
   }
   return differences;
@@ -134,7 +135,7 @@ export class SoakWebhooks {
     await eventually(isOver).catch(() => undefined);
     const differences = this.receiver.forged.map(({ path, id }) => `${id} at ${path} was signed wrongly`);
     for (const { id, path } of this.made) {
-      const kept = await keptEvents(
+      const stored = await storedEvents(
         replicas,
         `EXISTS (SELECT FROM webhooks webhook
                   WHERE webhook.id = $1 AND webhook.user_id = event.user_id
@@ -142,13 +143,13 @@ export class SoakWebhooks {
                     AND (webhook.types IS NULL OR event.type = ANY (webhook.types)))`,
         id,
       );
-      const received = this.receiver.of(path).map((webhook): Told => [webhook.id, webhook.body]);
+      const received = this.receiver.of(path).map((webhook): ReadEvent => [webhook.id, webhook.body]);
       const texts = new Map(received);
       const isSame =
-        texts.size === kept.length &&
-        kept.every(([event, text]) => texts.get(event) === text) &&
+        texts.size === stored.length &&
+        stored.every(([event, text]) => texts.get(event) === text) &&
         received.every(([event, text]) => texts.get(event) === text);
-      if (!isSame) differences.push(differenceOf(`the webhook at ${path}`, kept, received));
+      if (!isSame) differences.push(differenceOf(`the webhook at ${path}`, stored, received));
     }
     return differences;
   }
@@ -169,24 +170,24 @@ function failingAtFirst(own: SeededRandom): Responder {
 }
 
 /** Published events as they are sent, in order. */
-async function keptEvents(replicas: Replicas, condition: string, id: number): Promise<Told[]> {
+async function storedEvents(replicas: Replicas, condition: string, id: number): Promise<ReadEvent[]> {
   const events = await replicas.query<{ id: string; type: string; at: Date; data: object }>(
     `SELECT 'evt_' || event.position AS id, event.type, event.at, event.data
        FROM events event WHERE event.position IS NOT NULL AND ${condition} ORDER BY event.position`,
     [id],
   );
-  return events.map(toTold);
+  return events.map(toReadEvent);
 }
 
-function differenceOf(whose: string, kept: readonly Told[], told: readonly Told[]): string {
-  const [keptTexts, toldIds] = [new Map(kept), new Set(told.map(([id]) => id))];
-  const missing = kept.filter(([id]) => !toldIds.has(id)).map(([id]) => id);
-  const unknown = told.filter(([id]) => !keptTexts.has(id)).map(([id]) => id);
-  const other = told.filter(([id, text]) => keptTexts.has(id) && keptTexts.get(id) !== text);
+function differenceOf(whose: string, stored: readonly ReadEvent[], received: readonly ReadEvent[]): string {
+  const [storedTexts, receivedIds] = [new Map(stored), new Set(received.map(([id]) => id))];
+  const missing = stored.filter(([id]) => !receivedIds.has(id)).map(([id]) => id);
+  const unknown = received.filter(([id]) => !storedTexts.has(id)).map(([id]) => id);
+  const other = received.filter(([id, text]) => storedTexts.has(id) && storedTexts.get(id) !== text);
   return (
-    `${whose} was not told what the log has: of ${kept.length}, ${missing.length} missing ` +
+    `${whose} was not told what the log has: of ${stored.length}, ${missing.length} missing ` +
     `(${missing.slice(0, 5).join()}), ${unknown.length} unknown (${unknown.slice(0, 5).join()}), ` +
-    `${told.length - toldIds.size} more than once, ${other.length} with another text ` +
+    `${received.length - receivedIds.size} more than once, ${other.length} with another text ` +
     `(${other[0]?.[1] ?? ''})`
   );
 }

@@ -95,7 +95,7 @@ export class SoakRenewals {
         WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %'
         GROUP BY user_id, monthly_budget HAVING sum(captured) > monthly_budget`,
     );
-    const untold = await this.query<{ id: string; done: number; told: number }>(
+    const unreported = await this.query<{ id: string; done: number; reported: number }>(
       `SELECT proxy_id AS id, coalesce(done, 0) AS done, coalesce(told, 0) AS told
          FROM (SELECT proxy_id::text, date_end_before AS date_end, count(*) AS done FROM renewals
                 WHERE user_id = ANY ($1) AND state = 'done' GROUP BY 1, 2) AS renewed
@@ -109,7 +109,9 @@ export class SoakRenewals {
       ...this.undecided,
       ...twice.map(({ id, count }) => `proxy ${id} was renewed ${count} times`),
       ...overspent.map(({ id, spent, budget }) => `renewals of user ${id} cost ${spent} of ${budget}`),
-      ...untold.map(({ id, done, told }) => `proxy ${id} was renewed ${done} times, told ${told} times`),
+      ...unreported.map(
+        ({ id, done, reported }) => `proxy ${id} was renewed ${done} times, told ${reported} times`,
+      ),
     ];
   }
 

@@ -286,7 +286,7 @@ export async function soak(
     faults: faults.counts,
     orphans,
     batched,
-    eventsRead: readers.reduce((sum, { told }) => sum + told.length, 0),
+    eventsRead: readers.reduce((sum, { received: reported }) => sum + reported.length, 0),
     failedReads: readers.reduce((sum, { failures }) => sum + failures, 0),
     webhookRequests: webhooks.requests,
     deposits: deposits.count(),
@@ -301,11 +301,11 @@ async function compareRefusals(
   replicas: Replicas,
   answers: readonly { requestId: string; answer: ServiceResponse | null }[],
 ): Promise<string[]> {
-  const carriedOut = await replicas.query<{ id: number; requestId: string }>(
+  const executed = await replicas.query<{ id: number; requestId: string }>(
     `SELECT id, request_id AS "requestId" FROM orders WHERE state <> 'refunded' AND request_id = ANY ($1)`,
     [answers.map(({ requestId }) => requestId)],
   );
-  const orderIds = new Map(carriedOut.map(({ id, requestId }) => [requestId, id]));
+  const orderIds = new Map(executed.map(({ id, requestId }) => [requestId, id]));
   return answers.flatMap(({ requestId, answer }) => {
     const orderId = orderIds.get(requestId);
     const isOpen = !answer || String(answer.body['detail']).endsWith('is being confirmed');
