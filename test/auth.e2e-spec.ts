@@ -24,24 +24,29 @@ describe('Authentication', () => {
     const coded = (code: string) => (isSpecified(request) ? {} : { code });
 
     it('answers 401 without a token', async () => {
-      const answer = await sendRaw(service.baseUrl, request);
-      expect(answer.status).toBe(401);
-      expect(answer.json()).toEqual({ ...NOT_AUTHENTICATED, ...coded('not-authenticated') });
-      expect(answer.headers['www-authenticate']).toBe('Bearer');
+      const response = await sendRaw(service.baseUrl, request);
+      expect(response.status).toBe(401);
+      expect(response.json()).toEqual({ ...NOT_AUTHENTICATED, ...coded('not-authenticated') });
+      expect(response.headers['www-authenticate']).toBe('Bearer');
     });
 
     it(`answers 403 to a token that has every scope but ${scope}`, async () => {
       const { text } = await issue({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
-      const answer = await sendRaw(service.baseUrl, { ...request, token: text });
-      expect(answer.status).toBe(403);
-      expect(answer.json()).toEqual({ detail: 'Not enough permissions', ...coded('not-enough-permissions') });
-      expect(answer.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
+      const response = await sendRaw(service.baseUrl, { ...request, token: text });
+      expect(response.status).toBe(403);
+      expect(response.json()).toEqual({
+        detail: 'Not enough permissions',
+        ...coded('not-enough-permissions'),
+      });
+      expect(response.headers['www-authenticate']).toBe(
+        `Bearer error="insufficient_scope", scope="${scope}"`,
+      );
     });
 
     it(`accepts a token with ${scope} only`, async () => {
       const { text } = await issue({ scopes: [scope] });
-      const answer = await sendRaw(service.baseUrl, { ...request, token: text });
-      expect([200, 201, 400, 404]).toContain(answer.status);
+      const response = await sendRaw(service.baseUrl, { ...request, token: text });
+      expect([200, 201, 400, 404]).toContain(response.status);
     });
   });
 
@@ -53,10 +58,10 @@ describe('Authentication', () => {
     ['a token without a scheme', 'prx_token'],
     ['an empty header', ''],
   ])('treats %s as no token', async (_, authorization) => {
-    const answer = await sendRaw(service.baseUrl, { path: '/me', headers: { authorization } });
-    expect(answer.status).toBe(401);
-    expect(answer.json()).toEqual(NOT_AUTHENTICATED);
-    expect(answer.headers['www-authenticate']).toBe('Bearer');
+    const response = await sendRaw(service.baseUrl, { path: '/me', headers: { authorization } });
+    expect(response.status).toBe(401);
+    expect(response.json()).toEqual(NOT_AUTHENTICATED);
+    expect(response.headers['www-authenticate']).toBe('Bearer');
   });
 
   it('accepts the scheme in any case', async () => {
@@ -72,20 +77,20 @@ describe('Authentication', () => {
     ['in another case', (token) => token.toUpperCase()],
     ['with characters beyond ASCII', (token) => `${token.slice(0, -1)}\u00e9`],
   ])('answers 401 to a token %s', async (_, change) => {
-    const answer = await getMe(change(user.token));
-    expect(answer.status).toBe(401);
-    expect(answer.json()).toEqual(INVALID_TOKEN);
-    expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
+    const response = await getMe(change(user.token));
+    expect(response.status).toBe(401);
+    expect(response.json()).toEqual(INVALID_TOKEN);
+    expect(response.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
   });
 
   it('answers 401 to a token from the moment it expires', async () => {
     const { text } = await issue({ expiresAt: new Date(service.clock.now().getTime() + 30_000) });
     expect((await getMe(text)).status).toBe(200);
     service.clock.advanceSeconds(30);
-    const answer = await getMe(text);
-    expect(answer.status).toBe(401);
-    expect(answer.json()).toEqual(INVALID_TOKEN);
-    expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
+    const response = await getMe(text);
+    expect(response.status).toBe(401);
+    expect(response.json()).toEqual(INVALID_TOKEN);
+    expect(response.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
   });
 
   it.each([
@@ -122,9 +127,9 @@ describe('Authentication', () => {
   });
 
   it('ignores a token in the query string', async () => {
-    const answer = await sendRaw(service.baseUrl, { path: `/me?access_token=${user.token}` });
-    expect(answer.status).toBe(401);
-    expect(answer.json()).toEqual(NOT_AUTHENTICATED);
+    const response = await sendRaw(service.baseUrl, { path: `/me?access_token=${user.token}` });
+    expect(response.status).toBe(401);
+    expect(response.json()).toEqual(NOT_AUTHENTICATED);
   });
 
   it.each([
@@ -134,30 +139,30 @@ describe('Authentication', () => {
     ],
     ['application/x-www-form-urlencoded', (token: string) => `access_token=${token}`],
   ])('ignores a token in a body of %s', async (contentType, write) => {
-    const answer = await sendRaw(service.baseUrl, {
+    const response = await sendRaw(service.baseUrl, {
       method: 'POST',
       path: '/proxies/buy',
       headers: { 'content-type': contentType },
       body: write(user.token),
     });
-    expect(answer.status).toBe(401);
-    expect(answer.json()).toEqual(NOT_AUTHENTICATED);
+    expect(response.status).toBe(401);
+    expect(response.json()).toEqual(NOT_AUTHENTICATED);
   });
 
   it('ignores a second Authorization header', async () => {
     const header = (token: string) => `Authorization: Bearer ${token}\r\n`;
-    const answer = await exchangeRaw(
+    const response = await exchangeRaw(
       service.baseUrl,
       `GET /me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header('wrong')}${header(user.token)}\r\n`,
     );
-    expect(answer).toMatch(/^HTTP\/1.1 401 /);
+    expect(response).toMatch(/^HTTP\/1.1 401 /);
   });
 
   it('needs no token for /health, and ignores a wrong one', async () => {
     for (const token of [undefined, 'wrong']) {
-      const answer = await sendRaw(service.baseUrl, { path: '/health', ...(token && { token }) });
-      expect(answer.status).toBe(200);
-      expect(answer.json()).toEqual({ status: 'ok' });
+      const response = await sendRaw(service.baseUrl, { path: '/health', ...(token && { token }) });
+      expect(response.status).toBe(200);
+      expect(response.json()).toEqual({ status: 'ok' });
     }
   });
 

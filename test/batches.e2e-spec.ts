@@ -66,12 +66,12 @@ describe('Orders that are in the queue at the same moment', () => {
   /** Lets no call out until that many orders are in the queue. */
   async function inQueue<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
     await knowAll();
-    const answers = await holdPermits(service.dataSource, async () => {
+    const responses = await holdPermits(service.dataSource, async () => {
       const placed = work();
       await eventually(async () => (await openOrders()) >= count);
       return placed;
     });
-    return Promise.all(answers);
+    return Promise.all(responses);
   }
 
   /** Each user orders when the order of the one before is open, so that their order of arrival is known. */
@@ -91,33 +91,33 @@ describe('Orders that are in the queue at the same moment', () => {
 
   it('are bought as one batch, and each keeps its own charge, answer and proxies', async () => {
     const members = await users(5);
-    const answers = await inQueue(5, () =>
+    const responses = await inQueue(5, () =>
       members.map((user, at) => buy(user, { count: at + 1 }, `member-${at}`)),
     );
-    expect(answers.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
+    expect(responses.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
       [200, 1],
       [200, 2],
       [200, 3],
       [200, 4],
       [200, 5],
     ]);
-    expect(answers.map(({ charged }) => charged)).toEqual(['25.08', '50.16', '75.24', '100.32', '125.40']);
-    expect(new Set(answers.flatMap(({ proxyIds }) => proxyIds)).size).toBe(15);
+    expect(responses.map(({ charged }) => charged)).toEqual(['25.08', '50.16', '75.24', '100.32', '125.40']);
+    expect(new Set(responses.flatMap(({ proxyIds }) => proxyIds)).size).toBe(15);
 
     expect(await service.control.getCalls('buy')).toMatchObject([{ parameters: { count: '15' } }]);
     for (const [at, user] of members.entries()) {
       const again = await buy(user, { count: at + 1 }, `member-${at}`);
       expect(again).toMatchObject({
         status: 200,
-        orderId: answers[at]?.orderId,
-        proxyIds: answers[at]?.proxyIds,
+        orderId: responses[at]?.orderId,
+        proxyIds: responses[at]?.proxyIds,
       });
       expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
     }
     // The charge of the whole call is divided among them, to the last fraction.
     const [sum] = await service.dataSource.query<{ charge: string; quote: string }[]>(
       `SELECT sum(provider_charge) AS charge, sum(provider_price) AS quote FROM orders WHERE id = ANY ($1)`,
-      [answers.map(({ orderId }) => orderId)],
+      [responses.map(({ orderId }) => orderId)],
     );
     expect(sum).toEqual({ charge: '313.5000', quote: '313.5000' });
   });
@@ -125,13 +125,13 @@ describe('Orders that are in the queue at the same moment', () => {
   it('are sent in separate calls when their kinds differ', async () => {
     const [one, two, three, four] = await users(4);
     if (!one || !two || !three || !four) throw new Error('no users');
-    const answers = await inQueue(4, () => [
+    const responses = await inQueue(4, () => [
       buy(one),
       buy(two, { country: 'de' }),
       buy(three, { proxy_type: 'socks' }),
       buy(four, { period: 7 }),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await service.control.getCalls('buy')).toHaveLength(4);
   });
 
@@ -142,13 +142,13 @@ describe('Orders that are in the queue at the same moment', () => {
     const claims = jest.spyOn(service.app.get(OrderClaims), 'claimNextBatch');
     const bought = await service.owner.transaction(async (manager) => {
       await manager.query(`SELECT pg_advisory_xact_lock(${CLAIM_LOCK})`);
-      const answer = buy(user);
+      const response = buy(user);
       await eventually(() => claims.mock.calls.length > 2);
       expect(await service.dataSource.query('SELECT state FROM orders ORDER BY id DESC LIMIT 1')).toEqual([
         { state: 'reserved' },
       ]);
       // Not awaited here: it is answered once the lock is released.
-      return { answer };
+      return { answer: response };
     });
     expect((await bought.answer).status).toBe(200);
     claims.mockRestore();
@@ -157,8 +157,8 @@ describe('Orders that are in the queue at the same moment', () => {
   it('are delivered once after a lost answer, by one check for all of them', async () => {
     await service.control.addFault({ method: 'buy', kind: 'answer-lost', match: { country: 'ru' } });
     const members = await users(4);
-    const answers = await inQueue(members.length, () => members.map((user) => buy(user)));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const responses = await inQueue(members.length, () => members.map((user) => buy(user)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await service.control.getCalls('buy')).toHaveLength(1);
     expect(await service.control.getCalls('getproxy')).toHaveLength(1);
   });
@@ -166,8 +166,8 @@ describe('Orders that are in the queue at the same moment', () => {
   it('are all refunded when the lost call bought nothing, and only on evidence', async () => {
     await service.control.addFault({ method: 'buy', kind: 'reset', match: { country: 'ru' } });
     const members = await users(3, '100.00');
-    const answers = await inQueue(members.length, () => members.map((user) => buy(user)));
-    for (const { status, detail } of answers) {
+    const responses = await inQueue(members.length, () => members.map((user) => buy(user)));
+    for (const { status, detail } of responses) {
       expect(status).toBe(503);
       expect(detail).toMatch(/^Service temporarily unavailable: order \d+ is being confirmed$/);
     }
@@ -185,11 +185,11 @@ describe('Orders that are in the queue at the same moment', () => {
     await knowAll();
     // Less than the service knows of: others buy there as well.
     await service.control.setStock('6', 'nl', 5);
-    const answers = await inQueue(4, () =>
+    const responses = await inQueue(4, () =>
       oneAfterTheOther(members, (user) => buy(user, { country: 'nl', count: 2 })),
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 400]);
-    expect(answers[3]?.detail).toBe('Not enough proxies available');
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 400, 400]);
+    expect(responses[3]?.detail).toBe('Not enough proxies available');
     const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
     expect(counts).toEqual(['8', '4']);
     for (const user of members.slice(2)) {
@@ -204,8 +204,8 @@ describe('Orders that are in the queue at the same moment', () => {
   it('are all refused after one more call, when the stock that was read is gone by then', async () => {
     const members = await users(3);
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300, times: null });
-    const answers = await inQueue(3, () => members.map((user) => buy(user, { country: 'us', count: 2 })));
-    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400]);
+    const responses = await inQueue(3, () => members.map((user) => buy(user, { country: 'us', count: 2 })));
+    expect(responses.map(({ status }) => status)).toEqual([400, 400, 400]);
     expect(await service.control.getCalls('buy')).toHaveLength(2);
   }, 30_000);
 
@@ -230,8 +230,8 @@ describe('Orders that are in the queue at the same moment', () => {
     // Something else spends from the same account.
     await service.control.setBalance('50.00');
     const members = await users(4);
-    const answers = await inQueue(4, () => oneAfterTheOther(members, (user) => buy(user)));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 503, 503]);
+    const responses = await inQueue(4, () => oneAfterTheOther(members, (user) => buy(user)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 503, 503]);
     const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
     expect(counts).toEqual(['4', '2']);
     await service.control.setBalance('100000.00');
@@ -246,13 +246,13 @@ describe('Orders that are in the queue at the same moment', () => {
       match: { country: 'ru' },
     });
     const members = await users(3);
-    const answers = await inQueue(3, () => oneAfterTheOther(members, (user) => buy(user, { count: 2 })));
-    expect(answers.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
+    const responses = await inQueue(3, () => oneAfterTheOther(members, (user) => buy(user, { count: 2 })));
+    expect(responses.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
       [200, 2],
       [200, 1],
       [400, 0],
     ]);
-    expect(answers.map(({ charged }) => charged)).toEqual(['50.16', '25.08', '']);
+    expect(responses.map(({ charged }) => charged)).toEqual(['50.16', '25.08', '']);
   });
 
   it('do not keep a user waiting behind one who places many orders', async () => {
@@ -285,11 +285,11 @@ describe('Orders that are in the queue at the same moment', () => {
     );
     await service.control.clearCalls();
     const prolong = ({ user, proxyId }: (typeof owned)[number]) => user.prolong(proxyId);
-    const answers = await inQueue(owned.length, () => [
+    const responses = await inQueue(owned.length, () => [
       ...owned.slice(0, -1).map(prolong),
       eventually(async () => (await openOrders()) >= owned.length - 1).then(() => prolong(owned.at(-1)!)),
     ]);
-    expect(new Set(answers.map(({ response }) => response.status))).toEqual(new Set([200]));
+    expect(new Set(responses.map(({ response }) => response.status))).toEqual(new Set([200]));
     const listed = (await service.control.getCalls('getproxy')).map(({ parameters }) => parameters['descr']);
     expect(listed).toHaveLength(owned.length);
     // Ten calls go out in the first moment, before it may have asked.
@@ -302,8 +302,8 @@ describe('Orders that are in the queue at the same moment', () => {
     const { proxyIds } = await buy(user, { count: 4 });
     await service.control.clearCalls();
     await service.control.addFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
-    const answers = await inQueue(4, () => proxyIds.map((id) => user.prolong(id)));
-    const statuses = answers.map(({ response }) => response.status).sort((a, b) => a - b);
+    const responses = await inQueue(4, () => proxyIds.map((id) => user.prolong(id)));
+    const statuses = responses.map(({ response }) => response.status).sort((a, b) => a - b);
     // For one proxy the provider said yes without moving its end: that order is refunded on evidence.
     expect(statuses).toEqual([200, 200, 200, 503]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
@@ -345,8 +345,8 @@ describe('Orders that are in the queue at the same moment', () => {
     for (const user of owners) owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
     await service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 30)');
     await service.control.clearCalls();
-    const answers = await inQueue(4, () => owned.map(({ user, proxyId }) => user.prolong(proxyId)));
-    expect(answers.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
+    const responses = await inQueue(4, () => owned.map(({ user, proxyId }) => user.prolong(proxyId)));
+    expect(responses.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
     const listings = await service.control.getCalls('getproxy');
     expect(listings.map(({ parameters }) => parameters['descr'])).toEqual([undefined]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);

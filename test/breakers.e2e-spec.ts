@@ -202,17 +202,17 @@ describe('the circuit breakers', () => {
     const before = { low: linesAbout(LOW).length, high: linesAbout(HIGH).length };
 
     await service.control.setBalance('432.10');
-    const answers = [await buy()];
+    const responses = [await buy()];
     await eventually(() => linesAbout(LOW).length > before.low);
     const { balance: first } = await storedBalance();
-    answers.push(await buy());
+    responses.push(await buy());
     await eventually(async () => (await storedBalance()).balance !== first);
     expect(linesAbout(LOW)).toHaveLength(before.low + 1);
     const { amount } = provider.balance() ?? {};
     expect(Number(amount)).toBeLessThan(432.1);
 
     const seen = [
-      ...answers.map(({ data }) => data),
+      ...responses.map(({ data }) => data),
       (await user.api.GET('/me')).data,
       (await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } })).data,
     ];

@@ -102,7 +102,7 @@ describe('A database of the last version before the baseline', () => {
       expect([name, ...inCommon(now, rows)]).toEqual([name, ...inCommon(rows, now)]);
     }
     const calls = await owner.query<{ answer: string }[]>('SELECT answer FROM provider_calls');
-    expect(calls.map(({ answer }) => JSON.parse(answer) as unknown)).toEqual(
+    expect(calls.map(({ answer: response }) => JSON.parse(response) as unknown)).toEqual(
       calls.map(() => expect.objectContaining({ status: 'yes' })),
     );
     expect(await bringOver()).toEqual([]);

@@ -263,8 +263,8 @@ describe('POST /proxies/prolong', () => {
     expect(await first).toBe('hung up');
     await service.control.openGate(gate);
     const { data } = await eventually(async () => {
-      const answer = await prolong(user, 'twins', { proxy_ids: ids });
-      return answer.response.status === 200 && answer;
+      const response = await prolong(user, 'twins', { proxy_ids: ids });
+      return response.response.status === 200 && response;
     });
     expect(data?.totals.prolonged).toBe(3);
     expect(Object.values(await executions(user))).toEqual([1, 1, 1]);
@@ -278,8 +278,8 @@ describe('POST /proxies/prolong', () => {
     );
     expect(twins.every(({ response }) => [200, 409].includes(response.status))).toBe(true);
     const { data } = await eventually(async () => {
-      const answer = await prolong(user, 'at-once', { proxy_ids: ids });
-      return answer.data?.totals.prolonged === 20 && answer;
+      const response = await prolong(user, 'at-once', { proxy_ids: ids });
+      return response.data?.totals.prolonged === 20 && response;
     });
     expect(data?.totals.prolonged).toBe(20);
     expect(new Set(Object.values(await executions(user)))).toEqual(new Set([1]));

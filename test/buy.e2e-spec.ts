@@ -159,11 +159,11 @@ describe('POST /proxies/buy', () => {
     const price = Number(quote?.price_final);
     const user = await service.createUser({ balance: (price * 10 + price / 2).toFixed(2) });
 
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, () => buy(user, { country: 'ru', period: 30 })),
     );
 
-    const statuses = answers.map(({ response }) => response.status);
+    const statuses = responses.map(({ response }) => response.status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(10);
     expect(statuses.filter((status) => status === 400)).toHaveLength(40);
     const { data: proxies } = await user.api.GET('/proxies');

@@ -37,20 +37,20 @@ const callsTo = async (method: string) =>
   (await service.control.getCalls(method)).map(({ parameters }) => parameters);
 const failProvider = (fault: Partial<FaultSpec> = {}) =>
   service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null, ...fault });
-const statusesOf = (answers: readonly { response: Response }[]) => [
-  ...new Set(answers.map(({ response }) => response.status)),
+const statusesOf = (responses: readonly { response: Response }[]) => [
+  ...new Set(responses.map(({ response }) => response.status)),
 ];
 
-async function timed<Result>(request: () => Promise<Result>): Promise<{ answer: Result; ms: number }> {
+async function timed<Result>(request: () => Promise<Result>): Promise<{ response: Result; ms: number }> {
   const startedAt = performance.now();
-  const answer = await request();
-  return { answer, ms: performance.now() - startedAt };
+  const response = await request();
+  return { response, ms: performance.now() - startedAt };
 }
 
 describe('After a restart', () => {
   const everything = async (api: ApiClient) => {
-    const answers = [await countries(api), await stock(api, 'fr'), await price(api, 2, 30)];
-    return answers.map(({ data }) => data);
+    const responses = [await countries(api), await stock(api, 'fr'), await price(api, 2, 30)];
+    return responses.map(({ data }) => data);
   };
 
   const restarted = async <Result>(work: (api: ApiClient) => Promise<Result>): Promise<Result> => {
@@ -113,8 +113,8 @@ describe('Two replicas', () => {
 
   it('ask once for 50 customers, too, when the provider fails', async () => {
     await failProvider({ beforeMs: 1000 });
-    const answers = await fromBoth(countries);
-    expect(statusesOf(answers)).toEqual([503]);
+    const responses = await fromBoth(countries);
+    expect(statusesOf(responses)).toEqual([503]);
     expect(await callsTo('getcountry')).toHaveLength(1);
     await service.control.resetFaults();
     expect(statusesOf(await fromBoth(countries))).toEqual([200]);
@@ -163,8 +163,8 @@ describe('Two replicas', () => {
       `INSERT INTO catalog_copies (key, refreshing_until)
        VALUES ('countries/6', clock_timestamp() + interval '0.6 seconds')`,
     );
-    const { answer, ms } = await timed(() => countries(there));
-    expect(answer.response.status).toBe(200);
+    const { response, ms } = await timed(() => countries(there));
+    expect(response.response.status).toBe(200);
     expect(ms).toBeGreaterThan(300);
     expect(await callsTo('getcountry')).toHaveLength(1);
   });
@@ -180,8 +180,8 @@ describe('A slow provider', () => {
     await service.control.untilGateReached(gate);
     const times: number[] = [];
     for (let n = 0; n < 20; n += 1) {
-      const { answer, ms } = await timed(() => stock(user.api, 'nl'));
-      expect(answer.data?.available).toBe(10);
+      const { response, ms } = await timed(() => stock(user.api, 'nl'));
+      expect(response.data?.available).toBe(10);
       times.push(ms);
     }
     times.sort((one, other) => one - other);
@@ -197,10 +197,10 @@ describe('A slow provider', () => {
     service.clock.advanceSeconds(300);
     await countries(user.api);
     const first = await timed(() => stock(user.api, 'gb'));
-    expect(first.answer.data?.available).not.toBe(33);
+    expect(first.response.data?.available).not.toBe(33);
     expect(first.ms).toBeGreaterThan(1000);
     const second = await timed(() => stock(user.api, 'gb'));
-    expect(second.answer.data?.available).not.toBe(33);
+    expect(second.response.data?.available).not.toBe(33);
     expect(second.ms).toBeLessThan(1000);
     await service.control.openGate(gate);
     await eventually(async () => (await stock(user.api, 'gb')).data?.available === 33);

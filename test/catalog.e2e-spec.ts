@@ -50,10 +50,10 @@ describe('GET /countries', () => {
   });
 
   it('uses the last value of a repeated parameter', async () => {
-    const answer = await fetch(`${service.baseUrl}/countries?version=5&version=4s`, {
+    const response = await fetch(`${service.baseUrl}/countries?version=5&version=4s`, {
       headers: { Authorization: `Bearer ${user.token}` },
     });
-    expect(await answer.json()).toEqual((await countries('4s')).data);
+    expect(await response.json()).toEqual((await countries('4s')).data);
   });
 });
 
@@ -220,13 +220,13 @@ describe('The catalog cache', () => {
 
   it('makes one call for any number of concurrent requests', async () => {
     await service.control.setLatencies({ any: 20 });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 30 }, (_, n) =>
         n % 3 === 0 ? countries() : n % 3 === 1 ? stock('ru') : price(1, 30),
       ),
     );
     await service.control.setLatencies({});
-    expect(new Set(answers.map(({ response }) => response.status))).toEqual(new Set([200]));
+    expect(new Set(responses.map(({ response }) => response.status))).toEqual(new Set([200]));
     for (const method of ['getcountry', 'getcount', 'getprice']) {
       expect(await callsTo(method)).toHaveLength(1);
     }
@@ -309,8 +309,8 @@ describe('The catalog cache', () => {
     ['does not answer', { method: 'any', kind: 'hang' }],
   ])('keeps serving while the provider %s', async (_, fault) => {
     const all = async () => {
-      const answers = await Promise.all([countries('4'), stock('de', '4'), price(1, 30, '4')]);
-      return answers.map(({ data }) => data);
+      const responses = await Promise.all([countries('4'), stock('de', '4'), price(1, 30, '4')]);
+      return responses.map(({ data }) => data);
     };
     const before = await all();
     service.clock.advanceSeconds(3600);

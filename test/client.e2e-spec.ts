@@ -27,8 +27,8 @@ async function startCuttingRelay(target: string, cuts: number): Promise<{ url: s
     const service = connect(Number(port), hostname);
     caller.on('error', () => service.destroy()).pipe(service);
     service.on('error', () => caller.destroy());
-    service.on('data', (answer) => {
-      if (left === 0) return void caller.write(answer);
+    service.on('data', (response) => {
+      if (left === 0) return void caller.write(response);
       left -= 1;
       caller.destroy();
       service.destroy();
@@ -83,9 +83,9 @@ describe('The TypeScript client', () => {
       token: user.token,
       fetch: async (request) => {
         requested.push(`${request.method} ${new URL(request.url).pathname}`);
-        const answer = await fetch(request);
-        if (answer.status === 503) await service.control.resetFaults();
-        return answer;
+        const response = await fetch(request);
+        if (response.status === 503) await service.control.resetFaults();
+        return response;
       },
     });
     const { data } = await buy(client, 'unknown');
@@ -99,7 +99,7 @@ describe('The TypeScript client', () => {
 
   it('repeats after 429 and 503 as late as it is told to, and hands on what is final', async () => {
     const retry = async (first: number): Promise<void> => {
-      const answers = [first, 400].map(
+      const responses = [first, 400].map(
         (status) =>
           new Response(JSON.stringify({ detail: String(status) }), {
             status,
@@ -112,7 +112,7 @@ describe('The TypeScript client', () => {
         token: 'none',
         fetch: async (request) => {
           keys.push(request.headers.get('Idempotency-Key'));
-          return answers.shift() ?? Response.error();
+          return responses.shift() ?? Response.error();
         },
       });
       const startedAtMs = performance.now();

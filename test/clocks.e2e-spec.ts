@@ -65,12 +65,12 @@ describe('When a clock is changed', () => {
     await setPrice('30.00');
     const replica = await startReplica(service);
     try {
-      const answer = await fetch(`${replica.baseUrl}/proxies/buy`, {
+      const response = await fetch(`${replica.baseUrl}/proxies/buy`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
         body: JSON.stringify(RU_30),
       });
-      expect(await answer.json()).toMatchObject({ price_charged: '36.00' });
+      expect(await response.json()).toMatchObject({ price_charged: '36.00' });
     } finally {
       await replica.close();
     }

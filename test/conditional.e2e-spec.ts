@@ -41,21 +41,21 @@ describe('An earlier answer about proxies', () => {
   it.each(EVERY_PATH)('is not sent again to a caller who has it: %s', async (path) => {
     const user = await service.createUser();
     await insert(user, 3);
-    const answer = await request(user, path);
-    expect(answer.status).toBe(200);
-    expect(answer.headers).toMatchObject({
+    const response = await request(user, path);
+    expect(response.status).toBe(200);
+    expect(response.headers).toMatchObject({
       etag: expect.stringMatching(/^W\/"[\w-]{22}"$/),
       'cache-control': 'private, no-cache',
       vary: 'Authorization',
     });
-    const tag = String(answer.headers.etag);
+    const tag = String(response.headers.etag);
     for (const known of [tag, `"other", ${tag}`, tag.replace('W/', ''), '*']) {
       const again = await request(user, path, known);
       expect(again).toMatchObject({ status: 304, text: '', headers: { etag: tag } });
       expect(again.headers).not.toHaveProperty('content-disposition');
     }
     expect(await request(user, path, tag, 'HEAD')).toMatchObject({ status: 304 });
-    expect(await request(user, path, '"other"')).toMatchObject({ status: 200, text: answer.text });
+    expect(await request(user, path, '"other"')).toMatchObject({ status: 200, text: response.text });
   });
 
   // It adds `Cache-Control: no-cache` and `Pragma: no-cache` to a condition of the caller's own.
@@ -131,10 +131,10 @@ describe('An earlier answer about proxies', () => {
     service.clock.advanceSeconds(3590);
     expect((await request(user, '/proxies', tag)).status).toBe(304);
     service.clock.advanceSeconds(10);
-    const answer = await request(user, '/proxies', tag);
-    expect(answer).toMatchObject({ status: 200 });
-    expect(answer.json()).toMatchObject([{ active: false }, { active: true }]);
-    expect((await request(user, '/proxies', String(answer.headers.etag))).status).toBe(304);
+    const response = await request(user, '/proxies', tag);
+    expect(response).toMatchObject({ status: 200 });
+    expect(response.json()).toMatchObject([{ active: false }, { active: true }]);
+    expect((await request(user, '/proxies', String(response.headers.etag))).status).toBe(304);
   });
 
   it('stays valid when only the stored flag changes, and when others buy', async () => {
@@ -203,18 +203,18 @@ describe('An earlier answer about proxies', () => {
   it.each(PATHS)('is written by one statement, once for concurrent and later requests: %s', async (path) => {
     const user = await service.createUser();
     await insert(user, 50);
-    const answers: RawResponse[] = [];
+    const responses: RawResponse[] = [];
     const reads = await readsDuring(async () => {
-      answers.push(...(await Promise.all(Array.from({ length: 20 }, () => request(user, path)))));
-      answers.push(await request(user, path));
+      responses.push(...(await Promise.all(Array.from({ length: 20 }, () => request(user, path)))));
+      responses.push(await request(user, path));
     });
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     expect(reads).toBe(1);
-    const [answer] = answers;
-    expect(answer?.headers['content-length']).toBe(String(Buffer.byteLength(answer?.text ?? '')));
+    const [response] = responses;
+    expect(response?.headers['content-length']).toBe(String(Buffer.byteLength(response?.text ?? '')));
     const head = await request(user, path, undefined, 'HEAD');
     expect(head).toMatchObject({ status: 200, text: '' });
-    expect(head.headers['content-length']).toBe(answer?.headers['content-length']);
+    expect(head.headers['content-length']).toBe(response?.headers['content-length']);
   });
 
   it('escapes what JSON demands, and keeps nulls, whether it is kept or comes in pieces', async () => {

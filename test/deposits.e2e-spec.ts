@@ -130,11 +130,11 @@ describe('A deposit', () => {
 
   it('is one for each key, however often the request is repeated', async () => {
     const customer = await createUser();
-    const answers = await Promise.all(Array.from({ length: 4 }, () => deposit(customer, '300', 'same')));
-    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    const responses = await Promise.all(Array.from({ length: 4 }, () => deposit(customer, '300', 'same')));
+    expect(new Set(responses.map(({ body }) => body.id)).size).toBe(1);
     const again = await deposit(customer, '300.00', 'same');
     expect(again.headers.get('Idempotency-Replayed')).toBe('true');
-    expect(again.body).toEqual(answers[0]?.body);
+    expect(again.body).toEqual(responses[0]?.body);
     expect((await deposit(customer, '301', 'same')).status).toBe(422);
   });
 

@@ -87,15 +87,15 @@ describe.each([
       [...of('query'), { name: 'unknown' }].map(({ name }): [string, string] => [name, textOf(value)]),
     );
     const body = Object.fromEntries([...of('body'), { name: 'unknown' }].map(({ name }) => [name, value]));
-    const answer = await sendRaw(service.baseUrl, {
+    const response = await sendRaw(service.baseUrl, {
       method,
       path: `${route.replaceAll(/\{\w+\}/g, '1')}?${String(query)}`,
       token,
       headers: { 'content-type': 'application/json' },
       ...(method !== 'GET' && { body: JSON.stringify(body) }),
     });
-    if (answer.status !== 422) return [];
-    const { detail } = answer.json() as {
+    if (response.status !== 422) return [];
+    const { detail } = response.json() as {
       readonly detail: readonly { readonly type: string; readonly loc: readonly string[] }[];
     };
     expect(detail.map(({ type }) => type)).not.toContain('too_many_errors');

@@ -80,10 +80,10 @@ describe('The description', () => {
   const operations = () => operationsOf(description);
 
   it('is served as JSON to anyone', async () => {
-    const answer = await fetch(`${service.baseUrl}/openapi.json`);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
-    expect(await answer.json()).toEqual(description);
+    const response = await fetch(`${service.baseUrl}/openapi.json`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+    expect(await response.json()).toEqual(description);
   });
 
   it('is OpenAPI 3.1, of version 0.1.0 of the API', () => {
@@ -300,7 +300,7 @@ describe('The description', () => {
       body: { target: 'all', period: 3, hours_before: 24 },
     });
     const { data: forecast } = await user.api.GET('/renewals/forecast');
-    const answers: Record<string, object | undefined> = {
+    const responses: Record<string, object | undefined> = {
       CreatedLink: link,
       LinkOut: links?.items[0],
       Health: (await user.api.GET('/health')).data,
@@ -317,9 +317,9 @@ describe('The description', () => {
       ForecastDay: forecast?.by_day[0],
       BudgetOut: (await user.api.GET('/renewals/budget')).data,
     };
-    for (const [schema, answer] of Object.entries(answers)) {
+    for (const [schema, response] of Object.entries(responses)) {
       const { properties } = description.components.schemas[schema] ?? {};
-      expect([schema, Object.keys(answer ?? {}).sort()]).toEqual([
+      expect([schema, Object.keys(response ?? {}).sort()]).toEqual([
         schema,
         Object.keys(properties ?? {}).sort(),
       ]);

@@ -30,9 +30,9 @@ describe('the sandbox', () => {
       if (!proxy) throw new Error('nothing was bought');
       const string = [proxy.host, proxy.port, proxy.user, proxy.pass].join(':');
 
-      const answer = await client.call(call.replace('{id}', proxy.id).replace('{string}', string));
+      const response = await client.call(call.replace('{id}', proxy.id).replace('{string}', string));
 
-      expect(shapeOf(answer)).toEqual(shapeOf(published));
+      expect(shapeOf(response)).toEqual(shapeOf(published));
     },
   );
 
@@ -88,8 +88,8 @@ describe('the sandbox', () => {
     ['getcount?country=ru&version=5', { status: 'yes', count: 0 }],
     ['getprice?count=1&period=30&version=5', { error_id: 410 }],
     ['buy?count=1&period=30&country=ru&version=5', { error_id: 410 }],
-  ])('knows version 5 and does not sell it: %s', async (call, answer) => {
-    await expect(client.call(call)).resolves.toMatchObject(answer);
+  ])('knows version 5 and does not sell it: %s', async (call, response) => {
+    await expect(client.call(call)).resolves.toMatchObject(response);
   });
 
   it.each(['ipauth', 'ipauth?ip=', 'ipauth?ip=1.2.3', 'ipauth?ip=1.2.3.4,', 'ipauth?ip=1.2.3.4,delete'])(

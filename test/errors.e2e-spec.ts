@@ -38,10 +38,10 @@ describe('An unknown endpoint', () => {
     ['GET', '/proxies/../me'],
   ])('is answered 404: %s %s', async (method, path) => {
     for (const token of [user.token, undefined]) {
-      const answer = await send({ method, path, ...(token && { token }) });
-      expect(answer.status).toBe(404);
-      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-      expect(answer.json()).toEqual({ detail: 'Not Found' });
+      const response = await send({ method, path, ...(token && { token }) });
+      expect(response.status).toBe(404);
+      expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(response.json()).toEqual({ detail: 'Not Found' });
     }
   });
 
@@ -64,24 +64,24 @@ describe('An unknown endpoint', () => {
     ['GET', '/proxies/1/prolong', 'POST'],
   ])('is answered 405 when its path has other methods: %s %s', async (method, path, allowed) => {
     for (const token of [user.token, undefined]) {
-      const answer = await send({ method, path, ...(token && { token }) });
-      expect(answer.status).toBe(405);
-      expect(answer.headers.allow).toBe(allowed);
-      expect(answer.json()).toEqual({ detail: 'Method Not Allowed' });
+      const response = await send({ method, path, ...(token && { token }) });
+      expect(response.status).toBe(405);
+      expect(response.headers.allow).toBe(allowed);
+      expect(response.json()).toEqual({ detail: 'Method Not Allowed' });
     }
   });
 });
 
 describe('A body', () => {
   it('is refused above 100 kB', async () => {
-    const answer = await sendAs(user, buy(padded(LIMIT_BYTES + 1)));
-    expect(answer.status).toBe(413);
-    expect(answer.json()).toEqual({ detail: 'Request Entity Too Large' });
+    const response = await sendAs(user, buy(padded(LIMIT_BYTES + 1)));
+    expect(response.status).toBe(413);
+    expect(response.json()).toEqual({ detail: 'Request Entity Too Large' });
   });
 
   it('is read up to 100 kB', async () => {
-    const answer = await sendAs(user, buy(padded(LIMIT_BYTES)));
-    expect(answer.json()).toEqual({ detail: 'Insufficient balance' });
+    const response = await sendAs(user, buy(padded(LIMIT_BYTES)));
+    expect(response.json()).toEqual({ detail: 'Insufficient balance' });
   });
 });
 
@@ -91,10 +91,10 @@ describe('An unforeseen error', () => {
     try {
       const newcomer = await service.createUser();
       const headers = { 'x-request-id': 'unforeseen-1' };
-      const answer = await sendAs(newcomer, { path: '/proxies', headers });
-      expect(answer.status).toBe(500);
-      expect(answer.text).toBe('{"detail":"Internal Server Error"}');
-      expect(answer.headers['x-request-id']).toBe('unforeseen-1');
+      const response = await sendAs(newcomer, { path: '/proxies', headers });
+      expect(response.status).toBe(500);
+      expect(response.text).toBe('{"detail":"Internal Server Error"}');
+      expect(response.headers['x-request-id']).toBe('unforeseen-1');
     } finally {
       await service.owner.query('ALTER TABLE proxies_gone RENAME TO proxies');
     }
@@ -109,11 +109,11 @@ describe('An unforeseen error', () => {
     try {
       const newcomer = await service.createUser();
       const headers = { 'x-request-id': 'unforeseen-2' };
-      const answer = await sendAs(newcomer, { path: '/proxies/export', headers });
-      expect(answer.status).toBe(500);
-      expect(answer.text).toBe('{"detail":"Internal Server Error"}');
-      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-      expect(answer.headers['content-disposition']).toBeUndefined();
+      const response = await sendAs(newcomer, { path: '/proxies/export', headers });
+      expect(response.status).toBe(500);
+      expect(response.text).toBe('{"detail":"Internal Server Error"}');
+      expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(response.headers['content-disposition']).toBeUndefined();
     } finally {
       await service.owner.query('ALTER TABLE proxies_gone RENAME TO proxies');
     }
@@ -125,15 +125,15 @@ describe('X-Request-Id', () => {
   const unacceptable = ['', 'x'.repeat(129), 'tab\there', 'caf\u00e9', '\u0080'];
 
   it.each(acceptable)('is that of the caller when it is %j', async (id) => {
-    const answer = await send({ path: '/health', headers: { 'x-request-id': id } });
-    expect(answer.headers['x-request-id']).toBe(id);
+    const response = await send({ path: '/health', headers: { 'x-request-id': id } });
+    expect(response.headers['x-request-id']).toBe(id);
   });
 
   it.each(unacceptable)('is a new one when the caller sends %j', async (id) => {
     const bytes = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: ${id}\r\n\r\n`;
-    const answer = await exchangeRaw(service.baseUrl, Buffer.from(bytes, 'latin1'));
-    expect(answer).toMatch(/^HTTP\/1.1 200 /);
-    expect(/^X-Request-Id: (.*)\r$/im.exec(answer)?.[1]).toMatch(NEW_ID);
+    const response = await exchangeRaw(service.baseUrl, Buffer.from(bytes, 'latin1'));
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
+    expect(/^X-Request-Id: (.*)\r$/im.exec(response)?.[1]).toMatch(NEW_ID);
   });
 
   it('differs for each request', async () => {
@@ -249,9 +249,9 @@ describe('The order of checks', () => {
       { path: '/price?count=1&period=30' },
       buy('{"country":"ru","period":30}'),
     ])('ends with a 503 for a valid request: %j', async (request) => {
-      const answer = await sendAs(user, request);
-      expect(answer.status).toBe(503);
-      expect(answer.json()).toEqual({ detail: 'Service temporarily unavailable' });
+      const response = await sendAs(user, request);
+      expect(response.status).toBe(503);
+      expect(response.json()).toEqual({ detail: 'Service temporarily unavailable' });
     });
   });
 });
@@ -289,12 +289,12 @@ describe('Hostile input', () => {
   ];
 
   /** Expects an answer in the usual form, whether it is a refusal or not. */
-  function expectOrdinary(answer: RawResponse): void {
-    expect(answer.status).toBeGreaterThanOrEqual(200);
-    expect(answer.status).toBeLessThan(500);
-    expect(answer.headers['x-request-id']).toMatch(NEW_ID);
-    expect(answer.headers['content-type']).toMatch(/^(application\/json|text\/(plain|csv))/);
-    if (answer.status >= 400) expect(answer.json()).toHaveProperty('detail');
+  function expectOrdinary(response: RawResponse): void {
+    expect(response.status).toBeGreaterThanOrEqual(200);
+    expect(response.status).toBeLessThan(500);
+    expect(response.headers['x-request-id']).toMatch(NEW_ID);
+    expect(response.headers['content-type']).toMatch(/^(application\/json|text\/(plain|csv))/);
+    if (response.status >= 400) expect(response.json()).toHaveProperty('detail');
   }
 
   const nested = (depth: number, open: string, close: string): string =>
@@ -327,8 +327,8 @@ describe('Hostile input', () => {
     for (const body of [json, `{"period":${json}}`]) {
       requests.push({ method: 'POST', path: '/proxies/1/prolong', body });
     }
-    const answers = await Promise.all(requests.map((request) => sendAs(user, request)));
-    for (const answer of answers) expectOrdinary(answer);
+    const responses = await Promise.all(requests.map((request) => sendAs(user, request)));
+    for (const response of responses) expectOrdinary(response);
   });
 
   it.each<[string, Buffer | string]>([

@@ -42,11 +42,11 @@ describe('Events', () => {
       signal,
     }: { token?: string; baseUrl?: string; signal?: AbortSignal } = {},
   ): Promise<{ status: number; body: Page & { detail?: unknown } }> {
-    const answer = await fetch(`${baseUrl}/events?${query}`, {
+    const response = await fetch(`${baseUrl}/events?${query}`, {
       headers: { Authorization: `Bearer ${token}` },
       ...(signal && { signal }),
     });
-    return { status: answer.status, body: (await answer.json()) as Page };
+    return { status: response.status, body: (await response.json()) as Page };
   }
 
   /** Writes events as a change does: they are published a moment later. */
@@ -390,8 +390,8 @@ describe('A replica that is stopping', () => {
     const stream = await openEventStream(service.baseUrl, '/events?after=now', { token: user.token });
     await eventually(() => service.app.get(EventWaits).count() === 2);
     drain(service.app);
-    const answer = await waiting;
-    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    const response = await waiting;
+    expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
     await stream.ended();
     const begunMs = performance.now();
     expect((await poll()).status).toBe(200);

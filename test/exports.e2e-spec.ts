@@ -39,13 +39,13 @@ const PATHS = FORMATS.map(([path]) => path);
 describe('An export', () => {
   it.each(FORMATS)('has the type and the file name of its format: %s', async (path, type, name) => {
     await insertProxies(service.dataSource, user.id, 2);
-    const answer = await download(path);
-    expect(answer).toMatchObject({
+    const response = await download(path);
+    expect(response).toMatchObject({
       status: 200,
       headers: {
         'content-type': type,
         'content-disposition': `attachment; filename="${name}"`,
-        'content-length': String(Buffer.byteLength(answer.text)),
+        'content-length': String(Buffer.byteLength(response.text)),
         'x-content-type-options': 'nosniff',
       },
     });
@@ -60,8 +60,8 @@ describe('An export', () => {
       'lists/template?template=%20a',
       'lists/url?proxy_type=http',
     ];
-    const answers = await Promise.all(paths.map((path) => download(path)));
-    const tags = answers.map(({ headers }) => String(headers.etag));
+    const responses = await Promise.all(paths.map((path) => download(path)));
+    const tags = responses.map(({ headers }) => String(headers.etag));
     // JSON and lines have the same text, and so the same tag, at two and three addresses.
     expect(new Set(tags).size).toBe(paths.length - 3);
     for (const [n, tag] of tags.entries()) {
@@ -119,16 +119,16 @@ describe('An export', () => {
 
 describe('A request for an export that is none', () => {
   const refused = async (path: string): Promise<unknown> => {
-    const answer = await download(path);
-    expect(answer.status).toBe(422);
-    return (answer.json() as { detail: unknown }).detail;
+    const response = await download(path);
+    expect(response.status).toBe(422);
+    return (response.json() as { detail: unknown }).detail;
   };
 
   it.each(['xml', 'JSON', 'singbox', 'constructor', 'txt%20', 'json,txt'])(
     'is not found when no format has this name: %j',
     async (name) => {
-      const answer = await download(`lists/${name}`);
-      expect([answer.status, answer.json()]).toEqual([404, { detail: 'Not Found' }]);
+      const response = await download(`lists/${name}`);
+      expect([response.status, response.json()]).toEqual([404, { detail: 'Not Found' }]);
     },
   );
 
@@ -183,10 +183,10 @@ describe('The specified export', () => {
     ]) {
       const { text, headers } = await download(`lists/${name}`);
       for (const more of ['template=%7Bid%7D', 'template=', 'active_only=false', 'proxy_type=all']) {
-        const answer = await download(`export?${specified}${more}`, { Accept: 'text/csv' });
-        expect([answer.status, answer.text]).toEqual([200, text]);
-        expect(answer.headers['content-type']).toBe(headers['content-type']);
-        expect(answer.headers['content-disposition']).toBe(`attachment; filename="proxies.${name}"`);
+        const response = await download(`export?${specified}${more}`, { Accept: 'text/csv' });
+        expect([response.status, response.text]).toEqual([200, text]);
+        expect(response.headers['content-type']).toBe(headers['content-type']);
+        expect(response.headers['content-disposition']).toBe(`attachment; filename="proxies.${name}"`);
       }
     }
   });

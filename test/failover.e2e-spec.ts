@@ -49,15 +49,15 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   }
 
   it('of a claim: nothing is bought for it, and its order is refunded before the answer', async () => {
-    let answer: ReturnType<typeof buy> | undefined;
-    const pid = await untilWaiting(CLAIM, () => (answer = buy()));
+    let result: ReturnType<typeof buy> | undefined;
+    const pid = await untilWaiting(CLAIM, () => (result = buy()));
     await standby.cancel(pid);
     // The claim is there for everybody to see, and what became of it is not known before a standby has it.
     await standby.waitingFor(BARRIER);
     expect(await orders()).toEqual([{ state: 'submitting' }]);
     await standby.comeBack();
 
-    const { response, error } = (await answer) ?? {};
+    const { response, error } = (await result) ?? {};
     expect(response?.status).toBe(503);
     expect(response?.headers.get('Retry-After')).not.toBeNull();
     expect(error).toEqual({ detail: 'Service temporarily unavailable' });
@@ -69,15 +69,15 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   it.each(['pg_cancel_backend', 'pg_terminate_backend'] as const)(
     'of a reservation, by %s: it is neither sent nor answered before a standby has it',
     async (how) => {
-      let answer: ReturnType<typeof buy> | undefined;
-      const pid = await untilWaiting('place_orders', () => (answer = buy()));
+      let response: ReturnType<typeof buy> | undefined;
+      const pid = await untilWaiting('place_orders', () => (response = buy()));
       await standby.cancel(pid, how);
       await standby.waitingFor(BARRIER);
       expect(await orders()).toEqual([{ state: 'reserved' }]);
       expect(await service.control.getCalls('buy')).toEqual([]);
       await standby.comeBack();
 
-      expect((await answer)?.response.status).toBe(200);
+      expect((await response)?.response.status).toBe(200);
       expect(await orders()).toEqual([{ state: 'completed' }]);
       await service.audit({ withProvider: true });
     },
@@ -98,16 +98,16 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     await standby.cancel(await standby.waitingFor('publish_events'));
     await eventually(async () => (await unpublished()).length === 0);
     let hasResponse = false;
-    const answer = read().finally(() => (hasResponse = true));
+    const response = read().finally(() => (hasResponse = true));
     await standby.waitingFor(BARRIER);
     expect(hasResponse).toBe(false);
     await standby.comeBack();
-    expect(await (await answer).text()).toContain('"proxy.expiring"');
+    expect(await (await response).text()).toContain('"proxy.expiring"');
   });
 
   it('of a settlement: it is answered, and replayed, once a standby has it', async () => {
-    let answer: ReturnType<typeof buy> | undefined;
-    const pid = await untilWaiting(SETTLEMENT, () => (answer = buy('settled')));
+    let response: ReturnType<typeof buy> | undefined;
+    const pid = await untilWaiting(SETTLEMENT, () => (response = buy('settled')));
     await standby.cancel(pid);
     await standby.waitingFor(BARRIER);
     expect(await orders()).toEqual([{ state: 'completed' }]);
@@ -118,7 +118,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     expect(hasResponse).toBe(false);
     await standby.comeBack();
 
-    const [{ data }, { data: replayed }] = await Promise.all([answer!, replay]);
+    const [{ data }, { data: replayed }] = await Promise.all([response!, replay]);
     expect(data).toEqual(replayed);
     expect(data?.proxies).toHaveLength(1);
     expect(await service.control.getCalls('buy')).toHaveLength(1);
@@ -146,13 +146,13 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
         },
         body: JSON.stringify({ amount: '10.00', reason: 'test' }),
       });
-    let answer: Promise<Response> | undefined;
+    let response: Promise<Response> | undefined;
     const held = relay.catchNext({
       statement: 'INSERT INTO audit_log',
       moment: 'before',
       action: 'hold',
     });
-    answer = credit(replica.baseUrl);
+    response = credit(replica.baseUrl);
     await held.reached;
     await standby.leave();
     held.letGo();
@@ -160,7 +160,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     await standby.waitingFor(BARRIER);
     await standby.comeBack();
 
-    expect((await answer).status).toBe(503);
+    expect((await response).status).toBe(503);
     const replayed = await credit(replica.baseUrl);
     expect([replayed.status, replayed.headers.get('Idempotency-Replayed')]).toEqual([200, 'true']);
     expect((await service.balanceOf(user)).available).toBe('510.00');

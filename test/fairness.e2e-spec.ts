@@ -20,8 +20,8 @@ async function buy(
   return { status: response.status, detail, tookMs: performance.now() - startedAtMs };
 }
 
-const countOf = (answers: readonly ServiceResponse[], status: number): number =>
-  answers.filter((answer) => answer.status === status).length;
+const countOf = (responses: readonly ServiceResponse[], status: number): number =>
+  responses.filter((response) => response.status === status).length;
 
 // A provider that allows few calls, and whose second is short: three calls in 200 ms.
 const service = forAllTests(() =>
@@ -95,7 +95,7 @@ describe('A stock that is smaller than what is ordered at once', () => {
       },
     );
     expect((await other).status).toBe(200);
-    const answers = await Promise.all(many);
+    const responses = await Promise.all(many);
 
     // The hundred went alone each, before everybody else, when nothing was known of the stock.
     const calls = await service.control.getCalls('buy');
@@ -104,8 +104,8 @@ describe('A stock that is smaller than what is ordered at once', () => {
       'ru 1',
       'nl 5',
     ]);
-    expect([countOf(answers, 200), countOf(answers, 400)]).toEqual([5, 95]);
-    const refused = answers.filter(({ status }) => status === 400);
+    expect([countOf(responses, 200), countOf(responses, 400)]).toEqual([5, 95]);
+    const refused = responses.filter(({ status }) => status === 400);
     expect(new Set(refused.map(({ detail }) => detail))).toEqual(new Set(['Not enough proxies available']));
     expect(Math.max(...refused.map(({ tookMs }) => tookMs))).toBeLessThan(10_000);
   }, 60_000);
@@ -113,7 +113,7 @@ describe('A stock that is smaller than what is ordered at once', () => {
   it('goes to as many users as it can, however many orders some of them place', async () => {
     const buyers = await users(8);
     const neighbours = await users(4);
-    const [answers, { others }] = await sellOut(
+    const [responses, { others }] = await sellOut(
       'it',
       async () => {
         const placed: Promise<ServiceResponse>[][] = [];
@@ -133,7 +133,9 @@ describe('A stock that is smaller than what is ordered at once', () => {
         return { others: placed };
       },
     );
-    const bought = await Promise.all(answers.map(async (orders) => countOf(await Promise.all(orders), 200)));
+    const bought = await Promise.all(
+      responses.map(async (orders) => countOf(await Promise.all(orders), 200)),
+    );
     expect(bought).toEqual([1, 1, 1, 1, 1, 0, 0, 0]);
     expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect((await service.control.getCalls('buy')).length).toBe(6);

@@ -82,11 +82,11 @@ describe('A replica', () => {
       return (await probesConnected()) === 2;
     });
     const probe = await holdProbe();
-    const answers = Promise.all(Array.from({ length: 20 }, () => readiness(replica.baseUrl)));
+    const responses = Promise.all(Array.from({ length: 20 }, () => readiness(replica.baseUrl)));
     // A second statement would be answered, and its answers come before this one is let go.
     expect(await send(replica.baseUrl, '/health/live')).toEqual(LIVE);
     probe.letGo();
-    expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set((await responses).map(({ status }) => status))).toEqual(new Set([200]));
     expect(await probesConnected()).toBe(2);
   });
 
@@ -106,9 +106,9 @@ describe('A replica', () => {
       return isPoolTaken;
     });
     const probe = await holdProbe();
-    const answer = readiness(replica.baseUrl);
+    const response = readiness(replica.baseUrl);
     probe.letGo();
-    expect(await answer).toEqual(READY);
+    expect(await response).toEqual(READY);
     await lock.rollbackTransaction();
     await lock.release();
     await Promise.all(waiting);

@@ -61,12 +61,12 @@ describe('A request whose order another replica sends', () => {
   ): Promise<{ orderId: unknown; elapsedMs: number }> {
     const claim = relay.catchNext({ statement: CLAIM, moment: 'before', action: 'hold' });
     const startedAtMs = performance.now();
-    const answer = buy(replica.baseUrl, 0);
+    const response = buy(replica.baseUrl, 0);
     await claim.reached;
     await meanwhile();
     // There is one queue: whoever sends an order of the service's own takes the other one along.
     expect((await buy(service.baseUrl, 1)).status).toBe(200);
-    const { status, body } = await answer;
+    const { status, body } = await response;
     const elapsedMs = performance.now() - startedAtMs;
     // Its claim finds nothing. Until it has looked once more, it would send what is placed next.
     const looked = relay.catchNext({ statement: HAS_NEXT, moment: 'after', action: 'hold' });

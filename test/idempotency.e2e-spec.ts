@@ -130,8 +130,8 @@ describe('Idempotency-Key', () => {
 
   it('buys once for 50 requests at the same moment', async () => {
     const user = await service.createUser();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => buy(user, 'storm')));
-    const statuses = new Set(answers.map(({ response }) => response.status));
+    const responses = await Promise.all(Array.from({ length: 50 }, () => buy(user, 'storm')));
+    const statuses = new Set(responses.map(({ response }) => response.status));
     expect([...statuses].filter((status) => status !== 200 && status !== 409)).toEqual([]);
     expect(statuses.has(200)).toBe(true);
     expect(await soldTo(user)).toBe(1);

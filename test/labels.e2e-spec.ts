@@ -38,19 +38,19 @@ describe('GET /proxies/{proxy_id}', () => {
 
   it.each(['999999999', '0', 'x', '1e3', '%00', '01'])('is 404 for %s', async (id) => {
     const user = await service.createUser();
-    const answer = await get(user, `/proxies/${id}`);
-    expect([answer.status, answer.text]).toEqual([404, NOT_FOUND]);
+    const response = await get(user, `/proxies/${id}`);
+    expect([response.status, response.text]).toEqual([404, NOT_FOUND]);
   });
 
   it('is 404 for another user’s proxy, and so are its history and its label', async () => {
     const [id = 0] = await insert(await service.createUser(), 1);
     const user = await service.createUser();
-    for (const answer of [
+    for (const response of [
       await get(user, `/proxies/${id}`),
       await get(user, `/proxies/${id}/history`),
       await patch(user, `/proxies/${id}`, { descr: 'mine now' }),
     ]) {
-      expect([answer.status, answer.text]).toEqual([404, NOT_FOUND]);
+      expect([response.status, response.text]).toEqual([404, NOT_FOUND]);
     }
   });
 });
@@ -90,9 +90,9 @@ describe('PATCH /proxies/{proxy_id}', () => {
   ])('refuses %j', async (body, loc, type) => {
     const user = await service.createUser();
     const [id = 0] = await insert(user, 1);
-    const answer = await patch(user, `/proxies/${id}`, body);
-    expect(answer.status).toBe(422);
-    expect(answer.json()).toMatchObject({ detail: [{ type, loc: ['body', ...loc] }] });
+    const response = await patch(user, `/proxies/${id}`, body);
+    expect(response.status).toBe(422);
+    expect(response.json()).toMatchObject({ detail: [{ type, loc: ['body', ...loc] }] });
     expect(await details(user, id)).toMatchObject({ descr: null, tags: [] });
   });
 
@@ -100,8 +100,8 @@ describe('PATCH /proxies/{proxy_id}', () => {
     const user = await service.createUser();
     const [id = 0] = await insert(user, 1);
     const tags = Array.from({ length: 20 }, (_, n) => `${n}`.padStart(50, 'x'));
-    const answer = await patch(user, `/proxies/${id}`, { descr: '😀'.repeat(100), tags });
-    expect(answer.json()).toMatchObject({ descr: '😀'.repeat(100), tags: [...tags].sort() });
+    const response = await patch(user, `/proxies/${id}`, { descr: '😀'.repeat(100), tags });
+    expect(response.json()).toMatchObject({ descr: '😀'.repeat(100), tags: [...tags].sort() });
   });
 
   it('is seen in lists and exports at once, on every replica', async () => {
@@ -166,9 +166,9 @@ describe('PATCH /proxies', () => {
       add_tags: ['new', 'new'],
       remove_tags: ['old'],
     };
-    const answer = await patch(user, '/proxies', body);
-    expect(answer.status).toBe(200);
-    expect(answer.json()).toEqual({
+    const response = await patch(user, '/proxies', body);
+    expect(response.status).toBe(200);
+    expect(response.json()).toEqual({
       changed: [String(one), String(two)],
       unchanged: [],
       not_found: [String(theirs), 'x'],
@@ -202,8 +202,8 @@ describe('PATCH /proxies', () => {
     const [one = 0, two = 0] = await insert(user, 2);
     const full = Array.from({ length: 20 }, (_, n) => `t${String(n).padStart(2, '0')}`);
     await patch(user, `/proxies/${two}`, { tags: full });
-    const answer = await patch(user, '/proxies', { filter: {}, add_tags: ['more'], descr: 'x' });
-    expect([answer.status, answer.json()]).toMatchObject([
+    const response = await patch(user, '/proxies', { filter: {}, add_tags: ['more'], descr: 'x' });
+    expect([response.status, response.json()]).toMatchObject([
       400,
       { detail: 'A proxy has at most 20 tags; nothing was changed' },
     ]);
@@ -216,12 +216,12 @@ describe('PATCH /proxies', () => {
     const user = await service.createUser();
     const ids = (await insert(user, 50)).map(String);
     const tags = Array.from({ length: 12 }, (_, n) => `t${String(n).padStart(2, '0')}`);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       tags.map((tag, n) =>
         patch(user, '/proxies', { proxy_ids: n % 2 ? ids : ids.toReversed(), add_tags: [tag] }),
       ),
     );
-    expect(answers.map(({ status }) => status)).toEqual(tags.map(() => 200));
+    expect(responses.map(({ status }) => status)).toEqual(tags.map(() => 200));
     expect((await details(user, ids[49] ?? '')).tags).toEqual(tags);
   });
 

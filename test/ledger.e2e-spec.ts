@@ -35,9 +35,9 @@ const request = (query = '', headers: Readonly<Record<string, string>> = {}): Pr
   });
 
 async function readPage(query = ''): Promise<ChangesPage> {
-  const answer = await request(query);
-  expect([query, answer.status]).toEqual([query, 200]);
-  return (await answer.json()) as ChangesPage;
+  const response = await request(query);
+  expect([query, response.status]).toEqual([query, 200]);
+  return (await response.json()) as ChangesPage;
 }
 
 /** Every page of a list, newest first. */
@@ -52,9 +52,9 @@ async function readAll(query: string): Promise<readonly Change[]> {
 }
 
 async function readCsv(query = '/csv'): Promise<readonly Change[]> {
-  const answer = await request(query);
-  expect([query, answer.status]).toEqual([query, 200]);
-  const [head, ...lines] = (await answer.text()).split('\r\n');
+  const response = await request(query);
+  expect([query, response.status]).toEqual([query, 200]);
+  const [head, ...lines] = (await response.text()).split('\r\n');
   expect([head, lines.pop()]).toEqual([HEAD, '']);
   return lines.map((line) => {
     const cells = Object.fromEntries(line.split(',').map((cell, n) => [COLUMNS[n], cell]));
@@ -108,13 +108,13 @@ describe('GET /ledger', () => {
       [`users/${user.id}/debit`, { amount: '1.00', reason, reference: 'ticket 7' }],
       [`orders/${order}/refund`, { amount: '2.00', reason }],
     ] as const) {
-      const answer = await staff.post(`/staff/${path}`, body, {
+      const response = await staff.post(`/staff/${path}`, body, {
         'Idempotency-Key': path.replaceAll('/', '-'),
       });
-      expect([path, answer.status]).toEqual([path, 200]);
+      expect([path, response.status]).toEqual([path, 200]);
     }
-    const answer = await request();
-    const text = await answer.text();
+    const response = await request();
+    const text = await response.text();
     const { items, next_cursor: next } = JSON.parse(text) as ChangesPage;
     const price = data?.price_charged ?? '';
     expect(items.map(({ kind, available_delta: delta, held_delta: held }) => [kind, delta, held])).toEqual([
@@ -142,7 +142,7 @@ describe('GET /ledger', () => {
     );
     expectToAddUp(items.toReversed());
     expect(text).not.toMatch(/fraud|ticket|test/);
-    expect(answer.headers.get('Vary')).toContain('Accept');
+    expect(response.headers.get('Vary')).toContain('Accept');
   });
 
   it('has pages that add up to the balance of GET /me, whatever is bought while they are read', async () => {
@@ -223,8 +223,8 @@ describe('GET /ledger', () => {
     ['format=xml', 'string_pattern_mismatch', 'format'],
     ['page=2', 'extra_forbidden', 'page'],
   ])('refuses %s', async (query, type, field) => {
-    const answer = await request(`?${query}`);
-    expect([answer.status, await answer.json()]).toEqual([
+    const response = await request(`?${query}`);
+    expect([response.status, await response.json()]).toEqual([
       422,
       { detail: [expect.objectContaining({ type, loc: ['query', field] })] },
     ]);
@@ -232,8 +232,8 @@ describe('GET /ledger', () => {
 
   it('refuses a period that ends before it begins, as a page and as a file', async () => {
     for (const format of ['json', 'csv']) {
-      const answer = await request(`?from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z&format=${format}`);
-      expect([answer.status, await answer.json()]).toMatchObject([
+      const response = await request(`?from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z&format=${format}`);
+      expect([response.status, await response.json()]).toMatchObject([
         400,
         { detail: 'The period must end after it begins' },
       ]);
@@ -251,13 +251,13 @@ describe('GET /ledger as CSV', () => {
     ['', '*/*', 'application/json'],
     ['', 'text/html, application/pdf', 'application/json'],
   ])('is chosen by the query before the header: %s %s', async (query, accept, type) => {
-    const answer = await request(query, { Accept: accept });
-    expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, `${type}; charset=utf-8`]);
+    const response = await request(query, { Accept: accept });
+    expect([response.status, response.headers.get('Content-Type')]).toEqual([200, `${type}; charset=utf-8`]);
     const isFile = type === 'text/csv';
-    expect(answer.headers.get('Content-Disposition')).toBe(
+    expect(response.headers.get('Content-Disposition')).toBe(
       isFile ? 'attachment; filename="ledger.csv"' : null,
     );
-    await answer.text();
+    await response.text();
   });
 
   it('has the columns of the pages, oldest first, and no cell that a spreadsheet would execute', async () => {

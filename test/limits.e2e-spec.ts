@@ -212,9 +212,9 @@ it('A limit of 0 is none', async () => {
   try {
     const user = await service.createUser();
     for (let n = 0; n < 3 * USER_LIMIT; n += 1) {
-      const answer = await request(user.token, { baseUrl: free.baseUrl });
-      expect(answer.status).toBe(200);
-      expect(answer.headers).not.toHaveProperty('ratelimit');
+      const response = await request(user.token, { baseUrl: free.baseUrl });
+      expect(response.status).toBe(200);
+      expect(response.headers).not.toHaveProperty('ratelimit');
       expect((await request(undefined, { baseUrl: free.baseUrl })).status).toBe(401);
     }
   } finally {

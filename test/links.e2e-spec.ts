@@ -52,9 +52,9 @@ const send = (token: string, method: string, path: string, body?: object, baseUr
   });
 
 async function createLink({ token }: Pick<TestUser, 'token'>, settings: object = {}): Promise<Link> {
-  const answer = await send(token, 'POST', '/links', settings);
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.json() as Link;
+  const response = await send(token, 'POST', '/links', settings);
+  expect([response.status, response.text]).toEqual([201, expect.any(String)]);
+  return response.json() as Link;
 }
 
 const fetchLink = (
@@ -74,16 +74,16 @@ const issue = (user: TestUser, token: { expiresAt?: Date; allowedIps?: string[] 
   service.app.get(TokensService).issue({ userId: user.id, scopes: ALL_SCOPES, ...token });
 
 /** The one answer to whoever asks for what they cannot have. */
-async function expectNothing(answer: RawResponse): Promise<void> {
+async function expectNothing(response: RawResponse): Promise<void> {
   const unknown = await fetchLink({ url: `/l/${generateSecret('link')}` }, { from: '198.51.100.1' });
   const withoutIds = ({ status, text, headers }: RawResponse) => {
     const { 'x-request-id': _, date: __, ...others } = headers;
     return { status, text, headers: others };
   };
-  expect(answer.status).toBe(404);
-  expect(answer.json()).toMatchObject({ detail: 'Link not found' });
-  expect(answer.headers['cache-control']).toBe('no-store');
-  expect(withoutIds(answer)).toEqual(withoutIds(unknown));
+  expect(response.status).toBe(404);
+  expect(response.json()).toMatchObject({ detail: 'Link not found' });
+  expect(response.headers['cache-control']).toBe('no-store');
+  expect(withoutIds(response)).toEqual(withoutIds(unknown));
 }
 
 describe('A link', () => {
@@ -93,10 +93,10 @@ describe('A link', () => {
     await insert(user, 1);
     const link = await createLink(user, { format: 'txt', filter: { proxy_type: 'socks' } });
     expect(link.url).toMatch(/^\/l\/prl_[0-9A-Za-z]{49}$/);
-    const answer = await fetchLink(link);
-    expect(answer.status).toBe(200);
-    expect(answer.text).toBe('127.0.0.1:8080:login1:password1\n127.0.0.1:8080:login2:password2\n');
-    expect(answer.headers).toMatchObject({
+    const response = await fetchLink(link);
+    expect(response.status).toBe(200);
+    expect(response.text).toBe('127.0.0.1:8080:login1:password1\n127.0.0.1:8080:login2:password2\n');
+    expect(response.headers).toMatchObject({
       'content-type': 'text/plain; charset=utf-8',
       'content-disposition': 'attachment; filename="proxies.txt"',
       'cache-control': 'private, no-cache',
@@ -105,7 +105,7 @@ describe('A link', () => {
       'x-content-type-options': 'nosniff',
     });
     await insert(user, 1, { proxyType: 'socks', login: 'new' });
-    expect((await fetchLink(link)).text).toBe(`${answer.text}127.0.0.1:8080:new:password1\n`);
+    expect((await fetchLink(link)).text).toBe(`${response.text}127.0.0.1:8080:new:password1\n`);
   });
 
   it.each(FORMAT_NAMES)('gives what the export gives: %s', async (format) => {
@@ -113,10 +113,10 @@ describe('A link', () => {
     await insert(user, 3);
     const link = await createLink(user, { format });
     const exported = await send(user.token, 'GET', `/proxies/lists/${format}`);
-    const answer = await fetchLink(link);
-    expect(answer).toMatchObject({ status: 200, text: exported.text });
+    const response = await fetchLink(link);
+    expect(response).toMatchObject({ status: 200, text: exported.text });
     for (const header of ['content-type', 'content-disposition', 'content-length']) {
-      expect([header, answer.headers[header]]).toEqual([header, exported.headers[header]]);
+      expect([header, response.headers[header]]).toEqual([header, exported.headers[header]]);
     }
   });
 
@@ -228,8 +228,8 @@ describe('A link', () => {
     expect(read).toEqual(links);
     for (const method of ['GET', 'DELETE']) {
       for (const id of [foreign.id, 999_999_999, '9'.repeat(30)]) {
-        const answer = await send(user.token, method, `/links/${id}`);
-        expect([method, id, answer.status, answer.json()]).toMatchObject([
+        const response = await send(user.token, method, `/links/${id}`);
+        expect([method, id, response.status, response.json()]).toMatchObject([
           method,
           id,
           404,
@@ -253,8 +253,8 @@ describe('A link', () => {
 
   it('is not made of a template and another format, which is the mistake of the template', async () => {
     const user = await service.createUser();
-    const answer = await send(user.token, 'POST', '/links', { format: 'txt', template: '{host}' });
-    expect([answer.status, answer.json()]).toEqual([
+    const response = await send(user.token, 'POST', '/links', { format: 'txt', template: '{host}' });
+    expect([response.status, response.json()]).toEqual([
       422,
       {
         detail: [
@@ -281,8 +281,8 @@ describe('A link', () => {
     ['an end that has passed', { expires_at: '2020-01-01T00:00:00Z' }, 400],
   ])('is not made with %s', async (_, body, status) => {
     const user = await service.createUser();
-    const answer = await send(user.token, 'POST', '/links', body);
-    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining('"detail"')]);
+    const response = await send(user.token, 'POST', '/links', body);
+    expect([response.status, response.text]).toEqual([status, expect.stringContaining('"detail"')]);
     expect((await send(user.token, 'GET', '/links')).json()).toEqual({ items: [], next_cursor: null });
   });
 });
@@ -292,8 +292,8 @@ describe('An earlier answer of a link', () => {
     const user = await service.createUser();
     await insert(user, 3);
     const link = await createLink(user, { format: 'csv' });
-    const answer = await fetchLink(link);
-    const tag = String(answer.headers.etag);
+    const response = await fetchLink(link);
+    const tag = String(response.headers.etag);
     expect(tag).toMatch(/^W\/"[\w-]{22}"$/);
     for (const baseUrl of [service.baseUrl, replica.baseUrl]) {
       const again = await fetchLink(link, { baseUrl, headers: { 'If-None-Match': tag } });
@@ -301,7 +301,7 @@ describe('An earlier answer of a link', () => {
     }
     const head = await fetchLink(link, { method: 'HEAD' });
     expect(head).toMatchObject({ status: 200, text: '' });
-    const { date: _, 'x-request-id': __, ...headers } = answer.headers;
+    const { date: _, 'x-request-id': __, ...headers } = response.headers;
     expect(head.headers).toMatchObject(headers);
     const requested = { method: 'HEAD', headers: { 'If-None-Match': tag } };
     expect(await fetchLink(link, requested)).toMatchObject({ status: 304 });
@@ -319,9 +319,9 @@ describe('An earlier answer of a link', () => {
     await insert(user, 3);
     const links = [await createLink(user, { format: 'txt' }), await createLink(user, { format: 'txt' })];
     const exported = await send(user.token, 'GET', '/proxies/export?format=txt');
-    const answers = [exported, ...(await Promise.all(links.map((link) => fetchLink(link))))];
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    const tags = answers.map(({ headers }) => String(headers.etag));
+    const responses = [exported, ...(await Promise.all(links.map((link) => fetchLink(link))))];
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+    const tags = responses.map(({ headers }) => String(headers.etag));
     expect(new Set(tags).size).toBe(3);
     const [one] = links as [Link, Link];
     const others = tags.filter((_, n) => n !== 1).join(', ');
@@ -472,13 +472,13 @@ describe('The secret of a link', () => {
       ['POST', '/links'],
     ] as const) {
       for (const text of [secret, secret.replace('prl_', 'prx_')]) {
-        const answer = await sendRaw(service.baseUrl, {
+        const response = await sendRaw(service.baseUrl, {
           method,
           path,
           token: text,
           headers: { 'X-Forwarded-For': text.slice(0, 3) === 'prl' ? '192.0.2.2' : '192.0.2.3' },
         });
-        expect([path, answer.status]).toEqual([path, 401]);
+        expect([path, response.status]).toEqual([path, 401]);
       }
     }
     for (const path of [
@@ -494,8 +494,8 @@ describe('The secret of a link', () => {
       expect([path, [401, 404].includes(status)]).toEqual([path, true]);
     }
     for (const method of ['POST', 'DELETE', 'PUT', 'PATCH']) {
-      const answer = await sendRaw(service.baseUrl, { method, path: `/l/${secret}` });
-      expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, 'GET, HEAD']);
+      const response = await sendRaw(service.baseUrl, { method, path: `/l/${secret}` });
+      expect([method, response.status, response.headers.allow]).toEqual([method, 405, 'GET, HEAD']);
     }
   });
 
@@ -528,13 +528,13 @@ describe('The number of links', () => {
       Array.from({ length: 2 * MOST_LINKS }, (_, n) => make(n % 2 === 0 ? service.baseUrl : replica.baseUrl)),
     );
     expect(made.filter(({ status }) => status === 201)).toHaveLength(MOST_LINKS);
-    for (const answer of made.filter(({ status }) => status !== 201)) {
-      expect(answer.status).toBe(409);
-      expect(answer.json()).toMatchObject({
+    for (const response of made.filter(({ status }) => status !== 201)) {
+      expect(response.status).toBe(409);
+      expect(response.json()).toMatchObject({
         detail: `There are ${MOST_LINKS} links already: delete some first`,
       });
     }
-    const [{ id }] = made.flatMap((answer) => (answer.status === 201 ? [answer.json()] : [])) as [Link];
+    const [{ id }] = made.flatMap((response) => (response.status === 201 ? [response.json()] : [])) as [Link];
     expect((await send(user.token, 'DELETE', `/links/${id}`)).status).toBe(204);
     expect((await make(service.baseUrl)).status).toBe(201);
     expect((await make(replica.baseUrl)).status).toBe(409);
@@ -667,9 +667,9 @@ describe('Fetching', () => {
     service.dataSource.logger = Object.assign(Object.create(recorder) as typeof recorder, {
       logQuery: (text: string) => void (reads += /FROM (export_links link|proxies)/.test(text) ? 1 : 0),
     });
-    const answers = await Promise.all(links.map(({ link }) => fetchLink(link)));
+    const responses = await Promise.all(links.map(({ link }) => fetchLink(link)));
     service.dataSource.logger = logger;
-    for (const [n, { status, text }] of answers.entries()) {
+    for (const [n, { status, text }] of responses.entries()) {
       expect(status).toBe(200);
       expect(text.split('\n')).toHaveLength(11);
       expect(text).toContain(links[n]?.login);

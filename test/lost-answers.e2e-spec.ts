@@ -47,9 +47,9 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'place_orders', moment: 'waiting', action: 'cut' });
     const { response, error } = await whileLocked(lock(), async () => {
-      const answer = api.POST('/proxies/buy', { body: RU_30 });
+      const pending = api.POST('/proxies/buy', { body: RU_30 });
       await cut.reached;
-      return answer;
+      return pending;
     });
     expect(response.status).toBe(503);
     expect(error).toEqual({ detail: 'Service temporarily unavailable' });
@@ -65,9 +65,9 @@ describe('When the connection is lost while a statement waits for a lock', () =>
   it('the reservation was committed: its order is found, delivered and answered', async () => {
     const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'place_orders', moment: 'after', action: 'cut' });
-    const answer = api.POST('/proxies/buy', { body: RU_30 });
+    const pending = api.POST('/proxies/buy', { body: RU_30 });
     await cut.reached;
-    expect((await answer).response.status).toBe(200);
+    expect((await pending).response.status).toBe(200);
     expect(await orders()).toEqual([{ state: 'completed' }]);
   });
 
@@ -82,9 +82,9 @@ describe('When the connection is lost while a statement waits for a lock', () =>
       });
     const cut = relay.catchNext({ statement: 'place_orders', moment: 'waiting', action: 'cut' });
     const { error } = await whileLocked('LOCK TABLE orders IN SHARE MODE', async () => {
-      const answer = prolong();
+      const pending = prolong();
       await cut.reached;
-      return answer;
+      return pending;
     });
     expect(error).toEqual({ detail: 'Service temporarily unavailable' });
     expect((await prolong()).response.status).toBe(200);
@@ -97,7 +97,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     const placed = relay.catchNext({ statement: 'place_orders', moment: 'after', action: 'hold' });
     const cut = relay.catchNext({ statement: CLAIM, moment: 'waiting', action: 'cut' });
     const nextClaim = relay.catchNext({ statement: CLAIM, moment: 'before', action: 'hold' });
-    const answer = api.POST('/proxies/buy', { body: RU_30 });
+    const pending = api.POST('/proxies/buy', { body: RU_30 });
     await placed.reached;
     await whileLocked('LOCK TABLE orders IN EXCLUSIVE MODE', async () => {
       placed.letGo();
@@ -105,7 +105,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
       await eventually(async () => (await waitingClaims()).length === 0);
     });
     nextClaim.letGo();
-    expect((await answer).response.status).toBe(200);
+    expect((await pending).response.status).toBe(200);
     expect(await orders()).toEqual([{ state: 'completed' }]);
     expect((await service.balanceOf(user)).held).toBe('0.00');
     await service.audit({ withProvider: true });
@@ -114,9 +114,9 @@ describe('When the connection is lost while a statement waits for a lock', () =>
   it('the answer to a settlement is lost: the call is recorded once, and the order is answered', async () => {
     const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'INSERT INTO proxies', moment: 'after', action: 'cut' });
-    const answer = api.POST('/proxies/buy', { body: RU_30 });
+    const pending = api.POST('/proxies/buy', { body: RU_30 });
     await cut.reached;
-    expect((await answer).response.status).toBe(200);
+    expect((await pending).response.status).toBe(200);
     const records: unknown = await service.owner.query(
       `SELECT method FROM provider_calls c JOIN orders ON orders.id = order_id
         WHERE user_id = $1 AND method = 'buy'`,
@@ -146,9 +146,9 @@ describe('When the connection is lost while a statement waits for a lock', () =>
       });
     const cut = relay.catchNext({ statement: 'COMMIT\0', moment: 'waiting', action: 'cut' });
     const { status } = await whileLocked('SELECT pg_advisory_xact_lock(77)', async () => {
-      const answer = credit();
+      const pending = credit();
       await cut.reached;
-      return answer;
+      return pending;
     });
     expect(status).toBe(503);
     expect((await service.balanceOf(user)).available).toBe('500.00');

@@ -16,14 +16,17 @@ describe('A 422 response', () => {
 
   async function send(request: string, body?: object | string, headers: Record<string, string> = {}) {
     const [method = '', path = ''] = request.split(' ');
-    const answer = await sendRaw(service.baseUrl, {
+    const response = await sendRaw(service.baseUrl, {
       method,
       path,
       token: path.startsWith('/staff') ? staff.token : user.token,
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       headers: { 'content-type': 'application/json', ...headers },
     });
-    return { status: answer.status, detail: (answer.json() as { readonly detail: readonly Item[] }).detail };
+    return {
+      status: response.status,
+      detail: (response.json() as { readonly detail: readonly Item[] }).detail,
+    };
   }
 
   const placesOf = ({ status, detail }: Awaited<ReturnType<typeof send>>) => [

@@ -54,11 +54,11 @@ describe("Pages of a customer's orders", () => {
 
   async function page(query: Query): Promise<{ ids: number[]; next: number | null }> {
     const search = new URLSearchParams(query as never).toString();
-    const answer = await fetch(`${service.baseUrl}/orders?${search}`, {
+    const response = await fetch(`${service.baseUrl}/orders?${search}`, {
       headers: { Authorization: `Bearer ${user.token}` },
     });
-    expect(answer.status).toBe(200);
-    const { items, next_cursor: next } = (await answer.json()) as {
+    expect(response.status).toBe(200);
+    const { items, next_cursor: next } = (await response.json()) as {
       items: { id: number }[];
       next_cursor: number | null;
     };

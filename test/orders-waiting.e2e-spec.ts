@@ -36,12 +36,12 @@ describe('A request that waits for the end of an order', () => {
     }: { wait?: number; baseUrl?: string; signal?: AbortSignal } = {},
   ): Promise<ServiceResponse> {
     const startedAtMs = performance.now();
-    const answer = await fetch(`${baseUrl}/orders/${orderId}?wait=${wait}`, {
+    const response = await fetch(`${baseUrl}/orders/${orderId}?wait=${wait}`, {
       headers: { Authorization: `Bearer ${user.token}` },
       ...(signal && { signal }),
     });
-    const order = (await answer.json()) as ServiceResponse['order'];
-    return { status: answer.status, order, elapsedMs: performance.now() - startedAtMs };
+    const order = (await response.json()) as ServiceResponse['order'];
+    return { status: response.status, order, elapsedMs: performance.now() - startedAtMs };
   }
 
   const buy = (key: string, baseUrl = service.baseUrl) =>
@@ -66,21 +66,21 @@ describe('A request that waits for the end of an order', () => {
   /** Runs the work while the provider keeps a purchase of the user waiting, and then lets it go. */
   async function whileOrderIsOpen<Result>(work: (orderId: number) => Promise<Result>): Promise<Result> {
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
-    const answer = buy('open');
+    const response = buy('open');
     await service.control.untilGateReached(gate);
     const result = await work(await latestOrder());
     await service.control.openGate(gate);
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
     return result;
   }
 
   it('is answered as soon as the order is delivered', async () => {
-    const answer = await whileOrderIsOpen(async (orderId) => {
+    const response = await whileOrderIsOpen(async (orderId) => {
       const waiting = read(orderId);
       await untilWaiting(1);
       return { waiting };
     });
-    expect(await answer.waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
+    expect(await response.waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
   });
 
   it('is answered when another replica delivers it', async () => {
@@ -227,9 +227,9 @@ describe('A service that is closed', () => {
     await eventually(() => service.app.get(OrderWaits).count() === 1);
     const startedAtMs = performance.now();
     const closed = service.close();
-    const answer = await waiting;
+    const response = await waiting;
     expect(performance.now() - startedAtMs).toBeLessThan(10_000);
-    expect([answer.status, await answer.json()]).toEqual([
+    expect([response.status, await response.json()]).toEqual([
       200,
       expect.objectContaining({ id: order?.id, state: 'being_confirmed' }),
     ]);

@@ -22,7 +22,7 @@ describe("A customer's orders", () => {
     (await user.api.GET('/orders/{order_id}', { params: { path: { order_id: String(orderId) } } })).data;
   const statusOf = (path: string, token = user.token) =>
     fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } }).then(
-      async (answer) => [answer.status, (await answer.json()) as { detail: unknown }] as const,
+      async (response) => [response.status, (await response.json()) as { detail: unknown }] as const,
     );
 
   it('tell what was asked for, what it cost and what came', async () => {
@@ -94,13 +94,13 @@ describe("A customer's orders", () => {
 
   it('are open while they wait, and being confirmed while their outcome is unknown', async () => {
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
-    const answer = buy('waits');
+    const response = buy('waits');
     await service.control.untilGateReached(gate);
     expect(await list({ state: 'open' })).toMatchObject([
       { state: 'open', held: '25.08', charged: '0.00', closed_at: null, idempotency_key: 'waits' },
     ]);
     await service.control.openGate(gate);
-    await answer;
+    await response;
     await leaveOrderOpen(service, user);
     const [unknown] = await list({ state: 'being_confirmed' });
     expect(unknown).toMatchObject({ state: 'being_confirmed', held: '25.08', released: '0.00' });

@@ -81,9 +81,9 @@ describe('A payment of another source', () => {
   it('is credited once for its reference, however often it is reported', async () => {
     const user = await createUser();
     const payment = { reference: 'once', user: { id: user.id } };
-    const answers = await Promise.all(Array.from({ length: 8 }, () => report(payment)));
+    const responses = await Promise.all(Array.from({ length: 8 }, () => report(payment)));
     const credited = { id: expect.any(Number), reference: 'once', state: 'credited', amount: '100.00' };
-    for (const answer of answers) expect(answer).toEqual({ status: 200, body: credited });
+    for (const response of responses) expect(response).toEqual({ status: 200, body: credited });
     expect(await available(user)).toBe('100.00');
   });
 

@@ -23,8 +23,8 @@ describe('What the page of customers prefills', () => {
       ['GET /l/{secret}', 404, '{"detail":"Link not found","code":"secret-link-not-found"}'],
     ]);
 
-    const answers = new Map(executed.map((each): [string, Executed] => [each.name, each]));
-    const responseOf = (name: string): unknown => JSON.parse(answers.get(name)?.text ?? '');
+    const responses = new Map(executed.map((each): [string, Executed] => [each.name, each]));
+    const responseOf = (name: string): unknown => JSON.parse(responses.get(name)?.text ?? '');
     const first = expect.objectContaining({ id: '1' });
     expect(responseOf('GET /proxies')).toEqual([first]);
     expect(responseOf('GET /proxies/export')).toEqual([first]);

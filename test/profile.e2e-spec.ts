@@ -80,9 +80,9 @@ describe('GET /health', () => {
     const service = await startTestService();
     try {
       await service.sandbox.close();
-      const answer = await fetch(`${service.baseUrl}/health`);
-      expect(answer.status).toBe(200);
-      expect(await answer.json()).toEqual({ status: 'ok' });
+      const response = await fetch(`${service.baseUrl}/health`);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toEqual({ status: 'ok' });
     } finally {
       await service.close();
     }

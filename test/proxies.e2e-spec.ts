@@ -154,25 +154,25 @@ describe('GET /proxies/export', () => {
     const user = await service.createUser();
     await buy(user, { count: 2 });
     await buy(user, { proxy_type: 'socks' });
-    const answer = await download(user, '?format=json');
-    expect(answer.status).toBe(200);
-    expect(answer.headers['content-type']).toBe('application/json');
-    expect(answer.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
-    expect(answer.json()).toEqual(await list(user));
+    const response = await download(user, '?format=json');
+    expect(response.status).toBe(200);
+    expect(response.headers['content-type']).toBe('application/json');
+    expect(response.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
+    expect(response.json()).toEqual(await list(user));
   });
 
   it('is a text file with a line for each proxy', async () => {
     const user = await service.createUser();
     await buy(user, { count: 2 });
     await buy(user, { proxy_type: 'socks' });
-    const answer = await download(user, '?format=txt');
-    expect(answer.status).toBe(200);
-    expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
-    expect(answer.headers['content-disposition']).toBe('attachment; filename="proxies.txt"');
+    const response = await download(user, '?format=txt');
+    expect(response.status).toBe(200);
+    expect(response.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(response.headers['content-disposition']).toBe('attachment; filename="proxies.txt"');
     const lines = (await list(user)).map(
       ({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`,
     );
-    expect(answer.text).toBe(lines.join(''));
+    expect(response.text).toBe(lines.join(''));
     expect(lines).toHaveLength(3);
   });
 
@@ -264,14 +264,14 @@ describe('GET /proxies/export', () => {
   it('answers HEAD with the headers of the file only', async () => {
     const user = await service.createUser();
     await insert(user, 1);
-    const answer = await sendRaw(service.baseUrl, {
+    const response = await sendRaw(service.baseUrl, {
       method: 'HEAD',
       path: '/proxies/export',
       token: user.token,
     });
-    expect(answer.status).toBe(200);
-    expect(answer.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
-    expect(answer.text).toBe('');
+    expect(response.status).toBe(200);
+    expect(response.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
+    expect(response.text).toBe('');
   });
 });
 
@@ -378,8 +378,8 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     ].map((id) => [id.slice(0, 40), id] as const),
   )('answers 404 to the malformed id %s', async (_, id) => {
     const user = await service.createUser();
-    const answer = await sendRaw(service.baseUrl, { path: `/proxies/${id}/ping`, token: user.token });
-    expect(answer.status).toBe(404);
-    expect(answer.json()).toEqual({ detail: 'Proxy not found' });
+    const response = await sendRaw(service.baseUrl, { path: `/proxies/${id}/ping`, token: user.token });
+    expect(response.status).toBe(404);
+    expect(response.json()).toEqual({ detail: 'Proxy not found' });
   });
 });

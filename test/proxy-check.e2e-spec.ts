@@ -224,10 +224,10 @@ describe('The check', () => {
   it('is made by 10 requests of a user at a time', async () => {
     const proxy = await buy();
     await setFault(proxy.id, 'hang');
-    const answers = await Promise.all(Array.from({ length: 40 }, () => check(proxy.id)));
-    const refused = answers.filter(({ status }) => status === 429);
+    const responses = await Promise.all(Array.from({ length: 40 }, () => check(proxy.id)));
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused).not.toEqual([]);
-    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(10);
+    expect(responses.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(10);
     expect(refused[0]).toMatchObject({ error: { detail: 'Too many requests of this kind are under way' } });
     expect(refused[0]?.headers.get('Retry-After')).toBe('5');
     await setFault(proxy.id, null);
@@ -288,8 +288,8 @@ describe('GET /judge', () => {
   });
 
   it('tells whether a header told for whom the request came', async () => {
-    const answer = await request('?nonce=01', { 'X-Forwarded-For': '203.0.113.9' });
-    expect(answer.body).toEqual({ nonce: '01', address: '127.0.0.1', forwarded_for: true });
+    const response = await request('?nonce=01', { 'X-Forwarded-For': '203.0.113.9' });
+    expect(response.body).toEqual({ nonce: '01', address: '127.0.0.1', forwarded_for: true });
   });
 
   it.each(['', '?nonce=', '?nonce=<script>', `?nonce=${'0'.repeat(65)}`])(

@@ -42,8 +42,8 @@ describe('The history of a proxy', () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
     const { data } = await prolong(user, proxy.id);
-    const answer = await page(user, proxy.id);
-    expect(answer).toEqual({
+    const response = await page(user, proxy.id);
+    expect(response).toEqual({
       items: [
         {
           at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -98,13 +98,13 @@ describe('The history of a proxy', () => {
   it('tells of a change of the type', async () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
-    const answer = await sendRaw(service.baseUrl, {
+    const response = await sendRaw(service.baseUrl, {
       method: 'PUT',
       path: `/proxies/${proxy.id}/type`,
       token: user.token,
       body: '{"proxy_type":"socks"}',
     });
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     expect(await events(user, proxy.id)).toContainEqual(['type_changed', 'http', 'socks']);
   });
 

@@ -12,21 +12,21 @@ const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);
 const request = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path, token: user.token, headers });
-const idsIn = (answer: RawResponse): number[] =>
-  (answer.json() as { id: string }[]).map(({ id }) => Number(id));
+const idsIn = (response: RawResponse): number[] =>
+  (response.json() as { id: string }[]).map(({ id }) => Number(id));
 const set = (ids: readonly number[], assignment: string) =>
   service.dataSource.query(`UPDATE proxies SET ${assignment} WHERE id = ANY ($1)`, [ids]);
-const nextOf = (answer: RawResponse): string | undefined =>
-  /^<([^>]+)>; rel="next"$/.exec(String(answer.headers['link']))?.[1];
+const nextOf = (response: RawResponse): string | undefined =>
+  /^<([^>]+)>; rel="next"$/.exec(String(response.headers['link']))?.[1];
 
 /** The ids on each page, from the given one to the last. */
 async function walk(user: TestUser, first: string): Promise<number[][]> {
   const pages: number[][] = [];
   for (let path: string | undefined = first; path !== undefined;) {
-    const answer = await request(user, path);
-    expect(answer.status).toBe(200);
-    pages.push(idsIn(answer));
-    path = nextOf(answer);
+    const response = await request(user, path);
+    expect(response.status).toBe(200);
+    pages.push(idsIn(response));
+    path = nextOf(response);
   }
   return pages;
 }
@@ -116,17 +116,17 @@ describe('A filter', () => {
     ['limit=1001', 'limit', 'less_than_equal'],
     ['cursor=x', 'cursor', 'int_parsing'],
   ])('that is wrong is refused: %s', async (query, field, type) => {
-    const answer = await request(user, `/proxies?${query}`);
-    expect(answer.status).toBe(422);
-    expect(answer.json()).toMatchObject({ detail: [{ type, loc: ['query', field] }] });
+    const response = await request(user, `/proxies?${query}`);
+    expect(response.status).toBe(422);
+    expect(response.json()).toMatchObject({ detail: [{ type, loc: ['query', field] }] });
   });
 
   it('has an entity tag of its own, good until a proxy changes', async () => {
     const one = await service.createUser();
     const [id = 0] = await insert(one, 2);
     const paths = ['/proxies', '/proxies?tag=x', '/proxies?country=ru', '/proxies?tag=x&limit=5'];
-    const answers = await Promise.all(paths.map((path) => request(one, path)));
-    const tags = answers.map(({ headers }) => String(headers.etag));
+    const responses = await Promise.all(paths.map((path) => request(one, path)));
+    const tags = responses.map(({ headers }) => String(headers.etag));
     expect(new Set(tags).size).toBe(paths.length);
     const statuses = () =>
       Promise.all(

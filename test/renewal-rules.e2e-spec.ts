@@ -32,19 +32,19 @@ async function call(method: string, path: string, body?: object, token = user.to
 }
 
 async function read<Result>(path: string): Promise<Json<Result>> {
-  const answer = await call('GET', path);
-  expect(answer.status).toBe(200);
-  return (await answer.json()) as Json<Result>;
+  const response = await call('GET', path);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Json<Result>;
 }
 
-async function refusalOf(answer: Response): Promise<[number, unknown]> {
-  return [answer.status, ((await answer.json()) as { detail: unknown }).detail];
+async function refusalOf(response: Response): Promise<[number, unknown]> {
+  return [response.status, ((await response.json()) as { detail: unknown }).detail];
 }
 
 async function switchOn(rule: object): Promise<number> {
-  const answer = await call('POST', '/rules', { period: 30, ...rule });
-  expect(answer.status).toBe(201);
-  return ((await answer.json()) as RenewalRuleOut).id;
+  const response = await call('POST', '/rules', { period: 30, ...rule });
+  expect(response.status).toBe(201);
+  return ((await response.json()) as RenewalRuleOut).id;
 }
 
 async function rulesOn(): Promise<number[]> {
@@ -132,14 +132,14 @@ describe('Renewal rules', () => {
   });
 
   it('are told with what they say', async () => {
-    const answer = await call('POST', '/rules', {
+    const response = await call('POST', '/rules', {
       target: 'filter',
       filter: { tag: 'a', country: null },
       period: 14,
       max_price: '12.50',
       hours_before: 48,
     });
-    expect(await answer.json()).toEqual({
+    expect(await response.json()).toEqual({
       id: expect.any(Number),
       target: 'filter',
       proxy_id: null,
@@ -164,12 +164,12 @@ describe('Renewal rules', () => {
   });
 
   it('are refused for a period that the proxy cannot have', async () => {
-    const answer = await call('POST', '/rules', {
+    const response = await call('POST', '/rules', {
       target: 'proxy',
       proxy_id: String(await proxy()),
       period: 2,
     });
-    expect(await refusalOf(answer)).toEqual([400, 'Minimum renewal period for IPv6 is 3 days']);
+    expect(await refusalOf(response)).toEqual([400, 'Minimum renewal period for IPv6 is 3 days']);
   });
 
   it('have at most a hundred filters', async () => {
@@ -257,8 +257,8 @@ describe('A token with a daily limit', () => {
   });
 
   it('switches nothing on, because nobody would count what renewals take', async () => {
-    const answer = await call('POST', '/rules', { target: 'all', period: 30 }, text);
-    expect(await refusalOf(answer)).toEqual([403, 'A token with a daily limit cannot enable renewals']);
+    const response = await call('POST', '/rules', { target: 'all', period: 30 }, text);
+    expect(await refusalOf(response)).toEqual([403, 'A token with a daily limit cannot enable renewals']);
     expect((await call('PUT', '/budget', { monthly: '10.00' }, text)).status).toBe(200);
     expect((await call('PUT', '/budget', { monthly: '11.00' }, text)).status).toBe(403);
   });

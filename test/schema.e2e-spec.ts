@@ -303,8 +303,8 @@ describe('The database', () => {
     it('numbers entries without gaps, even when many are concurrent and some are refused', async () => {
       await post('topup', 10, 0);
       const orders = await Promise.all(Array.from({ length: 30 }, () => insertOrder()));
-      const answers = await Promise.allSettled(orders.map((orderId) => post('hold', -1, 1, orderId)));
-      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+      const responses = await Promise.allSettled(orders.map((orderId) => post('hold', -1, 1, orderId)));
+      expect(responses.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
       const entries = await dataSource.query<{ seq: number; available_after: string }[]>(
         'SELECT seq, available_after FROM ledger_entries WHERE user_id = $1 ORDER BY seq',
         [userId],

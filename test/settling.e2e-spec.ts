@@ -14,9 +14,9 @@ async function startEmbellisher(target: string): Promise<{ url: string; close():
     void passOn(request, response);
   });
   const passOn = async ({ url = '' }: http.IncomingMessage, response: http.ServerResponse) => {
-    const answer = await fetch(target + url);
-    const text = await answer.text();
-    response.writeHead(answer.status, { 'Content-Type': 'application/json' });
+    const result = await fetch(target + url);
+    const text = await result.text();
+    response.writeHead(result.status, { 'Content-Type': 'application/json' });
     const isMoney = /\/(buy|prolong)\//.test(url);
     response.end(isMoney ? text.replace('{', String.raw`{"note":"\u0000",`) : text);
   };

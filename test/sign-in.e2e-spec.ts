@@ -94,8 +94,8 @@ async function createPerson(username?: string): Promise<Person & { id: number }>
   return { id, tgId: lastTgId, ...(username !== undefined && { username }) };
 }
 
-async function tokenOf(answer: Promise<RawResponse>): Promise<{ id: number; token: string }> {
-  const given = await answer;
+async function tokenOf(response: Promise<RawResponse>): Promise<{ id: number; token: string }> {
+  const given = await response;
   expect([given.status, given.text]).toEqual([201, expect.any(String)]);
   return given.json() as { id: number; token: string };
 }
@@ -121,9 +121,9 @@ async function expectNothing(userId: number): Promise<void> {
 describe('A customer who opens the Mini App', () => {
   it('gets a token for some time with the scopes of the operator, and has the app from then on', async () => {
     const person = await createPerson('anna_new');
-    const answer = await signIn(validFor(person));
-    expect(answer.status).toBe(201);
-    const { token, ...shown } = answer.json() as { token: string; expires_at: string };
+    const response = await signIn(validFor(person));
+    expect(response.status).toBe(201);
+    const { token, ...shown } = response.json() as { token: string; expires_at: string };
     expect(shown).toEqual({
       id: expect.any(Number),
       name: 'Telegram',
@@ -216,8 +216,8 @@ describe('A customer who opens the Mini App', () => {
     const person = await createPerson();
     const tokens = [];
     for (let n = 0; n < 12; n += 1) tokens.push(await tokenOf(signIn(validFor(person))));
-    const answers = await Promise.all(tokens.map(({ token }) => me(token)));
-    expect(answers.map((answer) => answer !== undefined)).toEqual([
+    const responses = await Promise.all(tokens.map(({ token }) => me(token)));
+    expect(responses.map((response) => response !== undefined)).toEqual([
       ...Array.from({ length: 2 }, () => false),
       ...Array.from({ length: 10 }, () => true),
     ]);
@@ -231,7 +231,7 @@ describe('A customer who opens the Mini App', () => {
     const person = await createPerson();
     const tokens = await Promise.all(Array.from({ length: 15 }, () => tokenOf(signIn(validFor(person)))));
     const working = await Promise.all(tokens.map(({ token }) => me(token)));
-    expect(working.filter((answer) => answer !== undefined)).toHaveLength(10);
+    expect(working.filter((response) => response !== undefined)).toHaveLength(10);
   });
 
   it('keeps the tokens by which orders were placed', async () => {
@@ -305,9 +305,9 @@ describe('Whoever is no customer, or has no valid data,', () => {
 
   it.each(refusals)('gets no token by data %s', async (_, make) => {
     const person = await createPerson();
-    const answer = await signIn(make(person));
-    expect([answer.status, answer.json()]).toMatchObject([401, { detail: 'initData is not valid' }]);
-    expect(answer.headers['www-authenticate']).toBe('Bearer');
+    const response = await signIn(make(person));
+    expect([response.status, response.json()]).toMatchObject([401, { detail: 'initData is not valid' }]);
+    expect(response.headers['www-authenticate']).toBe('Bearer');
     await expectNothing(person.id);
   });
 
@@ -319,8 +319,8 @@ describe('Whoever is no customer, or has no valid data,', () => {
   });
 
   it('is told that there is no account, and gets none', async () => {
-    const answer = await signIn(validFor({ tgId: 77, username: 'stranger' }));
-    expect([answer.status, answer.json()]).toMatchObject([
+    const response = await signIn(validFor({ tgId: 77, username: 'stranger' }));
+    expect([response.status, response.json()]).toMatchObject([
       403,
       { detail: 'No account belongs to this Telegram user' },
     ]);
@@ -333,8 +333,8 @@ describe('Whoever is no customer, or has no valid data,', () => {
     await service.dataSource.transaction((manager) =>
       service.app.get(UsersService).setBlocked(person.id, 'Ticket 1', manager),
     );
-    const answer = await signIn(validFor(person));
-    expect([answer.status, answer.json()]).toMatchObject([403, { detail: 'User is blocked' }]);
+    const response = await signIn(validFor(person));
+    expect([response.status, response.json()]).toMatchObject([403, { detail: 'User is blocked' }]);
     await expectNothing(person.id);
   });
 
@@ -382,11 +382,11 @@ describe('Whoever is no customer, or has no valid data,', () => {
       }
       // Its body never comes.
       const head = `POST /auth/telegram HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\n`;
-      const answer = await exchangeRaw(
+      const response = await exchangeRaw(
         service.baseUrl,
         `${head}Connection: close\r\nContent-Length: 500\r\n\r\n{`,
       );
-      expect(answer).toMatch(/^HTTP\/1.1 429 /);
+      expect(response).toMatch(/^HTTP\/1.1 429 /);
       expect((await signIn(validFor(await createPerson()), anyAddress())).status).toBe(201);
     },
   );
@@ -407,8 +407,8 @@ describe('Whoever is no customer, or has no valid data,', () => {
 describe('Signing in', () => {
   it('is switched off without a bot', async () => {
     const replica = await startReplica(service, { telegram: { botToken: undefined } });
-    const answer = await signIn(validFor(await createPerson()), anyAddress(), replica.baseUrl);
-    expect([answer.status, answer.json()]).toMatchObject([
+    const response = await signIn(validFor(await createPerson()), anyAddress(), replica.baseUrl);
+    expect([response.status, response.json()]).toMatchObject([
       404,
       { detail: 'Signing in with Telegram is disabled' },
     ]);
@@ -448,13 +448,13 @@ describe('Signing in', () => {
     const example = /"initData":"([^"]*)"/.exec(JSON.stringify(operation?.requestBody.content))?.[1] ?? '';
     const person = { id: 0, tgId: 123456789 };
     await service.app.get(UsersService).create({ username: 'x', tgId: person.tgId });
-    const answer = await signIn(example);
+    const response = await signIn(example);
     // Its time has passed or is to come, but its signature holds.
     const { clock } = service;
     const agoSeconds = nowSeconds() - 1795348800;
     clock.advanceSeconds(-agoSeconds);
     expect((await signIn(example)).status).toBe(201);
     clock.advanceSeconds(agoSeconds);
-    expect(answer.status).toBe(401);
+    expect(response.status).toBe(401);
   });
 });

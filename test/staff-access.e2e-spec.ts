@@ -26,13 +26,13 @@ describe('Access', () => {
       const request = { method, path: path.replaceAll(/\{\w+\}/g, '1') };
       expect([name, (await sendRaw(service.baseUrl, request)).status]).toEqual([name, 401]);
       for (const token of [customer.token, others.token]) {
-        const answer = await sendRaw(service.baseUrl, { ...request, token });
-        expect([name, answer.status, answer.json()]).toMatchObject([
+        const response = await sendRaw(service.baseUrl, { ...request, token });
+        expect([name, response.status, response.json()]).toMatchObject([
           name,
           403,
           { detail: 'Not enough permissions' },
         ]);
-        expect(answer.headers['www-authenticate']).toContain(`scope="${scope}"`);
+        expect(response.headers['www-authenticate']).toContain(`scope="${scope}"`);
       }
     }
   });
@@ -89,8 +89,8 @@ describe('A token', () => {
 
     const getThrough = async (forwarded: string | undefined, using = token) => {
       const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-      const answer = await sendRaw(balanced.baseUrl, { path: '/staff/scopes', token: using, headers });
-      return answer.status;
+      const response = await sendRaw(balanced.baseUrl, { path: '/staff/scopes', token: using, headers });
+      return response.status;
     };
 
     it.each([
@@ -165,10 +165,10 @@ describe('A token', () => {
 
     it('spends no more than its limit, even with concurrent orders, and limits no other token', async () => {
       const token = await issue({ dailyLimit: Money.parse(price).times(3) });
-      const answers = await Promise.all(Array.from({ length: 8 }, () => buy(token)));
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
-      for (const answer of answers.filter(({ status }) => status !== 200)) {
-        expect([answer.status, answer.json()]).toEqual([400, EXCEEDED]);
+      const responses = await Promise.all(Array.from({ length: 8 }, () => buy(token)));
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(3);
+      for (const response of responses.filter(({ status }) => status !== 200)) {
+        expect([response.status, response.json()]).toEqual([400, EXCEEDED]);
       }
       expect(await spentBy(token)).toBe(Money.parse(price).times(3).toString());
       expect((await buy(customer.token)).status).toBe(200);
@@ -178,8 +178,8 @@ describe('A token', () => {
     it('counts a repeated order once', async () => {
       const token = await issue({ dailyLimit: Money.parse(price) });
       for (const replayed of [undefined, 'true', 'true']) {
-        const answer = await buy(token, { 'idempotency-key': 'limited' });
-        expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([200, replayed]);
+        const response = await buy(token, { 'idempotency-key': 'limited' });
+        expect([response.status, response.headers['idempotency-replayed']]).toEqual([200, replayed]);
       }
       expect((await buy(token)).json()).toEqual(EXCEEDED);
     });
@@ -223,8 +223,8 @@ describe('A blocked user', () => {
       const staffs = operationsOf(await describeAt('/staff/openapi.json'));
       for (const { method, path } of [...PROTECTED_ENDPOINTS, ...staffs]) {
         const request = { method, path: path.replaceAll(/\{\w+\}/g, '1'), token: user.token };
-        const answer = await sendRaw(service.baseUrl, request);
-        expect([path, answer.status, answer.json()]).toMatchObject([path, 403, BLOCKED]);
+        const response = await sendRaw(service.baseUrl, request);
+        expect([path, response.status, response.json()]).toMatchObject([path, 403, BLOCKED]);
       }
       expect((await sendRaw(replica.baseUrl, { path: '/me', token: user.token })).json()).toEqual(BLOCKED);
       await block(null);

@@ -216,9 +216,9 @@ it('records every operation of the description, with who made it and from where'
   for (const { name, method, path, operationId } of operations) {
     const { path: ids = {}, body = {}, query = '', headers = {} } = (await REQUESTS[name]?.()) ?? {};
     const address = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => String(ids[id])) + query;
-    const answer =
+    const response =
       method === 'get' ? await staff.get(address) : await staff.change(method, address, body, headers);
-    expect([name, answer.status >= 200 && answer.status < 300]).toEqual([name, true]);
+    expect([name, response.status >= 200 && response.status < 300]).toEqual([name, true]);
     const [row] = await service.dataSource.query<Record<string, unknown>[]>(
       `SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after, refusal FROM audit_log
          ORDER BY id DESC LIMIT 1`,
@@ -231,7 +231,7 @@ it('records every operation of the description, with who made it and from where'
         via: 'api',
         action: operationId,
         ip: '127.0.0.1',
-        request_id: answer.headers.get('X-Request-Id'),
+        request_id: response.headers.get('X-Request-Id'),
         after: method === 'get' || READS_BY_POST.includes(operationId) ? null : expect.any(Object),
         refusal: null,
       },
@@ -274,9 +274,9 @@ it('can be searched by member of staff, action and time', async () => {
 it.each(['limit=201', 'limit=0', 'user_id=x', 'from=yesterday', 'target=42', 'target=rule:1', 'cursor=-1'])(
   'refuses a search by %s',
   async (query) => {
-    const answer = await auditor.get(`/staff/actions?${query}`);
-    expect(answer.status).toBe(422);
-    expect(answer.body['detail']).toHaveLength(1);
+    const response = await auditor.get(`/staff/actions?${query}`);
+    expect(response.status).toBe(422);
+    expect(response.body['detail']).toHaveLength(1);
   },
 );
 
@@ -309,12 +309,12 @@ it('records the whole request, however long its texts are', async () => {
 });
 
 it('records a search by HEAD, although its answer has no body', async () => {
-  const answer = await sendRaw(service.baseUrl, {
+  const response = await sendRaw(service.baseUrl, {
     method: 'HEAD',
     path: '/staff/users?query=somebody',
     token: staff.token,
   });
-  expect([answer.status, answer.text]).toEqual([200, '']);
+  expect([response.status, response.text]).toEqual([200, '']);
   expect(await lastOf(staff)).toMatchObject({ action: 'users.search', request: { query: 'somebody' } });
 });
 
@@ -359,7 +359,7 @@ it('records every refusal with its text, because it shows something', async () =
   const orderId = await purchase();
   const refuse = async (path: string, body: object | null, target: object) => {
     const headers = { 'Idempotency-Key': `refused-${path}` };
-    const { status, body: answer } =
+    const { status, body: response } =
       body === null
         ? await staff.get<{ detail: string }>(path)
         : await staff.post<{ detail: string }>(path, body, headers);
@@ -367,9 +367,9 @@ it('records every refusal with its text, because it shows something', async () =
     const last = await lastOf(staff);
     expect([path, last]).toEqual([
       path,
-      expect.objectContaining({ target, refusal: answer.detail, before: null, after: null }),
+      expect.objectContaining({ target, refusal: response.detail, before: null, after: null }),
     ]);
-    return answer.detail;
+    return response.detail;
   };
   const order = { type: 'order', id: String(orderId) };
   const tooMuch = { ...REASON, amount: '999.00' };
@@ -387,8 +387,8 @@ it('says nothing in a refusal that could not be recorded', async () => {
     `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'users.read') NOT VALID`,
   );
   try {
-    const answer = await staff.get('/staff/users/999999');
-    expect([answer.status, answer.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
+    const response = await staff.get('/staff/users/999999');
+    expect([response.status, response.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
   } finally {
     await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
   }
@@ -418,9 +418,9 @@ it('answers with nothing, not even the beginning of a file, when it cannot be wr
   );
   try {
     for (const path of ['/staff/scopes', `/staff/users/${customer.id}/statement${PERIOD}`]) {
-      const answer = await staff.get<{ detail: string }>(path);
-      expect([answer.status, answer.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
-      expect(answer.headers.get('Content-Disposition')).toBeNull();
+      const response = await staff.get<{ detail: string }>(path);
+      expect([response.status, response.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
+      expect(response.headers.get('Content-Disposition')).toBeNull();
     }
   } finally {
     await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');

@@ -161,12 +161,12 @@ describe('An order in review', () => {
 
   it('is decided once, even by concurrent requests', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ['deliver', 'refund', 'deliver', 'refund', 'refund', 'deliver'].map((decision) =>
         decide(order?.id ?? 0, decision),
       ),
     );
-    expect(answers.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
+    expect(responses.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
     expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
     // If the order was refunded, what the provider has becomes an orphan.
     await service.runJob('sweep');
@@ -185,13 +185,13 @@ describe('An order in review', () => {
     await buy(await service.createUser());
     const [first, second, third] = await untilInReview(async () => {
       await pause('1 second');
-      const answers = others.map((buyer, at) => buy(buyer, at + 1));
+      const responses = others.map((buyer, at) => buy(buyer, at + 1));
       await eventually(async () => {
         await pause('1 second');
         return (await waiting()) === others.length;
       });
       await pause('0');
-      await Promise.all(answers);
+      await Promise.all(responses);
     }, BOUGHT_UNSEEN);
     expect([first, second, third].map((order) => order?.state)).toEqual(['review', 'review', 'review']);
 
@@ -306,29 +306,29 @@ describe('A refund', () => {
 
   it('never exceeds what was paid, even with concurrent requests', async () => {
     const id = await buy();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => refund(id, { amount: '10.00' })));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    const responses = await Promise.all(Array.from({ length: 8 }, () => refund(id, { amount: '10.00' })));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(2);
     expect(await orderOf(id)).toMatchObject({ refunded: '20.00' });
   });
 
   it('is not made by the member of staff who placed the order', async () => {
     const { colleague, buyer } = await createBuyingStaff();
     const id = await buy(buyer);
-    const answer = await colleague.post(`/staff/orders/${id}/refund`, REASON, { 'Idempotency-Key': 'own' });
-    expect([answer.status, answer.body]).toMatchObject([403, OWN_ACCOUNT]);
+    const response = await colleague.post(`/staff/orders/${id}/refund`, REASON, { 'Idempotency-Key': 'own' });
+    expect([response.status, response.body]).toMatchObject([403, OWN_ACCOUNT]);
     expect(await orderOf(id)).toMatchObject({ refunded: '0.00' });
     expect(await refusalsOf('orders.refund', id)).toEqual([OWN_ACCOUNT.detail]);
   });
 
   it('is made once for each key, even by concurrent requests', async () => {
     const id = await buy();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 6 }, () => refund(id, { amount: '5.00' }, `once-${id}`)),
     );
-    const entries = answers.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
+    const entries = responses.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
     expect(new Set(entries).size).toBe(1);
-    expect(answers.filter(({ body }) => body['replayed'] === false)).toHaveLength(1);
-    expect(answers.filter(({ body }) => body['replayed'] === true)).toHaveLength(5);
+    expect(responses.filter(({ body }) => body['replayed'] === false)).toHaveLength(1);
+    expect(responses.filter(({ body }) => body['replayed'] === true)).toHaveLength(5);
     expect(await orderOf(id)).toMatchObject({ refunded: '5.00' });
     expect((await refund(id, { amount: '5.01' }, `once-${id}`)).body.detail).toEqual([
       expect.objectContaining({ type: 'idempotency_key_reused' }),
@@ -409,8 +409,8 @@ describe('An orphan', () => {
     const id = await buy(buyer);
     const orphan = await orphanOf(id);
     const request = { order_id: id, ...REASON };
-    const answer = await colleague.post(`/staff/orphans/${orphan.id}/assign`, request);
-    expect([answer.status, answer.body]).toMatchObject([403, OWN_ACCOUNT]);
+    const response = await colleague.post(`/staff/orphans/${orphan.id}/assign`, request);
+    expect([response.status, response.body]).toMatchObject([403, OWN_ACCOUNT]);
     expect(await proxiesOf(buyer)).toHaveLength(1);
     expect(await refusalsOf('orphans.assign', orphan.id)).toEqual([OWN_ACCOUNT.detail]);
   });
@@ -418,8 +418,8 @@ describe('An orphan', () => {
   it('is assigned once, even by concurrent requests', async () => {
     const id = await buy();
     const orphan = await orphanOf(id);
-    const answers = await Promise.all(Array.from({ length: 4 }, () => assign(orphan, id)));
-    expect(answers.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409]);
+    const responses = await Promise.all(Array.from({ length: 4 }, () => assign(orphan, id)));
+    expect(responses.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409]);
     expect(await proxiesOf()).toHaveLength(2);
   });
 

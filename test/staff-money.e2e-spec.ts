@@ -106,12 +106,12 @@ describe('Credit and debit', () => {
       const { id } = staff;
       await service.app.get(LedgerService).credit(id, Money.parse('10.00'), 'test');
       const { available } = await service.balanceOf({ id });
-      const answer = await staff.post(
+      const response = await staff.post(
         `/staff/users/${id}/${direction}`,
         { amount: '5.00', reason: 'test' },
         { 'Idempotency-Key': `own-${direction}` },
       );
-      expect([answer.status, answer.body]).toMatchObject([403, OWN_ACCOUNT]);
+      expect([response.status, response.body]).toMatchObject([403, OWN_ACCOUNT]);
       expect(await service.balanceOf({ id })).toMatchObject({ available });
       expect(await refusalsOf(`balance.${direction}`, id)).toEqual([OWN_ACCOUNT.detail]);
     },
@@ -132,8 +132,8 @@ describe('Credit and debit', () => {
 
   it('never take a balance below zero, even concurrently', async () => {
     await post('credit', { amount: '10.00' });
-    const answers = await Promise.all(Array.from({ length: 12 }, () => post('debit', { amount: '3.00' })));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    const responses = await Promise.all(Array.from({ length: 12 }, () => post('debit', { amount: '3.00' })));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(3);
     expect(await service.balanceOf(user)).toMatchObject({ available: '1.00' });
     expect(await linesOf('balance.debit')).toHaveLength(3);
     await service.audit();
@@ -158,23 +158,23 @@ describe('Credit and debit', () => {
     [{}, 'missing', 'amount'],
     [{ amount: '1', reason: '' }, 'string_pattern_mismatch', 'reason'],
   ])('are refused for %j', async (body, type, field) => {
-    const answer = await post('credit', body);
-    expect(answer.status).toBe(422);
-    expect(answer.body.detail).toEqual([expect.objectContaining({ type, loc: ['body', field] })]);
+    const response = await post('credit', body);
+    expect(response.status).toBe(422);
+    expect(response.body.detail).toEqual([expect.objectContaining({ type, loc: ['body', field] })]);
   });
 });
 
 describe('With an Idempotency-Key a credit', () => {
   it('is carried out once, even by concurrent requests, and answered alike', async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, () => post('credit', { amount: '5.00' }, `once-${user.id}`)),
     );
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const entries = answers.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+    const entries = responses.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
     expect(new Set(entries).size).toBe(1);
-    const replays = answers.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true');
+    const replays = responses.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true');
     expect(replays).toHaveLength(7);
-    expect(answers.filter(({ body }) => body.replayed)).toEqual(replays);
+    expect(responses.filter(({ body }) => body.replayed)).toEqual(replays);
     expect(await service.balanceOf(user)).toMatchObject({ available: '5.00' });
     // Each request is recorded; one of them changed something.
     const lines = await linesOf('balance.credit');
@@ -191,8 +191,8 @@ describe('With an Idempotency-Key a credit', () => {
       ['credit', { amount: '5.00', reference: 'x' }],
       ['debit', { amount: '5.00' }],
     ] as const) {
-      const answer = await post(direction, body, key);
-      expect([answer.status, answer.body.detail]).toEqual([
+      const response = await post(direction, body, key);
+      expect([response.status, response.body.detail]).toEqual([
         422,
         [expect.objectContaining({ type: 'idempotency_key_reused' })],
       ]);

@@ -302,20 +302,20 @@ describe('An order', () => {
 
   it('shows also answers that jsonb refuses', async () => {
     const { orderId } = await buy(await service.createUser());
-    const answers = [
+    const responses = [
       { note: 'a\0b' },
       { note: '\ud800', list: 'x'.repeat(30_000) },
       { n: 1, list: 'x'.repeat(30_000) },
     ];
-    for (const answer of answers) {
+    for (const response of responses) {
       await service.dataSource.query(
         `INSERT INTO provider_calls (order_id, method, request, outcome, answer, duration_ms)
          VALUES ($1, 'getproxy', '{}', 'done', $2, 1)`,
-        [orderId, JSON.stringify(answer)],
+        [orderId, JSON.stringify(response)],
       );
     }
     const { provider_calls: calls } = await read(orderId);
-    expect(calls.slice(-3).map(({ answer }) => answer)).toEqual([
+    expect(calls.slice(-3).map(({ answer: response }) => response)).toEqual([
       { note: 'a\0b' },
       'omitted',
       { n: 1, list: 'omitted' },

@@ -181,8 +181,8 @@ describe('A price rule', () => {
     const later = new Date(Date.now() + 7_200_000).toISOString();
     const refusal = { detail: 'The price rule has already ended, or ends earlier' };
     const end = async (body: object) => {
-      const answer = await staff.post(`/staff/price-rules/${own.id}/end`, { ...body, ...REASON });
-      return [answer.status, answer.body];
+      const response = await staff.post(`/staff/price-rules/${own.id}/end`, { ...body, ...REASON });
+      return [response.status, response.body];
     };
     expect(await end({ at: later })).toMatchObject([409, refusal]);
     expect(await end({ at: '2020-01-01T00:00:00Z' })).toEqual([400, expect.any(Object)]);

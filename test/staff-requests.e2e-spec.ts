@@ -39,8 +39,8 @@ describe('What staff send', () => {
     const description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
     for (const { name, method, path, operation } of operationsOf(description)) {
       const target = `${path.replaceAll(/\{\w+\}/g, '999999')}?preview_only=true`;
-      const answer = method === 'GET' ? await staff.get(target) : await staff.change(method, target, {});
-      expect([name, answer.status]).toEqual([name, 422]);
+      const response = method === 'GET' ? await staff.get(target) : await staff.change(method, target, {});
+      expect([name, response.status]).toEqual([name, 422]);
       if (!operation.requestBody) continue;
       const { body } = await staff.change(method, path.replaceAll(/\{\w+\}/g, '999999'), {
         colour: 'red',

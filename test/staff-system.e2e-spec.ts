@@ -62,14 +62,14 @@ it('answers with exactly the fields that the description names', async () => {
     return name === undefined ? schema : (description.components.schemas[name] ?? {});
   };
   const compared = new Set<string>();
-  const compare = (answer: unknown, schema: Schema, path: string): void => {
+  const compare = (response: unknown, schema: Schema, path: string): void => {
     const { items, properties } = resolve(schema);
-    if (Array.isArray(answer)) {
-      for (const item of answer) compare(item, items ?? {}, `${path}[]`);
-    } else if (typeof answer === 'object' && answer !== null && properties) {
-      expect([path, Object.keys(answer).sort()]).toEqual([path, Object.keys(properties).sort()]);
+    if (Array.isArray(response)) {
+      for (const item of response) compare(item, items ?? {}, `${path}[]`);
+    } else if (typeof response === 'object' && response !== null && properties) {
+      expect([path, Object.keys(response).sort()]).toEqual([path, Object.keys(properties).sort()]);
       compared.add(path);
-      for (const [name, value] of Object.entries(answer)) {
+      for (const [name, value] of Object.entries(response)) {
         compare(value, properties[name] ?? {}, `${path}.${name}`);
       }
     }
@@ -81,7 +81,7 @@ it('answers with exactly the fields that the description names', async () => {
     .get(PriceRulesService)
     .add({ userId: user.id, markupPercent: '1' }, { by: 'test', reason: 'test' });
   const dayOf = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
-  const answers = {
+  const results = {
     '/staff/status': await staff.get('/staff/status'),
     '/staff/sales': await staff.get(`/staff/sales?from=${dayOf(-1)}&to=${dayOf(2)}`),
     '/staff/price-rules': await staff.get('/staff/price-rules'),
@@ -93,7 +93,7 @@ it('answers with exactly the fields that the description names', async () => {
       add: { markup_percent: '1' },
     }),
   };
-  for (const [path, { status, body }] of Object.entries(answers)) {
+  for (const [path, { status, body }] of Object.entries(results)) {
     expect([path, status]).toEqual([path, 200]);
     const operation = Object.values(description.paths[path] ?? {}).find(({ responses }) => responses['200']);
     compare(body, operation?.responses['200']?.content?.['application/json']?.schema ?? {}, path);

@@ -166,11 +166,11 @@ describe('The daily limit of a token', () => {
     const others = await issued(issuer, { scopes: ALL_SCOPES }, customer.id);
     const grandchild = await issued(own, { scopes: ALL_SCOPES, daily_limit: price });
     const spenders = [issuer, own, others, grandchild].map(({ token }) => token);
-    const answers = await Promise.all([...spenders, ...spenders].map(buy));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    const responses = await Promise.all([...spenders, ...spenders].map(buy));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(3);
     for (const token of spenders) {
-      const answer = await buy(token);
-      expect([answer.status, answer.json()]).toEqual(EXCEEDED);
+      const response = await buy(token);
+      expect([response.status, response.json()]).toEqual(EXCEEDED);
     }
     await service.audit({ withProvider: true });
   });
@@ -206,9 +206,9 @@ describe('The daily limit of a token', () => {
     const leaves = await Promise.all(tree.map((branch) => issued(branch, { scopes: ALL_SCOPES })));
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300, times: 8 });
     const tokens = [issuer, ...tree, ...leaves].map(({ token }) => token);
-    const answers = await Promise.all([...tokens, ...tokens, ...tokens].map(buy));
+    const responses = await Promise.all([...tokens, ...tokens, ...tokens].map(buy));
     // An order that is put back into the queue may be answered before it is settled.
-    const failed = answers.filter(({ status, text }) => status >= 500 && !text.includes('being confirmed'));
+    const failed = responses.filter(({ status, text }) => status >= 500 && !text.includes('being confirmed'));
     expect(failed.map(({ text }) => text)).toEqual([]);
     // Orders that were sent together have met fewer faults.
     await service.control.resetFaults();
@@ -272,8 +272,8 @@ describe('The tokens that came from a token', () => {
       descendants: true,
     });
     expect(status).toBe(200);
-    const answers = await Promise.all(issuing);
-    for (const answer of answers) expect([201, 401]).toContain(answer.status);
+    const responses = await Promise.all(issuing);
+    for (const response of responses) expect([201, 401]).toContain(response.status);
     expect((await listed(issuer.tokenId)).items).toEqual([]);
   });
 });

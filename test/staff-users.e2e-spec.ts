@@ -99,9 +99,9 @@ describe('Users', () => {
     [{ username: 'a', tg_id: 0 }, 'greater_than', 'tg_id'],
     [{ username: 'a', tg_id: 2 ** 53 }, 'less_than_equal', 'tg_id'],
   ])('are not created from %j', async (body, type, field) => {
-    const answer = await staff.post('/staff/users', body);
-    expect(answer.status).toBe(422);
-    expect(answer.body['detail']).toEqual([expect.objectContaining({ type, loc: ['body', field] })]);
+    const response = await staff.post('/staff/users', body);
+    expect(response.status).toBe(422);
+    expect(response.body['detail']).toEqual([expect.objectContaining({ type, loc: ['body', field] })]);
   });
 
   it('are found by their id and by parts of their names and number', async () => {

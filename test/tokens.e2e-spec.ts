@@ -99,9 +99,9 @@ describe('A customer with tokens:write', () => {
       issued_by: issuer.tokenId,
     });
     expect(await works({ api: createApiClient(service.baseUrl, token) })).toBe(true);
-    const answer = JSON.stringify(await list(issuer));
-    expect(answer).toContain('reports');
-    expect(answer).not.toContain(token.slice(4));
+    const result = JSON.stringify(await list(issuer));
+    expect(result).toContain('reports');
+    expect(result).not.toContain(token.slice(4));
   });
 
   it.each<[what: string, bounds: Parameters<typeof createIssuer>[0], asked: RequestedToken, detail: string]>([
@@ -195,11 +195,11 @@ describe('A customer with tokens:write', () => {
          FROM generate_series(1, 92) n`,
       [issuer.id, issuer.tokenId],
     );
-    const answers = await Promise.all(Array.from({ length: 12 }, () => issue(issuer)));
-    const statuses = answers.map(({ response }) => response.status);
+    const responses = await Promise.all(Array.from({ length: 12 }, () => issue(issuer)));
+    const statuses = responses.map(({ response }) => response.status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(8);
     expect(statuses.filter((status) => status === 409)).toHaveLength(4);
-    expect(answers.find(({ error }) => error)?.error).toMatchObject({
+    expect(responses.find(({ error }) => error)?.error).toMatchObject({
       detail: 'There are 100 tokens already: revoke some first',
     });
     const tokens = await list(issuer);
@@ -326,11 +326,11 @@ describe('Revoking a token', () => {
       ['1?descendants=yes', 422],
       ['1?all=true', 422],
     ] as const) {
-      const answer = await fetch(`${service.baseUrl}/tokens/${path}`, {
+      const response = await fetch(`${service.baseUrl}/tokens/${path}`, {
         method: 'DELETE',
         headers: { Authorization: `Bearer ${issuer.token}` },
       });
-      expect([path, answer.status]).toEqual([path, status]);
+      expect([path, response.status]).toEqual([path, status]);
     }
   });
 

@@ -90,7 +90,7 @@ describe('Traces', () => {
   /** Lets no call out until all these orders are in the queue. */
   async function allQueued(orders: readonly (() => Promise<unknown>)[]): Promise<void> {
     await knowCatalog((await service.createUser()).api);
-    const answers = await holdPermits(service.dataSource, async () => {
+    const responses = await holdPermits(service.dataSource, async () => {
       const placed = [];
       for (const order of orders) {
         placed.push(order());
@@ -101,7 +101,7 @@ describe('Traces', () => {
       }
       return placed;
     });
-    await Promise.all(answers);
+    await Promise.all(responses);
   }
 
   it('show the way of an order from the request to its settlement', async () => {

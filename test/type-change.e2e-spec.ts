@@ -38,8 +38,8 @@ const fault = (spec: Omit<FaultSpec, 'method'>, method: FaultSpec['method'] = 's
 /** The type at the provider, as its listing shows it. */
 async function typeAtProvider(id: string): Promise<string | undefined> {
   const providerId = String(await service.providerIdOf(id));
-  const answer = await fetch(`${service.sandbox.baseUrl}/api/${service.sandbox.apiKey}/getproxy/?nokey`);
-  const { list: listed } = (await answer.json()) as { list: { id: string; type: string }[] };
+  const response = await fetch(`${service.sandbox.baseUrl}/api/${service.sandbox.apiKey}/getproxy/?nokey`);
+  const { list: listed } = (await response.json()) as { list: { id: string; type: string }[] };
   return listed.find((proxy) => proxy.id === providerId)?.type;
 }
 
@@ -212,9 +212,9 @@ describe('A change of type that the provider refuses', () => {
     const log = captureLog();
     const proxy = await buy();
     await fault({ kind: 'error', errorId: 110 });
-    const answer = await change(proxy.id, 'socks');
+    const response = await change(proxy.id, 'socks');
     log.stop();
-    expect(answer).toMatchObject({
+    expect(response).toMatchObject({
       status: 503,
       error: { detail: 'Service temporarily unavailable: types cannot be changed at present' },
     });
@@ -253,8 +253,8 @@ describe('Changes of one proxy at the same time', () => {
   it('agree with the provider after a crowd of opposite changes', async () => {
     const proxy = await buy();
     const types = Array.from({ length: 16 }, (_, at): ProxyType => (at % 2 === 0 ? 'socks' : 'http'));
-    const answers = await Promise.all(types.map((type) => change(proxy.id, type)));
-    expect(answers.filter(({ status }) => status !== 200 && status !== 409)).toEqual([]);
+    const responses = await Promise.all(types.map((type) => change(proxy.id, type)));
+    expect(responses.filter(({ status }) => status !== 200 && status !== 409)).toEqual([]);
     const [stored] = await list();
     expect(await typeAtProvider(proxy.id)).toBe(stored?.proxy_type);
   });

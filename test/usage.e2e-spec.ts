@@ -16,9 +16,9 @@ const service = forAllTests(startTestService);
 const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 
 async function readUsage(token = user.token): Promise<Usage> {
-  const answer = await fetch(`${service.baseUrl}/usage`, { headers: { Authorization: `Bearer ${token}` } });
-  expect(answer.status).toBe(200);
-  return (await answer.json()) as Usage;
+  const response = await fetch(`${service.baseUrl}/usage`, { headers: { Authorization: `Bearer ${token}` } });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Usage;
 }
 
 async function buy(period = 30, order: object = {}): Promise<{ id: number; price: Money; proxy: string }> {
@@ -33,12 +33,12 @@ async function buy(period = 30, order: object = {}): Promise<{ id: number; price
 
 async function refund(orderId: number, amount: string): Promise<void> {
   const staff = await createStaff(service);
-  const answer = await staff.post(
+  const response = await staff.post(
     `/staff/orders/${orderId}/refund`,
     { amount, reason: 'test' },
     { 'Idempotency-Key': `refund-${orderId}` },
   );
-  expect(answer.status).toBe(200);
+  expect(response.status).toBe(200);
 }
 
 /** What a prolongation of one of these proxies is quoted at. */
@@ -111,10 +111,10 @@ describe('GET /usage', () => {
     const { id, proxy } = await buy(7);
     await user.prolong(proxy, { period: 14 });
     await refund(id, '0.50');
-    const answer = await fetch(`${service.baseUrl}/ledger`, {
+    const response = await fetch(`${service.baseUrl}/ledger`, {
       headers: { Authorization: `Bearer ${user.token}` },
     });
-    const { items } = (await answer.json()) as Json<BalanceChangesPage>;
+    const { items } = (await response.json()) as Json<BalanceChangesPage>;
     const total = items.reduce(
       (sum, { kind, held_delta: held, available_delta: available }) =>
         kind === 'capture' || kind === 'refund'

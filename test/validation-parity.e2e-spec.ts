@@ -70,9 +70,9 @@ describe.each(RECORDINGS)('A request %s', (_what, cases) => {
   });
 
   it.each(named(refused))('is refused with the same items: %s', async (_, recorded) => {
-    const answer = await send(recorded);
-    expect(answer.status).toBe(422);
-    const { detail } = answer.json() as { detail: readonly Item[] };
+    const response = await send(recorded);
+    expect(response.status).toBe(422);
+    const { detail } = response.json() as { detail: readonly Item[] };
     expect(detail.map(loosen)).toEqual(recorded.expect.valid ? [] : recorded.expect.detail.map(loosen));
   });
 

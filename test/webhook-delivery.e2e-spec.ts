@@ -151,12 +151,12 @@ describe('Delivery of webhooks', () => {
     const id = await deliver(webhook);
     expect(await untilState(id, 'delivered')).toMatchObject({ attempts: 4 });
     expect(new Set(receiver.of(webhook.path).map((sent) => sent.id)).size).toBe(1);
-    const answer = 'x'.repeat(1024);
+    const response = 'x'.repeat(1024);
     expect(await attemptsOf(id)).toMatchObject([
-      { status: 500, answer, error: 'the status 500 is no success' },
-      { status: 302, answer, error: 'redirects are not followed' },
-      { status: 404, answer, error: 'the status 404 is no success' },
-      { status: 200, answer, error: null },
+      { status: 500, answer: response, error: 'the status 500 is no success' },
+      { status: 302, answer: response, error: 'redirects are not followed' },
+      { status: 404, answer: response, error: 'the status 404 is no success' },
+      { status: 200, answer: response, error: null },
     ]);
     expect(await webhookOf(webhook.id)).toEqual({ fails: false, failures: 0, reason: null });
   });

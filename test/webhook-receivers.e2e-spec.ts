@@ -41,7 +41,7 @@ describe.each([
       const timestamp = Math.floor(Date.now() / 1000) - seconds;
       const body = JSON.stringify({ id, type: 'order.completed', data: { price: '25.08', from: 'Köln' } });
       const old = sign(generateWebhookSecret(), id, timestamp, body);
-      const answer = await fetch(url, {
+      const response = await fetch(url, {
         method: 'POST',
         headers: {
           'webhook-id': id,
@@ -50,7 +50,7 @@ describe.each([
         },
         body: body + added,
       });
-      return answer.status;
+      return response.status;
     };
     expect(await send('evt_1')).toBe(204);
     expect(await send('evt_1')).toBe(204);

@@ -36,13 +36,13 @@ interface Delivery {
 }
 
 const send = async (method: string, path: string, body?: object, { token } = user) => {
-  const answer = await sendRaw(service.baseUrl, {
+  const response = await sendRaw(service.baseUrl, {
     method,
     path,
     token,
     ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
   });
-  return { status: answer.status, body: answer.text === '' ? null : answer.json() };
+  return { status: response.status, body: response.text === '' ? null : response.json() };
 };
 
 async function create(settings: object = {}, owner = user): Promise<Webhook> {
@@ -165,8 +165,8 @@ describe('A webhook', () => {
       ['POST', `${path}/test`],
     ];
     for (const [method, target, body] of requests) {
-      const answer = await send(method, target, body, stranger);
-      expect([method, target, answer]).toMatchObject([
+      const response = await send(method, target, body, stranger);
+      expect([method, target, response]).toMatchObject([
         method,
         target,
         { status: 404, body: { detail: 'Webhook not found' } },
@@ -385,7 +385,7 @@ describe('Replaying', () => {
     const { id } = await create({ types: ['order.completed'] });
     const replaying = await service.owner.transaction(async (owner) => {
       await owner.query('DELETE FROM events WHERE position = $1', [old.slice('evt_'.length)]);
-      const answer = replay(id, requested(old));
+      const response = replay(id, requested(old));
       await eventually(async () => {
         const waiting = await service.owner.query<unknown[]>(
           `SELECT FROM pg_stat_activity
@@ -393,7 +393,7 @@ describe('Replaying', () => {
         );
         return waiting.length > 0;
       });
-      return [answer];
+      return [response];
     });
     expect(await replaying[0]).toMatchObject({
       status: 410,

@@ -60,11 +60,11 @@ export class Etcd {
         ],
         environment: { ETCDCTL_API: '3' },
       });
-      const [answer]: { Status: { leader?: number; header: { member_id: number } } }[] = JSON.parse(
+      const [response]: { Status: { leader?: number; header: { member_id: number } } }[] = JSON.parse(
         // The ids have 64 bits, which JSON.parse would round.
         status.replaceAll(/:(\d{16,})/g, ':"$1"'),
       );
-      if (answer && answer.Status.leader === answer.Status.header.member_id) return member;
+      if (response && response.Status.leader === response.Status.header.member_id) return member;
     }
     throw new Error('etcd has no leader');
   }

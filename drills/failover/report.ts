@@ -9,8 +9,17 @@ function faultRow(fault: string, rounds: readonly Round[]): string {
 
 /** The report as Markdown. */
 export function failoverMarkdown(report: FailoverReport): string {
-  const { rounds, seconds, orders, answers, longestAnswerSeconds, timelines, sales, orphans, violations } =
-    report;
+  const {
+    rounds,
+    seconds,
+    orders,
+    answers: responses,
+    longestAnswerSeconds,
+    timelines,
+    sales,
+    orphans,
+    violations,
+  } = report;
   const faults = [...new Set(rounds.map(({ fault }) => fault))];
   const all = rounds.map(({ secondsWithoutWrites }) => secondsWithoutWrites);
   return [
@@ -28,9 +37,9 @@ export function failoverMarkdown(report: FailoverReport): string {
     '',
     '| answers to purchases and prolongations | |',
     '| --- | ---: |',
-    ...Object.entries(answers)
+    ...Object.entries(responses)
       .toSorted(([a], [b]) => a.localeCompare(b))
-      .map(([answer, times]) => `| ${answer} | ${times} |`),
+      .map(([response, times]) => `| ${response} | ${times} |`),
     `| longest, s | ${longestAnswerSeconds.toFixed(1)} |`,
     '',
     '| orders and books | |',

@@ -90,7 +90,7 @@ export async function runFailover(
   await clients.stop();
   await cluster.untilSettled();
 
-  const answered = clients.completed.map(({ intent, answer }) => ({ order: intent, answer }));
+  const answered = clients.completed.map(({ intent, response }) => ({ order: intent, response }));
   const book = await cluster.control.getState();
   const [{ orphans } = { orphans: -1 }] = await cluster.query<{ orphans: number }>(
     'SELECT count(*)::int AS orphans FROM orphans',
@@ -106,8 +106,8 @@ export async function runFailover(
     orphans,
     violations: [
       ...Object.entries(clients.counts)
-        .filter(([answer]) => !ALLOWED.test(answer))
-        .map(([answer, times]) => `${times} times a client was answered: ${answer}`),
+        .filter(([response]) => !ALLOWED.test(response))
+        .map(([response, times]) => `${times} times a client was answered: ${response}`),
       ...(await cluster.office.findViolations()),
       ...(await compareWithBook(cluster)),
       ...(await compareResponses(cluster, answered)),

@@ -114,14 +114,14 @@ export class ArchivedCluster implements RestorableDatabase {
 
   /** `patronictl remove` wants the name of a leader, too, until its lease has ended. */
   private async forgetCluster(): Promise<void> {
-    const answers = String.raw`printf '${SCOPE}\nYes I am aware\n'`;
+    const responses = String.raw`printf '${SCOPE}\nYes I am aware\n'`;
     const remove = `${DEBIAN.patronictl.path} -c ${join(this.cluster.files, 'patroni.yml')} remove ${SCOPE}`;
     await until(
       'an empty state of the cluster',
       async () => {
         await runProgram({
           program: '/bin/sh',
-          parameters: ['-c', `${answers} | ${remove}`],
+          parameters: ['-c', `${responses} | ${remove}`],
           environment: { PATRONI_ETCD_HOSTS: this.cluster.etcd.hosts },
         });
         return true;

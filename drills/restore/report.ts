@@ -5,7 +5,7 @@ const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
 
 /** The report as Markdown. */
 export function restoreMarkdown(report: RestoreReport): string {
-  const { backups, decided, secondsUntil, orders, soldSince, answers, violations } = report;
+  const { backups, decided, secondsUntil, orders, soldSince, answers: responses, violations } = report;
   return [
     '| backup, beside the sales | s | database, MB | copied, MB | in the repository, MB |',
     '| --- | ---: | ---: | ---: | ---: |',
@@ -31,9 +31,9 @@ export function restoreMarkdown(report: RestoreReport): string {
     `| sold since that moment: proxies · prolongations | ${soldSince.proxies} · ${soldSince.prolongations} |`,
     `| decided by staff: orphans · found prolongations | ${decided.orphans} · ${decided.prolongations} |`,
     `| orders after the opening | ${orders.afterwards} |`,
-    ...Object.entries(answers)
+    ...Object.entries(responses)
       .toSorted(([one], [other]) => one.localeCompare(other))
-      .map(([answer, times]) => `| answers: ${answer} | ${times} |`),
+      .map(([response, times]) => `| answers: ${response} | ${times} |`),
     `| violations | ${violations.length} |`,
     ...(violations.length > 0 ? ['', ...violations.map((violation) => `- ${violation}`)] : []),
   ].join('\n');

@@ -132,19 +132,15 @@ async function sellAndRestore(
 
   // Clients that were answered after the restored moment never learn of it, and ask again all the same.
   const forgotten = clients.completed.filter(
-    ({ intent, answer }) => answer.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
+    ({ intent, response }) =>
+      response.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
   );
   onProgress(`${forgotten.length} answered orders are gone; the service looks for them at the provider`);
   const refunded = new Set(await shop.untilEverythingIsFound(REASON));
   const completed = clients.completed.filter(
-    (answered) => forgotten.includes(answered) || refunded.has(Number(answered.answer.body['order_id'])),
+    (answered) => forgotten.includes(answered) || refunded.has(Number(answered.response.body['order_id'])),
   );
-  const decided = await decide(
-    shop,
-    { completed: completed, open: [...clients.open] },
-    unitPriceOf(clients),
-    REASON,
-  );
+  const decided = await decide(shop, { completed, open: [...clients.open] }, unitPriceOf(clients), REASON);
   await shop.asStaff('POST', '/recovery/end', { reason: REASON });
   const openedAt = new Date();
   onProgress(`orders are open again, ${((openedAt.getTime() - destroyedAtMs) / 1000).toFixed(1)} s after`);
@@ -167,7 +163,7 @@ async function sellAndRestore(
     secondsLost: (destroyedAtMs - target.getTime()) / 1000,
     secondsNotArchived: (destroyedAtMs - lastArchivedAt.getTime()) / 1000,
     orders: {
-      answered: clients.completed.filter(({ answer }) => answer.status === 200).length,
+      answered: clients.completed.filter(({ response }) => response.status === 200).length,
       lost: forgotten.length,
       afterwards: clients.countCompleted(openedAt),
     },
@@ -183,8 +179,8 @@ async function sellAndRestore(
       ...findDoubles(clients, retried, book),
       ...findUnnamed(clients, retried, book, await shop.readLogins()),
       ...Object.entries(clients.counts)
-        .filter(([answer]) => !ALLOWED.test(answer))
-        .map(([answer, times]) => `${times} times a client was answered ${answer}`),
+        .filter(([response]) => !ALLOWED.test(response))
+        .map(([response, times]) => `${times} times a client was answered ${response}`),
     ],
   };
 }
@@ -195,7 +191,7 @@ async function retryAll(clients: Clients, orders: readonly CompletedRequest[]): 
   const answered = [...customers].map(async (customer) => {
     const own: CompletedRequest[] = [];
     for (const { intent } of orders) {
-      if (intent.customer === customer) own.push({ intent, answer: await clients.retry(intent) });
+      if (intent.customer === customer) own.push({ intent, response: await clients.retry(intent) });
     }
     return own;
   });
@@ -211,13 +207,13 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
     });
     await profile.arrayBuffer();
     if (profile.status !== 200) problems.push(`GET /me answers ${profile.status} in the recovery`);
-    const { answer } = await clients.send({
+    const { response } = await clients.send({
       customer,
       key: `too-early-${at}`,
       path: '/proxies/buy',
       body: { country: 'ru', period: 30 },
     });
-    if (answer) problems.push(`an order was answered ${answer.status} in the recovery`);
+    if (response) problems.push(`an order was answered ${response.status} in the recovery`);
   }
   return problems;
 }
@@ -230,27 +226,29 @@ function findDoubles(clients: Clients, replayed: readonly CompletedRequest[], bo
   let wanted = 0;
   // Prolongations of proxies that were forgotten with their ids: they may have been carried out before.
   let unknown = 0;
-  for (const { intent, answer } of clients.completed) {
+  for (const { intent, response } of clients.completed) {
     if (intent.path === '/proxies/buy') continue;
-    if (answer.status === 200) wanted += 1;
+    if (response.status === 200) wanted += 1;
     else unknown += 1;
   }
   const prolonged = book.prolongations.flatMap(({ proxies }) => proxies).length;
   const tags = book.sales.map(({ descr }) => descr);
   const owners = new Map<string, Customer>();
-  const named = [...clients.completed, ...replayed].flatMap(({ intent: { customer }, answer: { body } }) => {
-    const { order_id: orderId, proxies = [] } = body as {
-      order_id?: number;
-      proxies?: readonly { id: string }[];
-    };
-    const names = proxies.map(({ id }) => `proxy ${id}`);
-    if (orderId !== undefined) names.push(`order ${orderId}`);
-    return names.filter((name) => {
-      const owner = owners.get(name) ?? customer;
-      owners.set(name, owner);
-      return owner !== customer;
-    });
-  });
+  const named = [...clients.completed, ...replayed].flatMap(
+    ({ intent: { customer }, response: { body } }) => {
+      const { order_id: orderId, proxies = [] } = body as {
+        order_id?: number;
+        proxies?: readonly { id: string }[];
+      };
+      const names = proxies.map(({ id }) => `proxy ${id}`);
+      if (orderId !== undefined) names.push(`order ${orderId}`);
+      return names.filter((name) => {
+        const owner = owners.get(name) ?? customer;
+        owners.set(name, owner);
+        return owner !== customer;
+      });
+    },
+  );
   return [
     ...(prolonged < wanted || prolonged > wanted + unknown
       ? [`clients wanted ${wanted} prolongations, and the provider sold ${prolonged}`]
@@ -291,15 +289,15 @@ function findUnnamed(
   ];
 }
 
-function boughtOf({ intent, answer }: CompletedRequest): readonly { id: string; login: string }[] {
-  if (intent.path !== '/proxies/buy' || answer.status !== 200) return [];
-  return answer.body['proxies'] as { id: string; login: string }[];
+function boughtOf({ intent, response }: CompletedRequest): readonly { id: string; login: string }[] {
+  if (intent.path !== '/proxies/buy' || response.status !== 200) return [];
+  return response.body['proxies'] as { id: string; login: string }[];
 }
 
 /** What customers paid for a proxy: it is the same for all in this drill. */
 function unitPriceOf({ completed: answered }: Clients): string {
-  for (const { intent, answer } of answered) {
-    const { price_charged: charged } = answer.body as { price_charged?: string };
+  for (const { intent, response } of answered) {
+    const { price_charged: charged } = response.body as { price_charged?: string };
     if (charged !== undefined && intent.body.count === 1) return charged;
   }
   throw new Error('nobody has bought a single proxy');

@@ -123,9 +123,9 @@ export class Shop {
       headers: { Authorization: `Bearer ${this.staffToken}`, 'Content-Type': 'application/json' },
       ...(body && { body: JSON.stringify(body) }),
     });
-    const answer: unknown = await response.json();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
-    return answer as Result;
+    const result: unknown = await response.json();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(result)}`);
+    return result as Result;
   }
 
   query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {

@@ -29,7 +29,10 @@ export async function decide(
   const orphans = (await shop.listOrphans()).toSorted((one, other) => one.id - other.id);
   const leaders = new Set(orphans.map((orphan) => orphan.tag_order_id));
   const purchases = [
-    ...completed.map(({ intent, answer }) => ({ intent, orderId: Number(answer.body['order_id']) })),
+    ...completed.map(({ intent, response }) => ({
+      intent,
+      orderId: Number(response.body['order_id']),
+    })),
     ...open.map((intent) => ({ intent, orderId: Infinity })),
   ].filter(({ intent }) => intent.path === '/proxies/buy');
   const take = (matches: (purchase: (typeof purchases)[number]) => boolean) => {

@@ -9,7 +9,7 @@ export interface Books {
 /** The last answer to an order with a key. */
 export interface CompletedOrder {
   readonly order: { readonly customer: { readonly id: number }; readonly key?: string };
-  readonly answer: { readonly status: number; readonly body: Record<string, unknown> };
+  readonly response: { readonly status: number; readonly body: Record<string, unknown> };
 }
 
 /** Each sold proxy has one owner or is a known orphan. Each prolongation belongs to one paid order. */
@@ -65,7 +65,10 @@ export async function compareWithBook(books: Books): Promise<string[]> {
 }
 
 /** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
-export async function compareResponses(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
+export async function compareResponses(
+  books: Books,
+  responses: readonly CompletedOrder[],
+): Promise<string[]> {
   const stored = new Map(
     (
       await books.query<{ key: string; id: number; captured: string; state: string }>(
@@ -74,13 +77,13 @@ export async function compareResponses(books: Books, answers: readonly Completed
       )
     ).map((order) => [order.key, order]),
   );
-  const wrong = answers.flatMap(({ order, answer }) => {
+  const wrong = responses.flatMap(({ order, response }) => {
     const found = stored.get(`${order.customer.id}/${order.key}`);
-    if (answer.status !== 200) {
-      return found ? [`order ${found.id} was refused with ${answer.status}, and is ${found.state}`] : [];
+    if (response.status !== 200) {
+      return found ? [`order ${found.id} was refused with ${response.status}, and is ${found.state}`] : [];
     }
-    if (!found) return [`an order answered 200 is gone: ${JSON.stringify(answer.body['order_id'])}`];
-    return found.id === answer.body['order_id'] && found.captured === answer.body['price_charged']
+    if (!found) return [`an order answered 200 is gone: ${JSON.stringify(response.body['order_id'])}`];
+    return found.id === response.body['order_id'] && found.captured === response.body['price_charged']
       ? []
       : [`order ${found.id} is not as it was answered`];
   });
@@ -114,7 +117,7 @@ interface ReturnedProxy {
  * Every proxy that a customer was told of is theirs, is the same one, and ends no earlier than they were
  * told.
  */
-export async function compareProxies(books: Books, answers: readonly CompletedOrder[]): Promise<string[]> {
+export async function compareProxies(books: Books, responses: readonly CompletedOrder[]): Promise<string[]> {
   const stored = new Map(
     (
       await books.query<Omit<ReturnedProxy, 'date_end'> & { userId: number; dateEnd: Date }>(
@@ -123,8 +126,8 @@ export async function compareProxies(books: Books, answers: readonly CompletedOr
       )
     ).map((proxy) => [proxy.id, proxy]),
   );
-  return answers.flatMap(({ order, answer }) => {
-    const { proxies, proxy } = answer.body as { proxies?: ReturnedProxy[]; proxy?: ReturnedProxy };
+  return responses.flatMap(({ order, response }) => {
+    const { proxies, proxy } = response.body as { proxies?: ReturnedProxy[]; proxy?: ReturnedProxy };
     return [...(proxies ?? []), ...(proxy ? [proxy] : [])]
       .filter((told) => {
         const found = stored.get(told.id);

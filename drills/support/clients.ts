@@ -31,7 +31,7 @@ export interface ClientResponse {
 /** An order with its final answer. */
 export interface CompletedRequest {
   readonly intent: Intent;
-  readonly answer: ClientResponse;
+  readonly response: ClientResponse;
 }
 
 export interface ClientsOptions {
@@ -84,13 +84,13 @@ export class Clients {
   }
 
   countCompleted(since: Date): number {
-    return this.completed.filter(({ answer }) => answer.atMs > since.getTime()).length;
+    return this.completed.filter(({ response }) => response.atMs > since.getTime()).length;
   }
 
   /** The longest time without a final answer between the two moments. */
   longestGapMs(fromMs: number, toMs: number): number {
     const moments = this.completed
-      .map(({ answer: { atMs } }) => atMs)
+      .map(({ response: { atMs } }) => atMs)
       .filter((atMs) => atMs > fromMs && atMs < toMs);
     const borders = [fromMs, ...moments, toMs];
     return Math.max(...borders.slice(1).map((moment, at) => moment - (borders[at] ?? moment)));
@@ -105,8 +105,8 @@ export class Clients {
   /** Repeats an order until its answer is final. */
   async retry(intent: Intent): Promise<ClientResponse> {
     for (;;) {
-      const { answer, retryAfterMs } = await this.send(intent);
-      if (answer) return answer;
+      const { response, retryAfterMs } = await this.send(intent);
+      if (response) return response;
       if (this.isAbandoned) throw new Error('the drill has ended before its orders were answered');
       await pause(Math.min(retryAfterMs, MAX_PAUSE_MS) * (0.8 + 0.4 * Math.random()));
     }
@@ -118,7 +118,7 @@ export class Clients {
     key,
     path,
     body,
-  }: Intent): Promise<{ answer?: ClientResponse; retryAfterMs: number }> {
+  }: Intent): Promise<{ response?: ClientResponse; retryAfterMs: number }> {
     const baseUrl = this.baseUrls[Math.floor(Math.random() * this.baseUrls.length)] ?? '';
     const sentAtMs = performance.now();
     try {
@@ -133,17 +133,17 @@ export class Clients {
         signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
       const { status } = response;
-      const answer = { status, body: (await response.json()) as Record<string, unknown>, atMs: Date.now() };
+      const result = { status, body: (await response.json()) as Record<string, unknown>, atMs: Date.now() };
       const retryAfter = response.headers.get('Retry-After');
       if (status >= 500 || status === 429 || status === 409) {
         const how = retryAfter === null ? 'without Retry-After' : 'with Retry-After';
-        const detail = String(answer.body['detail']).replaceAll(/[0-9a-f-]{8,}|\d+/g, 'N');
+        const detail = String(result.body['detail']).replaceAll(/[0-9a-f-]{8,}|\d+/g, 'N');
         this.count(`${status} ${how}: ${detail}`);
         return { retryAfterMs: 1000 * Number(retryAfter ?? 1) };
       }
       const isReplay = response.headers.get('Idempotency-Replayed') === 'true';
       this.count(isReplay ? `${status}, replayed` : String(status));
-      return { answer, retryAfterMs: 0 };
+      return { response: result, retryAfterMs: 0 };
     } catch {
       this.count('connection lost');
       return { retryAfterMs: 500 };
@@ -169,10 +169,10 @@ export class Clients {
           : { path: `/proxies/${proxyId}/prolong`, body: { period: 30 } }),
       };
       this.open.add(intent);
-      const answer = await this.retry(intent);
+      const response = await this.retry(intent);
       this.open.delete(intent);
-      this.completed.push({ intent, answer });
-      for (const { id } of (answer.body['proxies'] ?? []) as { id: string }[]) proxyIds.push(id);
+      this.completed.push({ intent, response });
+      for (const { id } of (response.body['proxies'] ?? []) as { id: string }[]) proxyIds.push(id);
       if (prolongAgain && proxyId !== undefined) proxyIds.push(proxyId);
       await pause(pauseMs * (0.5 + Math.random()));
     }

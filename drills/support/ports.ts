@@ -29,13 +29,13 @@ export async function freePort(): Promise<number> {
 export function isListening(port: number, host = LOOPBACK): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host });
-    const answer = (isOpen: boolean): void => {
+    const response = (isOpen: boolean): void => {
       socket.destroy();
       resolve(isOpen);
     };
-    socket.setTimeout(1000, () => answer(false));
-    socket.once('connect', () => answer(true));
-    socket.once('error', () => answer(false));
+    socket.setTimeout(1000, () => response(false));
+    socket.once('connect', () => response(true));
+    socket.once('error', () => response(false));
   });
 }
 

@@ -19,8 +19,8 @@ export async function until<Value>(
   for (;;) {
     let why = '';
     try {
-      const answer = await check();
-      if (answer !== undefined && answer !== null && answer !== false) return answer;
+      const response = await check();
+      if (response !== undefined && response !== null && response !== false) return response;
     } catch (error) {
       why = `: ${messageOf(error)}`;
     }

@@ -67,10 +67,10 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
   }
 
   async function expectOneOrderEach(customers: readonly Customer[]): Promise<void> {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       customers.map((customer) => sendUntilResponse(() => survivor.baseUrl, purchase(customer, 'k'))),
     );
-    expect(answers.map(({ status }) => status)).toEqual(customers.map(() => 200));
+    expect(responses.map(({ status }) => status)).toEqual(customers.map(() => 200));
     await replicas.untilSettled();
     const counts = await replicas.query<{ count: number }>(
       'SELECT count(*) AS count FROM proxies WHERE user_id = ANY ($1) GROUP BY user_id',

@@ -83,7 +83,7 @@ describe(`${PROXIES} prolongations under one key`, () => {
 
   async function expectEachOnce(order: Order): Promise<void> {
     const { customer } = order;
-    const answer = await eventually(async () => {
+    const response = await eventually(async () => {
       const one = await send(survivor.baseUrl, order).catch(() => null);
       return one?.status === 200 && totalsOf(one).prolonged === PROXIES ? one : null;
     });
@@ -104,7 +104,7 @@ describe(`${PROXIES} prolongations under one key`, () => {
         WHERE user_id = $1 AND kind = 'prolongation' AND state = 'completed'`,
       [customer.id],
     );
-    expect(charged).toEqual([{ orders: PROXIES, price: totalsOf(answer).price_charged }]);
+    expect(charged).toEqual([{ orders: PROXIES, price: totalsOf(response).price_charged }]);
     expect((await send(survivor.baseUrl, order)).replayed).toBe(true);
   }
 

@@ -54,8 +54,8 @@ const depositOf = (customer: Customer): Order => ({
 /** Sends a request until it succeeds. */
 const succeed = (order: Order): Promise<ServiceResponse> =>
   eventually(async () => {
-    const answer = await send(survivor.baseUrl, order).catch(() => null);
-    return answer && answer.status < 300 && answer;
+    const response = await send(survivor.baseUrl, order).catch(() => null);
+    return response && response.status < 300 && response;
   });
 
 const paymentsOf = ({ id }: Customer) =>

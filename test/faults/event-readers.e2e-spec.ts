@@ -61,9 +61,9 @@ describe('Events, read over three replicas', () => {
   async function read(baseUrl: string, { token }: Customer, query: string): Promise<Page> {
     const get = () => fetch(`${baseUrl}/events?${query}`, { headers: { Authorization: `Bearer ${token}` } });
     // A kept connection that the replica closes just as it is used again is no failure: scripts retry.
-    const answer = await get().catch(get);
-    if (answer.status !== 200) throw new Error(`${answer.status}: ${await answer.text()}`);
-    return (await answer.json()) as Page;
+    const response = await get().catch(get);
+    if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
+    return (await response.json()) as Page;
   }
 
   const WRITE = 'INSERT INTO events (user_id, type, data) VALUES ($1, $2, $3)';

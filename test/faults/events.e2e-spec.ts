@@ -70,8 +70,8 @@ describe(`${ORDERS} orders at three replicas that are killed again and again`, (
     /** Repeats the order, as a script does, until its answer is final or there are enough. */
     const place = async (order: Order): Promise<void> => {
       while (!done.signal.aborted) {
-        const answer = await send(anyService(), order).catch(() => null);
-        if (answer && answer.status !== 409 && answer.status !== 429 && answer.status < 500) return;
+        const response = await send(anyService(), order).catch(() => null);
+        if (response && response.status !== 409 && response.status !== 429 && response.status < 500) return;
         await pause(random.integer(20, 200));
       }
     };

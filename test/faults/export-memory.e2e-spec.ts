@@ -36,7 +36,7 @@ jest.setTimeout(120_000);
 
 describe('An export of many megabytes', () => {
   let ids: number[];
-  const answers: IncomingMessage[] = [];
+  const responses: IncomingMessage[] = [];
 
   const log = forAllTests(captureLog, (opened) => opened.stop());
   const service = forAllTests(() =>
@@ -54,13 +54,13 @@ describe('An export of many megabytes', () => {
     await service.owner.query('ANALYZE proxies');
   });
   afterEach(() => {
-    for (const answer of answers.splice(0)) answer.destroy();
+    for (const incoming of responses.splice(0)) incoming.destroy();
     expect(log.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
   });
 
   async function download(path: string): Promise<IncomingMessage> {
     const response = await startDownload(service, user, `proxies/${path}`);
-    answers.push(response);
+    responses.push(response);
     return response;
   }
 
@@ -177,7 +177,7 @@ describe('An export of many megabytes', () => {
     await untilServiceIsIdle();
     const { response } = await user.api.GET('/me');
     expect(response.status).toBe(200);
-    for (const answer of stalled) answer.destroy();
+    for (const incoming of stalled) incoming.destroy();
     await eventually(async () => (await openConnections(service)) <= 1);
   });
 
@@ -185,9 +185,9 @@ describe('An export of many megabytes', () => {
     'ends without an error when the reader disconnects in the middle: $path',
     async ({ path }) => {
       const before = log.lines.length;
-      const answer = await download(path);
-      await once(answer, 'data');
-      answer.destroy();
+      const incoming = await download(path);
+      await once(incoming, 'data');
+      incoming.destroy();
       await eventually(() => log.lines.slice(before).some((line) => line.includes('"status":"aborted"')));
       await eventually(poolIsIdle);
       expect((await user.api.GET('/me')).response.status).toBe(200);
@@ -204,9 +204,9 @@ describe('An export that fails in the middle', () => {
       await insertProxies(service.dataSource, user.id, 20_000, {
         password: 'a password of 40 characters or even more',
       });
-      const answer = await startDownload(service, user, 'proxies/export');
+      const incoming = await startDownload(service, user, 'proxies/export');
       await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
-      await expect(buffer(answer)).rejects.toMatchObject({ code: 'ECONNRESET' });
+      await expect(buffer(incoming)).rejects.toMatchObject({ code: 'ECONNRESET' });
       const errors = log.lines.filter((line) => line.includes('"level":"error"'));
       expect(errors).toHaveLength(1);
       expect(errors[0]).not.toMatch(/a password|SELECT/);

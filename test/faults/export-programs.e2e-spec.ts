@@ -47,11 +47,11 @@ const download = (path: string, from = user): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: from.token });
 
 async function save(path: string, from = user): Promise<string> {
-  const answer = await download(path, from);
-  expect(answer.status).toBe(200);
-  const name = /filename="([^"]+)"$/.exec(String(answer.headers['content-disposition']))?.[1] ?? '';
+  const response = await download(path, from);
+  expect(response.status).toBe(200);
+  const name = /filename="([^"]+)"$/.exec(String(response.headers['content-disposition']))?.[1] ?? '';
   const file = join(directory, name);
-  await writeFile(file, answer.text);
+  await writeFile(file, response.text);
   return file;
 }
 
@@ -207,9 +207,9 @@ describe('Chromium, driven by Playwright', () => {
     const [proxy] = JSON.parse(await readFile(file, 'utf8')) as [Required<BrowserContextOptions>['proxy']];
     const context = await browser.newContext({ proxy });
     try {
-      const answer = await (await context.newPage()).goto(pageUrl, { timeout: 20_000 });
-      if (!answer?.ok()) throw new Error(`the proxy answered ${answer?.status()}`);
-      return await answer.text();
+      const response = await (await context.newPage()).goto(pageUrl, { timeout: 20_000 });
+      if (!response?.ok()) throw new Error(`the proxy answered ${response?.status()}`);
+      return await response.text();
     } finally {
       await context.close();
     }

@@ -47,8 +47,8 @@ it('A replica is not ready while the database does not answer, and says so in ti
   const relay = await startDatabaseRelay(service.databaseUrl);
   const replica = await startReplica(service, { database: { url: relay.url, poolSize: 2 } });
   const request = async (path: string): Promise<string> => (await fetch(replica.baseUrl + path)).text();
-  const untilReadiness = (answer: string) =>
-    eventually(async () => (await request('/health/ready')) === answer);
+  const untilReadiness = (response: string) =>
+    eventually(async () => (await request('/health/ready')) === response);
   try {
     await untilReadiness('{"status":"ready"}');
     relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });

@@ -33,8 +33,8 @@ describe('A customer with 50,000 rentals', () => {
     }
     await replicas.query('ANALYZE proxies');
     await replicas.query('ANALYZE orders');
-    const answer = await send('POST', '/renewals/rules', { target: 'all', period: 3 });
-    expect(answer.status).toBeLessThan(300);
+    const response = await send('POST', '/renewals/rules', { target: 'all', period: 3 });
+    expect(response.status).toBeLessThan(300);
     countingMs = await median(() =>
       replicas.query(`SELECT count(DISTINCT date_end) FROM proxies WHERE user_id = ${customer.id}`),
     );
@@ -61,9 +61,9 @@ describe('A customer with 50,000 rentals', () => {
     'waits for few times as long as counting them takes: GET %s',
     async (path, most) => {
       const readMs = await median(async () => {
-        const answer = await send('GET', path);
-        expect(answer.status).toBe(200);
-        await answer.arrayBuffer();
+        const response = await send('GET', path);
+        expect(response.status).toBe(200);
+        await response.arrayBuffer();
       });
       expect(readMs).toBeLessThan(most * countingMs);
     },

@@ -53,7 +53,7 @@ describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
     await eventually(async () => pool.idleCount === pool.totalCount);
     expect(readers.map(({ complete }) => complete)).toEqual(readers.map(() => false));
     expect((await user.api.GET('/me')).response.status).toBe(200);
-    for (const answer of readers) answer.destroy();
+    for (const response of readers) response.destroy();
     // The one that stays is that of the client.
     await eventually(async () => (await openConnections(service)) <= 1);
     const queries = jest.spyOn(service.dataSource, 'query');

@@ -47,15 +47,15 @@ describe('The secret of a link', () => {
   const bases = () => services.map(({ baseUrl }) => baseUrl);
 
   async function createLink({ token }: Customer, baseUrl: string): Promise<string> {
-    const answer = await sendRaw(baseUrl, {
+    const response = await sendRaw(baseUrl, {
       method: 'POST',
       path: '/links',
       token,
       headers: { 'content-type': 'application/json' },
       body: '{"format":"txt"}',
     });
-    expect(answer.status).toBe(201);
-    return (answer.json() as { url: string }).url.slice('/l/'.length);
+    expect(response.status).toBe(201);
+    return (response.json() as { url: string }).url.slice('/l/'.length);
   }
 
   /** Whatever somebody who has the secret may ask, rightly or wrongly. */

@@ -183,9 +183,9 @@ describe('with many users, orders and proxies', () => {
     const pages = filters.map((filter) => `/ledger?format=json${filter}`);
     const files = filters.map((filter) => `/ledger?format=csv${filter}`);
     for (const path of [...pages, ...files, '/usage']) {
-      const answer = await fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } });
-      await answer.text();
-      expect([path, answer.status]).toEqual([path, 200]);
+      const response = await fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } });
+      await response.text();
+      expect([path, response.status]).toEqual([path, 200]);
     }
   }
 

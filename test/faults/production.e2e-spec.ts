@@ -194,8 +194,8 @@ if (missingPackages('caddy').length > 0) {
     it('responds as the service does while no replica is there', async () => {
       running.at(-1)?.kill('SIGKILL');
       const unavailable = await eventually(async () => {
-        const answer = await send('/me');
-        return answer.body.includes('temporarily') && answer;
+        const response = await send('/me');
+        return response.body.includes('temporarily') && response;
       });
       expect(unavailable).toMatchObject({
         status: 503,

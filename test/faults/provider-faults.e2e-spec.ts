@@ -185,12 +185,12 @@ describe('a failing provider', () => {
       verdict: 'pass' | 'drop' = 'pass',
     ) {
       const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-      const answer = user.prolong(proxy?.id ?? '');
+      const response = user.prolong(proxy?.id ?? '');
       await service.control.untilGateReached(gate);
       const unixtimeEnd = Math.floor(Date.parse(proxy?.date_end ?? '') / 1000) + days * 86_400;
       await service.control.changeProxy(await service.providerIdOf(proxy?.id), { unixtimeEnd });
       await service.control.openGate(gate, verdict);
-      return answer;
+      return response;
     }
 
     it.each<[string, FaultSpec]>([

@@ -42,8 +42,8 @@ describe('After the database was restored to an earlier moment', () => {
         headers: { Authorization: `Bearer ${staffUser.token}`, 'Content-Type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
       });
-      const answer: Result = JSON.parse(await response.text());
-      return answer;
+      const result: Result = JSON.parse(await response.text());
+      return result;
     };
     return {
       get: (path) => request('GET', path),
@@ -122,9 +122,12 @@ describe('After the database was restored to an earlier moment', () => {
     /** Keeps a purchase at the provider. */
     const held = async (client: ApiClient, key: string, count = 1) => {
       const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
-      const answer = buy(client, key, count);
+      const response = buy(client, key, count);
       await service.control.untilGateReached(gate);
-      return { answer, open: (verdict: 'pass' | 'drop') => service.control.openGate(gate, verdict) };
+      return {
+        answer: response,
+        open: (verdict: 'pass' | 'drop') => service.control.openGate(gate, verdict),
+      };
     };
     const lost = await held(user.api, 'lost', 2);
     const waiting = await held(other.api, 'waiting');

@@ -55,13 +55,13 @@ if (canFakeTime) {
     }
 
     async function call<Result>(method: string, path: string, body?: object): Promise<Json<Result>> {
-      const answer = await fetch(`${service.baseUrl}${path}`, {
+      const response = await fetch(`${service.baseUrl}${path}`, {
         method,
         headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
       });
-      expect([path, answer.ok]).toEqual([path, true]);
-      return (await answer.json()) as Json<Result>;
+      expect([path, response.ok]).toEqual([path, true]);
+      return (await response.json()) as Json<Result>;
     }
 
     async function buy(order: { country: string; version?: string; period: number; count: number }) {

@@ -40,23 +40,23 @@ describe('Two replicas on one database', () => {
   it('carry out one order for the same key at both', async () => {
     const customer = await replicas.createCustomer();
     const order = purchase(customer, 'both');
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [one, other].map(({ baseUrl }) => sendUntilResponse(() => baseUrl, order)),
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    expect(answers[0]?.body).toEqual(answers[1]?.body);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200]);
+    expect(responses[0]?.body).toEqual(responses[1]?.body);
     expect(await soldTo(customer)).toBe(1);
   });
 
   it('carry out one order for 300 requests with one key', async () => {
     const customer = await replicas.createCustomer();
     const order = purchase(customer, 'storm');
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 300 }, (_, at) => sendUntilResponse(() => (at % 2 ? one : other).baseUrl, order)),
     );
-    expect(new Set(answers.map(({ status, body }) => JSON.stringify([status, body['order_id']]))).size).toBe(
-      1,
-    );
+    expect(
+      new Set(responses.map(({ status, body }) => JSON.stringify([status, body['order_id']]))).size,
+    ).toBe(1);
     expect(await soldTo(customer)).toBe(1);
   });
 
@@ -98,13 +98,13 @@ describe('Two replicas on one database', () => {
   it('sell exactly ten to 300 requests with money for ten', async () => {
     const price = await quote();
     const customer = await replicas.createCustomer((price * 10.5).toFixed(2));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 300 }, (_, at) =>
         sendUntilResponse(() => (at % 2 ? one : other).baseUrl, purchase(customer, `k${at}`)),
       ),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
-    expect(answers.filter(({ body }) => body['detail'] === 'Insufficient balance')).toHaveLength(290);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(10);
+    expect(responses.filter(({ body }) => body['detail'] === 'Insufficient balance')).toHaveLength(290);
     expect(await soldTo(customer)).toBe(10);
   });
 
@@ -120,13 +120,13 @@ describe('Two replicas on one database', () => {
   it('SIGSTOP before the claim: the other sends the order, and it is delivered once', async () => {
     const customer = await replicas.createCustomer();
     const claim = catchClaim('before', 'hold');
-    const answer = send(one.baseUrl, purchase(customer));
+    const response = send(one.baseUrl, purchase(customer));
     await claim.reached;
     one.kill('SIGSTOP');
     await eventually(async () => (await stateOf(customer)) === 'completed');
     claim.letGo();
     one.kill('SIGCONT');
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
     expect(await soldTo(customer)).toBe(1);
   });
 
@@ -134,11 +134,11 @@ describe('Two replicas on one database', () => {
     const customer = await replicas.createCustomer();
     const victim = await replicas.start({ throughRelay: true });
     const claim = catchClaim('before', 'hold');
-    const answer = send(victim.baseUrl, purchase(customer)).catch(() => 'lost');
+    const response = send(victim.baseUrl, purchase(customer)).catch(() => 'lost');
     await claim.reached;
     victim.kill('SIGKILL');
     await victim.ended();
-    expect(await answer).toBe('lost');
+    expect(await response).toBe('lost');
     await eventually(async () => (await stateOf(customer)) === 'completed');
     claim.letGo();
     expect(await soldTo(customer)).toBe(1);
@@ -147,26 +147,26 @@ describe('Two replicas on one database', () => {
   it('SIGSTOP between claim and call until the other has refunded: nothing is bought', async () => {
     const customer = await replicas.createCustomer();
     const claim = catchClaim('after', 'hold');
-    const answer = send(one.baseUrl, purchase(customer));
+    const response = send(one.baseUrl, purchase(customer));
     await claim.reached;
     one.kill('SIGSTOP');
     claim.letGo();
     await eventually(async () => (await stateOf(customer)) === 'refunded');
     one.kill('SIGCONT');
-    expect((await answer).status).toBe(503);
+    expect((await response).status).toBe(503);
     expect(await soldTo(customer)).toBe(0);
   });
 
   it('SIGSTOP during the call until the other has settled the order: it is delivered once', async () => {
     const customer = await replicas.createCustomer();
     const gate = await replicas.control.addGate({ method: 'buy', stage: 'received' });
-    const answer = send(one.baseUrl, purchase(customer));
+    const response = send(one.baseUrl, purchase(customer));
     await replicas.control.untilGateReached(gate);
     one.kill('SIGSTOP');
     await replicas.control.openGate(gate);
     await eventually(async () => (await stateOf(customer)) === 'completed');
     one.kill('SIGCONT');
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
     expect(await soldTo(customer)).toBe(1);
   });
 
@@ -192,9 +192,9 @@ describe('Two replicas on one database', () => {
     async (_, statement) => {
       const customer = await replicas.createCustomer();
       const cut = replicas.relay.catchNext({ statement, moment: 'after', action: 'cut' });
-      const answer = send(one.baseUrl, purchase(customer));
+      const response = send(one.baseUrl, purchase(customer));
       await cut.reached;
-      expect(await answer).toMatchObject({ status: 200 });
+      expect(await response).toMatchObject({ status: 200 });
       expect(await soldTo(customer)).toBe(1);
     },
   );
@@ -202,9 +202,12 @@ describe('Two replicas on one database', () => {
   it('a connection cut at the COMMIT of a claim: the order is refunded before the answer', async () => {
     const customer = await replicas.createCustomer();
     const cut = catchClaim('after', 'cut');
-    const answer = send(one.baseUrl, purchase(customer));
+    const response = send(one.baseUrl, purchase(customer));
     await cut.reached;
-    expect(await answer).toMatchObject({ status: 503, body: { detail: 'Service temporarily unavailable' } });
+    expect(await response).toMatchObject({
+      status: 503,
+      body: { detail: 'Service temporarily unavailable' },
+    });
     expect(await stateOf(customer)).toBe('refunded');
     expect(await soldTo(customer)).toBe(0);
   });
@@ -217,9 +220,9 @@ describe('Two replicas on one database', () => {
       moment: 'after',
       action: 'cut',
     });
-    const answer = send(one.baseUrl, purchase(customer));
+    const response = send(one.baseUrl, purchase(customer));
     await cut.reached;
-    expect(await answer).toMatchObject({ status: 400, body: { detail: 'Not enough proxies available' } });
+    expect(await response).toMatchObject({ status: 400, body: { detail: 'Not enough proxies available' } });
   });
 
   it('answers 503 in bounded time when every connection of the pool is taken', async () => {
@@ -238,11 +241,11 @@ describe('Two replicas on one database', () => {
       await lookup.reached;
     }
     const startedAt = performance.now();
-    const answer = await send(one.baseUrl, purchase(customer));
+    const response = await send(one.baseUrl, purchase(customer));
     expect(performance.now() - startedAt).toBeLessThan(5000);
-    expect(answer).toMatchObject({ status: 503, body: { detail: 'Service temporarily unavailable' } });
+    expect(response).toMatchObject({ status: 503, body: { detail: 'Service temporarily unavailable' } });
     for (const { letGo } of held) letGo();
-    const answers = await Promise.all(stuck);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const responses = await Promise.all(stuck);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   });
 });

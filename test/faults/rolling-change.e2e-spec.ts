@@ -28,7 +28,7 @@ const WORKERS = 4;
 class Traffic {
   /** What is sent orders. */
   readonly baseUrls = new Set<string>();
-  readonly done: { readonly order: Order; readonly answer: ServiceResponse }[] = [];
+  readonly done: { readonly order: Order; readonly response: ServiceResponse }[] = [];
   /** How orders were answered that were not carried out at once. */
   readonly refusals = new Map<number, number>();
   private readonly workers: Promise<void>[];
@@ -63,12 +63,12 @@ class Traffic {
       const baseUrls = [...this.baseUrls];
       const baseUrl = baseUrls[(this.sent += 1) % baseUrls.length];
       // Without a replica, or when its connection is lost, there is no answer.
-      const answer = baseUrl === undefined ? undefined : await send(baseUrl, order).catch(() => undefined);
-      if (answer?.status === 200) {
-        this.done.push({ order, answer });
-        return answer;
+      const response = baseUrl === undefined ? undefined : await send(baseUrl, order).catch(() => undefined);
+      if (response?.status === 200) {
+        this.done.push({ order, response });
+        return response;
       }
-      if (answer) this.refusals.set(answer.status, (this.refusals.get(answer.status) ?? 0) + 1);
+      if (response) this.refusals.set(response.status, (this.refusals.get(response.status) ?? 0) + 1);
       await pause(20);
     }
   }
@@ -179,8 +179,8 @@ describe('A rolling change', () => {
     expect(orders).toEqual({ areGreen: true, areAllGreen: true });
     await owner.destroy();
     // Whichever version carried out an order, the other one knows it by its key.
-    for (const { order, answer } of traffic.done.slice(0, WORKERS)) {
-      expect(await send(changed[0]?.baseUrl ?? '', order)).toEqual({ ...answer, replayed: true });
+    for (const { order, response } of traffic.done.slice(0, WORKERS)) {
+      expect(await send(changed[0]?.baseUrl ?? '', order)).toEqual({ ...response, replayed: true });
     }
     expect(await run(['audit', '--provider'])).toMatchObject({ ok: true });
     expect(changed.map((replica) => replica.stderr())).toEqual(['', '']);

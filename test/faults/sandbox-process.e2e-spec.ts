@@ -102,7 +102,7 @@ test('it hides the key, says where it is, keeps its files private, and exits cle
 
 test('confirmed calls survive kill -9, and the next start has the same key', async () => {
   const first = await startedSandbox('--no-rate-limit');
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
       first.client.call(`buy?count=2&period=7&country=nl&version=4&descr=t${index}`),
     ),
@@ -115,7 +115,7 @@ test('confirmed calls survive kill -9, and the next start has the same key', asy
   expect(next.address.apiKey).toBe(first.address.apiKey);
   const { sales } = await new SandboxControl(next.address).getState();
   expect(new Set(sales.map(({ orderId }) => orderId))).toEqual(
-    new Set(answers.map((answer) => answer['order_id'])),
+    new Set(responses.map((response) => response['order_id'])),
   );
   expect(sales).toHaveLength(40);
   await expect(next.client.call('')).resolves.toMatchObject({ balance: '997760.00' });

@@ -74,9 +74,9 @@ describe('Clients that do not read', () => {
   async function request(path: string): Promise<{ status: number; ms: number; length: number }> {
     const sentAtMs = performance.now();
     const headers = { Authorization: `Bearer ${customer.token}` };
-    const answer = await fetch(service.baseUrl + path, { headers });
-    const { length } = await answer.text();
-    return { status: answer.status, ms: performance.now() - sentAtMs, length };
+    const response = await fetch(service.baseUrl + path, { headers });
+    const { length } = await response.text();
+    return { status: response.status, ms: performance.now() - sentAtMs, length };
   }
 
   async function open(): Promise<Socket> {

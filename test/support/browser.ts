@@ -118,15 +118,14 @@ export class DocsBrowser {
   }
 
   private async readResponse(operation: Locator, name: string): Promise<ShownResponse> {
-    const answer = operation.locator('.live-responses-table .response').first();
-    await answer.locator('.highlight-code').first().waitFor();
+    const received = operation.locator('.live-responses-table .response').first();
+    await received.locator('.highlight-code').first().waitFor();
     await this.shoot(name, operation);
     return {
-      status: (await answer.locator('.response-col_status').innerText()).trim(),
-      body: JSON.parse((await answer.locator('.highlight-code code').first().textContent()) ?? '') as Record<
-        string,
-        unknown
-      >,
+      status: (await received.locator('.response-col_status').innerText()).trim(),
+      body: JSON.parse(
+        (await received.locator('.highlight-code code').first().textContent()) ?? '',
+      ) as Record<string, unknown>,
     };
   }
 
@@ -172,16 +171,16 @@ export class DocsBrowser {
   /** Clicks a link in an answer that the page shows, and gives the answer of the operation that it opens. */
   async follow(link: string): Promise<ShownResponse> {
     const wanted = new URL(link, this.origin);
-    const answers = this.page.locator('.live-responses-table .highlight-code');
+    const responses = this.page.locator('.live-responses-table .highlight-code');
     const [response] = await Promise.all([
-      this.page.waitForResponse((answer) => {
-        const { pathname, searchParams } = new URL(answer.url());
+      this.page.waitForResponse((received) => {
+        const { pathname, searchParams } = new URL(received.url());
         const isRequested = [...wanted.searchParams].every(
           ([name, value]) => searchParams.get(name) === value,
         );
         return pathname === wanted.pathname && isRequested;
       }),
-      answers.getByText(`"${link}"`, { exact: true }).last().click(),
+      responses.getByText(`"${link}"`, { exact: true }).last().click(),
     ]);
     await this.page.locator('.request-url', { hasText: response.url() }).first().waitFor();
     await this.shoot(`follow ${link}`, this.page);

@@ -105,8 +105,8 @@ export async function eventually<Value>(
 ): Promise<Value> {
   const deadlineMs = performance.now() + DEADLINE_MS;
   for (;;) {
-    const answer = await check();
-    if (answer !== undefined && answer !== null && answer !== false) return answer;
+    const response = await check();
+    if (response !== undefined && response !== null && response !== false) return response;
     if (performance.now() > deadlineMs) throw new Error(`waited ${DEADLINE_MS} ms in vain`);
     await pause(POLL_MS);
   }

@@ -31,7 +31,7 @@ export const STAGES = ['received', 'executed', 'half-answered'] as const;
 /** A request that its replica cannot go on with. */
 interface Stopped {
   readonly order: Order;
-  readonly answer: Promise<unknown>;
+  readonly outcome: Promise<unknown>;
   readonly letGo: () => void;
 }
 
@@ -79,9 +79,9 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       // It would send what the victim is kept from sending.
       survivor.kill('SIGSTOP');
       const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
-      const answer = send(victim.baseUrl, order).catch(() => 'lost');
+      const outcome = send(victim.baseUrl, order).catch(() => 'lost');
       await caught.reached;
-      return { order, answer, letGo: caught.letGo };
+      return { order, outcome, letGo: caught.letGo };
     }
 
     /** Stops an order at each step, from the last to the first. */
@@ -94,22 +94,22 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       return stopped;
     }
 
-    async function killVictim(stopped: readonly Pick<Stopped, 'answer'>[]): Promise<void> {
+    async function killVictim(stopped: readonly Pick<Stopped, 'outcome'>[]): Promise<void> {
       victim.kill('SIGKILL');
       survivor.kill('SIGCONT');
-      const answers = await Promise.all(stopped.map(({ answer }) => answer));
+      const responses = await Promise.all(stopped.map(({ outcome }) => outcome));
       // The reply to a settlement is held after its commit: its request may have seen the rows before.
-      const returned = answers
-        .filter((answer) => answer !== 'lost')
-        .map((answer) => (answer as ServiceResponse).status);
+      const returned = responses
+        .filter((outcome) => outcome !== 'lost')
+        .map((outcome) => (outcome as ServiceResponse).status);
       expect([[], [200]]).toContainEqual(returned);
     }
 
     async function expectEachOnce(orders: readonly Order[]): Promise<void> {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         orders.map((order) => sendUntilResponse(() => survivor.baseUrl, order)),
       );
-      expect(answers.map(({ status }) => status)).toEqual(orders.map(() => 200));
+      expect(responses.map(({ status }) => status)).toEqual(orders.map(() => 200));
       await replicas.untilSettled();
       const book = await replicas.control.getState();
       const sold = book.sales.flatMap(({ proxyIds }) => proxyIds.map(String));
@@ -126,7 +126,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
           `SELECT captured FROM orders WHERE user_id = $1 AND kind = $2 AND state = 'completed'`,
           [customer.id, method === 'buy' ? 'purchase' : 'prolongation'],
         );
-        expect(captures).toEqual([{ captured: answers[at]?.body['price_charged'] }]);
+        expect(captures).toEqual([{ captured: responses[at]?.body['price_charged'] }]);
       }
       await replicas.audit();
     }
@@ -155,12 +155,12 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
 
     it(`when the provider has ${STAGES.join(', ')} its calls: each is carried out once`, async () => {
       const orders = await prepare();
-      const stopped: { answer: Promise<unknown>; gate: number }[] = [];
+      const stopped: { outcome: Promise<unknown>; gate: number }[] = [];
       survivor.kill('SIGSTOP');
       for (const [at, stage] of STAGES.entries()) {
         const gate = await replicas.control.addGate({ method, stage });
-        const answer = send(victim.baseUrl, orders[at] as Order).catch(() => 'lost');
-        stopped.push({ answer, gate });
+        const outcome = send(victim.baseUrl, orders[at] as Order).catch(() => 'lost');
+        stopped.push({ outcome, gate });
         await replicas.control.untilGateReached(gate);
       }
       await killVictim(stopped);
@@ -200,10 +200,10 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
     it('and of all replicas: the next start settles what they left', async () => {
       const [order] = await prepare();
       const gate = await replicas.control.addGate({ method, stage: 'executed' });
-      const answer = send(victim.baseUrl, order).catch(() => 'lost');
+      const outcome = send(victim.baseUrl, order).catch(() => 'lost');
       await replicas.control.untilGateReached(gate);
       survivor.kill('SIGKILL');
-      await killVictim([{ answer }]);
+      await killVictim([{ outcome }]);
       await survivor.ended();
       await replicas.control.openGate(gate);
       survivor = await replicas.start();

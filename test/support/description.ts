@@ -63,9 +63,9 @@ export const operationsOf = ({ paths, components }: Description) =>
       operation: {
         ...operation,
         responses: Object.fromEntries(
-          Object.entries(responses).map(([status, answer]) => [
+          Object.entries(responses).map(([status, response]) => [
             status,
-            resolve(answer, components.responses),
+            resolve(response, components.responses),
           ]),
         ),
       } satisfies Operation,
@@ -73,9 +73,9 @@ export const operationsOf = ({ paths, components }: Description) =>
   );
 
 const resolve = (
-  answer: DescribedResponse & { readonly $ref?: string },
+  response: DescribedResponse & { readonly $ref?: string },
   shared: Readonly<Record<string, DescribedResponse>>,
-) => shared[answer.$ref?.split('/').at(-1) ?? ''] ?? answer;
+) => shared[response.$ref?.split('/').at(-1) ?? ''] ?? response;
 
 /** The scopes that a token needs for the operation. */
 export const scopesOf = ({ security = [] }: Operation): string[] =>
@@ -88,16 +88,16 @@ export const examplesOf = (media: Media | undefined): Json[] => [
 
 /** Expects Swagger UI at an address, loading everything from the service itself and allowed nothing else. */
 export async function expectPage(address: string, title: string): Promise<void> {
-  const answer = await fetch(address);
-  const html = await answer.text();
-  expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/html; charset=utf-8']);
+  const response = await fetch(address);
+  const html = await response.text();
+  expect([response.status, response.headers.get('Content-Type')]).toEqual([200, 'text/html; charset=utf-8']);
   expect(html).toContain(`<title>${title}</title>`);
 
   const hashesOf = (pattern: RegExp) =>
     [...html.matchAll(pattern)].map(
       ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`,
     );
-  expect(answer.headers.get('Content-Security-Policy')).toBe(
+  expect(response.headers.get('Content-Security-Policy')).toBe(
     [
       "default-src 'none'",
       "script-src 'self'",
@@ -113,7 +113,7 @@ export async function expectPage(address: string, title: string): Promise<void> 
   expect(html.match(/<script(?![^>]*\ssrc=)/g)).toBeNull();
 
   const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
-    ([, asset = '']) => new URL(asset, answer.url),
+    ([, asset = '']) => new URL(asset, response.url),
   );
   expect(assets.length).toBeGreaterThan(3);
   for (const asset of assets) {

@@ -31,16 +31,16 @@ export async function startDnsServer(
     const key = `${type} ${name.toLowerCase()}`;
     const count = counts.get(key) ?? 0;
     counts.set(key, count + 1);
-    const answers = zone[name.toLowerCase()];
-    if (answers === 'silent') return;
-    const now = answers?.[Math.min(count, answers.length - 1)] ?? [];
+    const responses = zone[name.toLowerCase()];
+    if (responses === 'silent') return;
+    const now = responses?.[Math.min(count, responses.length - 1)] ?? [];
     const records = now
       .filter((address) => isIPv4(address) === (type === 'A'))
       .map((data): Answer => ({ type: type === 'A' ? 'A' : 'AAAA', name, ttl: 0, data }));
     const reply = encode({
       type: 'response',
       id: query.id ?? 0,
-      flags: answers ? 0 : 3,
+      flags: responses ? 0 : 3,
       questions: [question],
       answers: records,
     });

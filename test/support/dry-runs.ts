@@ -133,8 +133,8 @@ export async function compareDryRuns(
       else expect([real.body['price_charged'], context]).toEqual([said.price_final, context]);
     }
     if (said) expect([available, context]).toEqual([said.balance_after, context]);
-    const answer = refusal ? `${refusal.status} ${refusal.detail.slice(0, 12)}` : String(dry.status);
-    predicted.set(answer, (predicted.get(answer) ?? 0) + 1);
+    const response = refusal ? `${refusal.status} ${refusal.detail.slice(0, 12)}` : String(dry.status);
+    predicted.set(response, (predicted.get(response) ?? 0) + 1);
   }
   return predicted;
 }

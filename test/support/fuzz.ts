@@ -51,13 +51,13 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
   const violations: string[] = [];
   const notReached: string[] = [];
   let requests = 0;
-  const judge = (answer: RawResponse, { operation, what, request, listed }: FuzzCase): void => {
+  const judge = (response: RawResponse, { operation, what, request, listed }: FuzzCase): void => {
     requests += 1;
-    const wrong = findFault(answer, listed);
+    const wrong = findFault(response, listed);
     if (wrong === null) return;
     const body = request.body?.toString().slice(0, 300) ?? '';
     const sent = `${request.path.slice(0, 300)} ${JSON.stringify(request.headers).slice(0, 300)} ${body}`;
-    violations.push(`${operation} (${what}): ${wrong}: ${answer.text.slice(0, 200)} after ${sent}`);
+    violations.push(`${operation} (${what}): ${wrong}: ${response.text.slice(0, 200)} after ${sent}`);
   };
 
   for (const [path, token] of [
@@ -67,9 +67,9 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
     const description = await readDescription(service.baseUrl + path);
     const { valid, hostile } = fuzzCases(description, world, options);
     for (const one of valid) {
-      const answer = await sendRaw(service.baseUrl, { token, ...one.request });
-      if (answer.status >= 400) notReached.push(one.operation);
-      judge(answer, one);
+      const response = await sendRaw(service.baseUrl, { token, ...one.request });
+      if (response.status >= 400) notReached.push(one.operation);
+      judge(response, one);
     }
     const rest = [...hostile];
     const sendRest = async () => {
@@ -81,9 +81,9 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
     for (const described of options.systematic ? operationsOf(description) : []) {
       for (const raw of rawNuls(described, token)) {
         requests += 1;
-        const answer = await exchangeRaw(service.baseUrl, raw);
-        if (!/^HTTP\/1\.1 400 [^]*\{"detail":"Bad Request"\}$/.test(answer)) {
-          violations.push(`${described.name} (a raw NUL): ${answer.slice(0, 200)}`);
+        const response = await exchangeRaw(service.baseUrl, raw);
+        if (!/^HTTP\/1\.1 400 [^]*\{"detail":"Bad Request"\}$/.test(response)) {
+          violations.push(`${described.name} (a raw NUL): ${response.slice(0, 200)}`);
         }
       }
     }

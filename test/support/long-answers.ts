@@ -29,8 +29,8 @@ export async function startDownload(
 ): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${user.token}`, accept };
   const call = get(`${service.baseUrl}/${path}`, { headers, agent: false });
-  const [answer] = (await once(call, 'response')) as [IncomingMessage];
-  return answer;
+  const [response] = (await once(call, 'response')) as [IncomingMessage];
+  return response;
 }
 
 export function openConnections(service: TestService): Promise<number> {

@@ -56,7 +56,7 @@ export async function executeAll(
   const executed: Executed[] = [];
   for (const request of sent.sort((one, other) => rank(one) - rank(other))) {
     const { method, path, headers, body } = request;
-    const answer = await fetch(baseUrl + path, {
+    const response = await fetch(baseUrl + path, {
       method,
       headers: {
         ...headers,
@@ -66,8 +66,8 @@ export async function executeAll(
       ...(body !== undefined && { body: body.replace('https://example.com/hooks', receiver.url) }),
       signal: AbortSignal.timeout(20_000),
     });
-    const [mediaType = ''] = (answer.headers.get('content-type') ?? '').split(';');
-    executed.push({ ...request, status: answer.status, mediaType, text: await answer.text() });
+    const [mediaType = ''] = (response.headers.get('content-type') ?? '').split(';');
+    executed.push({ ...request, status: response.status, mediaType, text: await response.text() });
   }
   return { executed, notSent: requests.filter(({ empty }) => empty.length > 0) };
 }

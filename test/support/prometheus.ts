@@ -61,9 +61,9 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
 
   const get = async <Data>(path: string): Promise<Data> => {
     const response = await fetch(baseUrl + path);
-    const answer = (await response.json()) as { status: string; data: Data; error?: string };
-    if (answer.status !== 'success') throw new Error(`Prometheus answered ${path}: ${answer.error}`);
-    return answer.data;
+    const result = (await response.json()) as { status: string; data: Data; error?: string };
+    if (result.status !== 'success') throw new Error(`Prometheus answered ${path}: ${result.error}`);
+    return result.data;
   };
   const daemon = await startDaemon({
     program: DEBIAN.prometheus.path,

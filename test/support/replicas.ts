@@ -209,8 +209,8 @@ export async function send(baseUrl: string, order: Order, signal?: AbortSignal):
 /** Repeats the request with the same key until the answer is 200, or a 4xx other than 409 and 429. */
 export function sendUntilResponse(chooseBaseUrl: () => string, order: Order): Promise<ServiceResponse> {
   return eventually(async () => {
-    const answer = await send(chooseBaseUrl(), order).catch(() => null);
-    const isFinal = answer && answer.status !== 409 && answer.status !== 429 && answer.status < 500;
-    return isFinal ? answer : null;
+    const response = await send(chooseBaseUrl(), order).catch(() => null);
+    const isFinal = response && response.status !== 409 && response.status !== 429 && response.status < 500;
+    return isFinal ? response : null;
   });
 }

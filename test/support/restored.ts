@@ -33,8 +33,8 @@ export async function restorePoint(service: TestService): Promise<Restored> {
     async command<Result>(words: readonly string[]) {
       const { code, stdout, stderr } = await run(words);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      const answer: Result = JSON.parse(stdout);
-      return answer;
+      const response: Result = JSON.parse(stdout);
+      return response;
     },
     async refused(words) {
       const { code, stderr } = await run(words);

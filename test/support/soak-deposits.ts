@@ -25,8 +25,8 @@ export class SoakDeposits {
     if (random.chance(0.2)) payments.fail('create', random.pick(FAULTS));
     if (random.chance(0.1)) payments.fail('read', random.pick(FAULTS));
     const body = { amount: `${random.integer(100, 999)}.0${random.integer(0, 9)}` };
-    const answer = await retry({ customer, key, path: '/deposits', body }, random);
-    const url = answer.body['payment_url'];
+    const response = await retry({ customer, key, path: '/deposits', body }, random);
+    const url = response.body['payment_url'];
     // The deposit has ended already.
     if (typeof url !== 'string') return;
     const id = url.split('/').at(-1) ?? '';

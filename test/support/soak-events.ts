@@ -87,7 +87,7 @@ export async function compareReaders(replicas: Replicas, readers: readonly Event
     const isSame =
       received.length === stored.length && received.every(([, text], at) => text === stored[at]?.[1]);
     if (!isSame) differences.push(differenceOf(whose, stored, received));
-    differences.push(...reader.refusals.map((answer) => `${whose} was refused: ${answer}`));
+    differences.push(...reader.refusals.map((response) => `${whose} was refused: ${response}`));
   }
   return differences;
 }

@@ -99,9 +99,9 @@ export async function soak(
   const faults = new Tally();
   const requests = new Tally();
   const answered = new Tally();
-  const answers: { order: Order; answer: ServiceResponse }[] = [];
+  const responses: { order: Order; response: ServiceResponse }[] = [];
   /** Of requests that were sent once, without a key. Null: the connection was lost. */
-  const onlyAnswers: { requestId: string; answer: ServiceResponse | null }[] = [];
+  const onlyAnswers: { requestId: string; response: ServiceResponse | null }[] = [];
   const services: [BuiltService, BuiltService] = await Promise.all([
     replicas.start({ throughRelay: true }),
     replicas.start(),
@@ -169,13 +169,13 @@ export async function soak(
         const { key: requestId, ...keyless } = order;
         const only = await send(own.pick(services).baseUrl, { ...keyless, requestId }).catch(() => null);
         requests.add(only ? String(only.status) : 'connection lost');
-        onlyAnswers.push({ requestId, answer: only });
+        onlyAnswers.push({ requestId, response: only });
         continue;
       }
-      const answer = await retry(order, own);
-      answers.push({ order, answer });
-      answered.add(String(answer.status));
-      const bought = (answer.body['proxies'] ?? []) as { id: string }[];
+      const response = await retry(order, own);
+      responses.push({ order, response });
+      answered.add(String(response.status));
+      const bought = (response.body['proxies'] ?? []) as { id: string }[];
       proxyIds.set(customer, [...owned, ...bought.map(({ id }) => id)]);
     }
   };
@@ -184,9 +184,11 @@ export async function soak(
   const retry = async (order: Order, own: SeededRandom): Promise<ServiceResponse> => {
     for (;;) {
       const signal = own.chance(0.02) ? AbortSignal.timeout(own.integer(1, 60)) : undefined;
-      const answer = await send(own.pick(services).baseUrl, order, signal).catch(() => null);
-      requests.add(answer ? String(answer.status) : 'connection lost');
-      if (answer && answer.status !== 409 && answer.status !== 429 && answer.status < 500) return answer;
+      const response = await send(own.pick(services).baseUrl, order, signal).catch(() => null);
+      requests.add(response ? String(response.status) : 'connection lost');
+      if (response && response.status !== 409 && response.status !== 429 && response.status < 500) {
+        return response;
+      }
       await pause(own.integer(20, 200));
     }
   };
@@ -270,7 +272,7 @@ export async function soak(
   const violations = [
     ...(await replicas.findViolations()),
     ...(await compareWithBook(replicas)),
-    ...(await compareResponses(replicas, answers)),
+    ...(await compareResponses(replicas, responses)),
     ...(await compareRefusals(replicas, onlyAnswers)),
     ...(await compareReaders(replicas, readers)),
     ...(await webhooks.compare(replicas)),
@@ -299,17 +301,17 @@ export async function soak(
 /** An order without a key that was refused was never carried out, unless its caller was told otherwise. */
 async function compareRefusals(
   replicas: Replicas,
-  answers: readonly { requestId: string; answer: ServiceResponse | null }[],
+  responses: readonly { requestId: string; response: ServiceResponse | null }[],
 ): Promise<string[]> {
   const executed = await replicas.query<{ id: number; requestId: string }>(
     `SELECT id, request_id AS "requestId" FROM orders WHERE state <> 'refunded' AND request_id = ANY ($1)`,
-    [answers.map(({ requestId }) => requestId)],
+    [responses.map(({ requestId }) => requestId)],
   );
   const orderIds = new Map(executed.map(({ id, requestId }) => [requestId, id]));
-  return answers.flatMap(({ requestId, answer }) => {
+  return responses.flatMap(({ requestId, response }) => {
     const orderId = orderIds.get(requestId);
-    const isOpen = !answer || String(answer.body['detail']).endsWith('is being confirmed');
-    if (isOpen || orderId === (answer.status === 200 ? answer.body['order_id'] : undefined)) return [];
-    return [`request ${requestId} was answered ${answer.status}, and its order is ${orderId ?? 'missing'}`];
+    const isOpen = !response || String(response.body['detail']).endsWith('is being confirmed');
+    if (isOpen || orderId === (response.status === 200 ? response.body['order_id'] : undefined)) return [];
+    return [`request ${requestId} was answered ${response.status}, and its order is ${orderId ?? 'missing'}`];
   });
 }

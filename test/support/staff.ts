@@ -47,12 +47,12 @@ export async function createStaff(
 /** A member of staff who uses a token. */
 export function staffWith(service: TestService, id: number, text: string, tokenId: number): Staff {
   const call = async <Body>(path: string, options: RequestInit): Promise<StaffResponse<Body>> => {
-    const answer = await fetch(service.baseUrl + path, options);
-    const isJson = answer.headers.get('Content-Type')?.startsWith('application/json');
+    const response = await fetch(service.baseUrl + path, options);
+    const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
     return {
-      status: answer.status,
-      headers: answer.headers,
-      body: (isJson ? await answer.json() : await answer.text()) as Body,
+      status: response.status,
+      headers: response.headers,
+      body: (isJson ? await response.json() : await response.text()) as Body,
     };
   };
   const authorization = { Authorization: `Bearer ${text}` };
