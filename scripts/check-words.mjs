@@ -32,6 +32,7 @@ const texts = [
   ...list('src/*.ts')
     .filter((path) => !path.endsWith('.spec.ts'))
     .flatMap((path) => [...proseOfCode(path), ...commentsOf(path)]),
+  ...list('src/*.sql').flatMap((path) => commentsOf(path)),
 ];
 const found = texts.flatMap(({ path, line, text }) =>
   banned.flatMap(({ pattern, instead }) =>
@@ -72,12 +73,12 @@ function proseOfCode(path) {
 function commentsOf(path) {
   if (WITHOUT_COMMENTS.test(path)) return [];
   const code = readFileSync(path, 'utf8');
-  return [...code.matchAll(/\/\*\*?\s[^]*?\*\/|(?:^ *\/\/ .*\n)+/gm)].map(({ 0: comment, index }) => ({
+  return [...code.matchAll(/\/\*\*?\s[^]*?\*\/|(?:^ *(?:\/\/|--) .*\n)+/gm)].map(({ 0: comment, index }) => ({
     path,
     line: code.slice(0, index).split('\n').length,
     text: comment
       .replaceAll(/`[^`]*`|@param \S+/g, '')
-      .replaceAll(/[\s/*]+/g, ' ')
+      .replaceAll(/(?:[\s/*]|^ *--)+/gm, ' ')
       .trim(),
   }));
 }

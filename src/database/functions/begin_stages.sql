@@ -1,7 +1,7 @@
--- Begins the announcements of a proxy's end anew, for a new proxy and for one that is prolonged. A stage is
--- announced when it has fewer hours than `told_hours`. So the number that is written here leaves out the
--- stages that are as long as what is left of the rental, or longer: nobody needs to be told that a rental of
--- three days ends in three days.
+-- Restarts the announcements of a proxy's end, for a new proxy and for one that is prolonged. A stage is
+-- announced when it has fewer hours than `told_hours`. So the number that is written here omits the stages
+-- that are as long as the remaining rental, or longer: a rental of three days need not be announced to end in
+-- three days.
 CREATE OR REPLACE FUNCTION begin_stages() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.told_hours := least(32767, greatest(0, round(extract(epoch FROM NEW.date_end - now()) / 3600)));

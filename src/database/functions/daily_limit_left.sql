@@ -1,5 +1,5 @@
--- What orders may still take today (UTC) of the daily limits of these tokens: that of the least. Null: none has a
--- limit. A token has no row for a day before its first order of that day.
+-- Returns what orders may still spend today (UTC) within the daily limits of these tokens: the smallest rest.
+-- It is null when none has a limit. A token has no row for a day before its first order of that day.
 CREATE OR REPLACE FUNCTION daily_limit_left(tokens bigint[]) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (

@@ -1,6 +1,7 @@
--- When a complete sweep began that has compared the end of a rental that is stored here, so that it stands for a
--- listing of the provider. Null: none did in the last hour, or an order of the proxy was sent since; or one was
--- refunded without proof that would have moved this end, because its call may have its effect at any time.
+-- Returns when a complete sweep began that has compared the stored end of a rental, so that it replaces a
+-- listing of the provider. It is null when no sweep did in the last hour, or an order of the proxy was sent
+-- since; or when an order that would have moved this end was refunded without proof, because its call may
+-- take effect at any time.
 CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 DECLARE
   swept_from CONSTANT timestamptz := (

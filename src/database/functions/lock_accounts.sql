@@ -1,5 +1,5 @@
--- Locks accounts until the end of the transaction, in the order of users, and gives them as they are then. The
--- service's role may not write accounts, and SELECT … FOR UPDATE asks for that right.
+-- Locks accounts until the end of the transaction, in the order of users, and returns them as they are then.
+-- The service's role may not write accounts, and SELECT … FOR UPDATE needs that right.
 --
 -- The loop looks up one row at a time, so that no plan ever reads the table from end to end.
 CREATE OR REPLACE FUNCTION lock_accounts(of_users bigint[]) RETURNS SETOF accounts LANGUAGE plpgsql

@@ -1,4 +1,4 @@
--- Gives every new user an empty account, so that no code that posts to the ledger has to ask for one first.
+-- Gives every new user an empty account, so that no code that posts to the ledger has to create one first.
 -- It writes with the rights of the owner, as apply_ledger_entries() does.
 CREATE OR REPLACE FUNCTION open_account() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$

@@ -1,8 +1,9 @@
--- Why an order cannot be placed now: every reason, in the order in which callers are told. Empty: it can be.
--- `place_orders` asks under the locks of the account and of the days of tokens, a dry run without any.
+-- Why an order cannot be placed now: every reason, in the order in which callers see them. Empty if it can
+-- be. `place_orders` calls it under the locks of the account and of the days of tokens, a dry run without
+-- any.
 --
 -- `available`: what the account has to spend.
--- `limited`: the tokens whose daily limits the order counts against; null: none.
+-- `limited`: the tokens whose daily limits the order counts against; null if none.
 -- `taken`: the keys and proxies of orders that the same statement is about to place.
 CREATE OR REPLACE FUNCTION order_refusals(
   of_user bigint, price numeric, max_price numeric, available numeric, key text, prolonged bigint,

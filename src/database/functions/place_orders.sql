@@ -1,23 +1,24 @@
--- Places orders and holds their money. Each is placed or refused by itself: for each user in the order in which
--- they are asked for. An account is written once for all its orders. A refused order leaves nothing behind but,
--- perhaps, its key with a request that was written off.
+-- Places orders and holds their money. Each is placed or refused on its own: for each user in the order in
+-- which they are requested. An account is written once for all its orders. A refused order leaves nothing
+-- behind but, perhaps, its key with a request that was written off.
 --
--- The accounts are locked first, in the order of users. From then on nobody else places an order of these
--- users, so what is read of their keys and prolongations stays true. The days of tokens with a limit come next,
--- in the order of tokens, as in every statement that writes both.
+-- The accounts are locked first, in the order of users. From then on no other statement places an order of
+-- these users, so their keys and prolongations stay as they are read. The days of tokens with a limit come
+-- next, in the order of tokens, as in every statement that writes both.
 --
 -- `asked`: an array of objects with columns of `orders`, `wait_seconds` until the order is given up, and
 -- `limited_by`, the tokens whose daily limits it counts against. Of the columns, those count that the INSERT
 -- names: a caller sets no others, and what is not named begins with the default of the table.
 -- `of_users` and `limited`: the users and the tokens that are named there.
--- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
--- An unknown key is in use by an order whose own key was forgotten, if the request is for the same. The type may
--- differ, because the provider may list another. The count may be greater, up to what was found, because
+-- `patience_ms`: how long the statement waits for each lock; null for the time-out of the session.
+--
+-- An unknown key is in use by an order whose own key was forgotten, if the request is for the same. The type
+-- may differ, because the provider may list another. The count may be greater, up to what was found, because
 -- staff may have given the order fewer proxies. The key of a renewal says which end it moves, so it is never
 -- that of an order that has moved another one. Where there is no such order, a key may be in use by a request
 -- that was written off: `take_written_off`.
 --
--- The answer names each order by its position in `asked`, from 1, with its id or why it was refused: the
+-- The result names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
 CREATE OR REPLACE FUNCTION place_orders(
   asked jsonb, of_users bigint[], limited bigint[], patience_ms integer)

@@ -1,28 +1,29 @@
 -- Places the orders of renewals as `place_orders` does, and marks the renewals as placed: each order and its
 -- renewal together, or neither.
 --
--- What a renewal was decided by may have changed since: the end of the rental has moved, the rule was switched
--- off or another one holds for the proxy, renewals were paused, the budget was used up. `renewal_refusals` tells,
--- under the locks of the accounts, the users, the pause of all and the renewals. Nobody prolongs a proxy of these
--- users meanwhile. Whatever forbids a renewal locks its user or the pause of all before it is confirmed: rules,
--- budgets, pauses, blocks, and, by the trigger that counts changes of proxies, labels and ends. So whoever was told
--- that one is forbidden finds its last order placed, and none after that.
+-- The grounds of a renewal may have changed since it was decided: the end of the rental has moved, the rule
+-- was disabled or another one applies to the proxy, renewals were paused, the budget was used up.
+-- `renewal_refusals` checks them, under the locks of the accounts, the users, the pause of all and the
+-- renewals. No other statement prolongs a proxy of these users meanwhile. Every change that forbids a renewal
+-- locks its user or the pause of all before it is confirmed: rules, budgets, pauses, blocks, and, by the
+-- trigger that counts changes of proxies, labels and ends. So once a change is confirmed that forbids a
+-- renewal, no further order of it is placed.
 --
--- The reason of an earlier try stays with the renewal until it is done: nobody is told twice of the same one.
+-- The reason of an earlier try stays with the renewal until it is done, so that customers get one event of it.
 --
 -- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, by which the renewal was decided.
 -- `of_users`: the users that are named there.
 --
--- An order waits for its call at once when the last sweep has confirmed the end of its rental, and no other order
--- of the proxy was sent since: that sweep stands for the listing that a customer's prolongation begins with.
--- Otherwise the end is to be read.
+-- An order waits for its call at once when the last sweep has confirmed the end of its rental, and no other
+-- order of the proxy was sent since: that sweep replaces the listing that a customer's prolongation begins
+-- with. Otherwise the end is to be read.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
 DECLARE
   wanted record;
   placed record;
   last_user bigint;
-  -- What the user has left for the renewals that follow. Null, of the budget: there is none.
+  -- What the user has left for the renewals that follow. The budget is null when there is none.
   available_left numeric;
   budget_left numeric;
   -- The positions of those that may be placed.

@@ -1,3 +1,3 @@
--- The number of the advisory lock under which events get their positions. Whoever holds it keeps
--- every event from being published, as those do who switch a webhook on.
+-- The number of the advisory lock under which events get their positions. While a session
+-- holds it, as one that enables a webhook does, no event is published.
 CREATE OR REPLACE FUNCTION publishing_lock() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 7283003';

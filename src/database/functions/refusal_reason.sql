@@ -1,5 +1,5 @@
--- Why an order of this kind was refunded, as coarsely as its request was told by `refusalOf()`: what the shop
--- lacks is not the customer's. A failure of a newer version is none that this one knows.
+-- Why an order of this kind was refunded, as coarsely as in the response to its request (`refusalOf()`): what
+-- the shop lacks is not the customer's concern. A failure of a newer version is none that this one knows.
 CREATE OR REPLACE FUNCTION refusal_reason(kind text, failure text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN failure IN ('count', 'out-of-stock') THEN 'not-enough-proxies'
               WHEN failure = 'period' THEN 'period-not-sold'

@@ -8,9 +8,9 @@ END $$;
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Only apply_ledger_entries() changes a balance. This stops what is written by hand, with the owner's rights: any
--- statement that is not inside a trigger. The service's role has no right to write accounts at all, and what
--- comes past both is refused by check_account_follows_ledger().
+-- Only apply_ledger_entries() changes a balance. This stops what is written by hand, with the owner's rights:
+-- any statement that is not inside a trigger. The service's role has no right to write accounts at all, and
+-- what comes past both is refused by check_account_follows_ledger().
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (
     pg_trigger_depth() = 0
@@ -55,6 +55,6 @@ CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
 
--- What customers are told of their proxies' past stays as it was noted.
+-- The past of a proxy, as customers see it, stays as it was noted.
 CREATE OR REPLACE TRIGGER proxy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON proxy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');

@@ -1,20 +1,20 @@
--- Why a renewal cannot be ordered now: every reason, in the order in which customers are told, which is that of
--- `SKIP_REASONS`. Empty: it can be. `place_renewals` asks under its locks. The decision asks without any, and
--- before it knows prices: `price` is null then, and no reason is about money.
+-- Why a renewal cannot be ordered now: every reason, in the order in which customers see them, which is that
+-- of `SKIP_REASONS`. Empty if it can be. `place_renewals` calls it under its locks. The decision calls it
+-- without any, and before it knows prices: `price` is null then, and no reason is about money.
 --
--- Two reasons make the renewal go, and no customer is told of them. `superfluous`: it was placed, or the end of
--- the rental has moved. `rule-off`: no rule holds for the proxy, or another one than `decided_by` does, unless
+-- Two reasons remove the renewal, and no customer sees them. `superfluous`: it was placed, or the end of the
+-- rental has moved. `rule-off`: no rule applies to the proxy, or another one than `decided_by` does, unless
 -- that is null.
 --
 -- `available`: what the account has to spend.
--- `budget_left`: what is left of the budget of the month; null: there is no budget.
+-- `budget_left`: what is left of the budget of the month; null if there is no budget.
 CREATE OR REPLACE FUNCTION renewal_refusals(
   of_renewal bigint, decided_by bigint, price numeric, available numeric, budget_left numeric)
 RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   found record;
   held_up text[];
-  -- Why no order of the proxy could be placed, whoever wants it.
+  -- Why no order of the proxy could be placed, by anyone.
   of_order text[];
 BEGIN
   SELECT renewal.user_id, renewal.proxy_id, proxy.withdrawn_at, rule.id AS rule_id, rule.max_price,

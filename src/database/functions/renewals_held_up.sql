@@ -1,4 +1,4 @@
--- Why staff keep the renewals of a user from being carried out. Empty: they do not.
+-- Why staff keep the renewals of a user from being executed. Empty if they do not.
 CREATE OR REPLACE FUNCTION renewals_held_up(of_user bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN array_remove(ARRAY[

@@ -1,5 +1,5 @@
--- What is used of a user's budget of the month that begins at `since`: what renewals were charged in it, and what
--- those hold that were ordered in it and are under way.
+-- The used part of a user's budget of the month that begins at `since`: what renewals were charged in it, and
+-- what those hold that were ordered in it and are under way.
 CREATE OR REPLACE FUNCTION renewals_spent(of_user bigint, since timestamptz) RETURNS numeric
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

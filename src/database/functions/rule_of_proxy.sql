@@ -1,6 +1,6 @@
--- The rule that holds for a proxy: its own; otherwise the newest filter that matches it, as `proxyFilterSql()`
--- would; otherwise the rule for all. No row or one: a proxy that is excluded has none. Rules are read as they
--- are, so a change counts with the next statement. The planner puts the query in place of the call.
+-- The rule that applies to a proxy: its own; otherwise the newest filter that matches it, as
+-- `proxyFilterSql()` would; otherwise the rule for all. No row or one: a proxy that is excluded has none.
+-- Rules are read as they are, so a change counts with the next statement. The planner inlines the query.
 CREATE OR REPLACE FUNCTION rule_of_proxy(
   of_user bigint, of_proxy bigint, of_country text, of_label text, of_tags text[]
 ) RETURNS SETOF renewal_rules LANGUAGE sql STABLE AS $$

@@ -1,4 +1,4 @@
--- Leaves out the next ids of every table. Called after the database was restored to an earlier moment: the ids
+-- Skips the next ids of every table. Called after the database was restored to an earlier moment: the ids
 -- that were given out after that moment are known elsewhere, in tags at the provider and in customers' own
 -- records, and must never name anything else.
 --

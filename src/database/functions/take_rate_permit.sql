@@ -3,8 +3,8 @@
 -- database's clock.
 --
 -- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest and 5 exact prices. `wanted` lists the
--- priorities that wait at the asking replica; it names one twice when more than one of its calls waits. The
--- answer is the priority that the permit is for, or null with the milliseconds after which to ask again.
+-- priorities that wait at the calling replica; it names one twice when more than one of its calls waits. The
+-- result is the priority that the permit is for, or null with the milliseconds after which to poll again.
 --
 -- Waiting ages: `passed_over` counts by priority how many permits others were given while it waited. After
 -- two for others a confirmation goes next, and after eight for others any call.
@@ -28,7 +28,7 @@ BEGIN
   moment := clock_timestamp();
   IF permits.granted[cardinality(permits.granted)] > moment
      OR permits.paused_until > moment + interval '1 minute' THEN
-    -- The clock was set back. A whole window without calls makes up for what the row no longer tells.
+    -- The clock was set back. A whole window without calls makes up for what the row no longer shows.
     permits.granted := '{}';
     permits.paused_until := moment + make_interval(secs => window_ms / 1000);
     UPDATE rate_permits SET granted = permits.granted, paused_until = permits.paused_until
@@ -40,7 +40,7 @@ BEGIN
       permits.granted[cardinality(permits.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
   END IF;
 
-  -- A replica that does not ask again in time is gone, and its demand no longer counts.
+  -- A replica that does not poll in time is gone, and its demand no longer counts.
   INSERT INTO permit_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
   ON CONFLICT (provider, holder)
   DO UPDATE SET priorities = excluded.priorities, expires_at = excluded.expires_at;
@@ -68,7 +68,7 @@ BEGIN
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 5) AS kind ORDER BY kind)
    WHERE provider = of_provider;
-  -- The replica's other calls keep their demand until it asks for them, within moments.
+  -- The replica's other calls keep their demand until it polls for them, within moments.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
   UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;

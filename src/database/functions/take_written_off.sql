@@ -1,12 +1,12 @@
 -- Takes an unknown key for that of a request whose order was forgotten by a restore and written off, if both
 -- are for the same: the key is that request's from then on. Not while orders are shut, when staff still
--- decide, and never the key of a renewal, which nobody retries. `place_orders` calls it under the lock of the
+-- decide, and never the key of a renewal, which is not retried. `place_orders` calls it under the lock of the
 -- account.
 --
 -- Several prolongations of a rental are written off as one. Each key takes its period, and the days that are
 -- left wait for the next.
 --
--- `prolonged`: the proxy that is to be prolonged; null: proxies are to be bought.
+-- `prolonged`: the proxy that is to be prolonged; null if proxies are to be bought.
 CREATE OR REPLACE FUNCTION take_written_off(
   of_user bigint, key text, hash bytea, prolonged bigint, of_country text, of_version text, period integer)
 RETURNS boolean LANGUAGE plpgsql AS $$
