@@ -224,7 +224,7 @@ const HANDLERS: Readonly<Record<string, readonly [scope: string, handler: Handle
   '/proxies/buy': ['proxies:write', (_, caller, request) => buy(caller, request)],
 };
 
-async function result(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   if (url.pathname === '/health') {
     send(response, 200, { status: 'ok' });
@@ -255,7 +255,7 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 }
 
 const server = createServer((request, response) => {
-  result(request, response).catch((error: unknown) => send(response, 500, { detail: String(error) }));
+  handle(request, response).catch((error: unknown) => send(response, 500, { detail: String(error) }));
 });
 server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
 server.listen(environment.server.port, environment.server.host, () => {

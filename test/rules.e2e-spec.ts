@@ -143,7 +143,7 @@ describe('The database and the code agree on', () => {
     expect(() => readEnvironment({ [variable]: String(Number(least) - 1) })).toThrow(EnvironmentError);
   });
 
-  it('what an entry of the ledger is called, and which brings money that is told', async () => {
+  it('what an entry of the ledger is called, and which brings money and is logged', async () => {
     const [{ condition, indexed } = { condition: '', indexed: '' }] = await query<Record<string, string>>(
       `SELECT pg_get_triggerdef(oid) AS condition,
               pg_get_indexdef('ledger_entries_shown_kind_idx'::regclass, 2, false) AS indexed
@@ -151,15 +151,15 @@ describe('The database and the code agree on', () => {
     );
     const isLogged = /WHEN \((.*)\) EXECUTE/.exec(condition ?? '')?.[1]?.replaceAll('new.', '');
     const entries = await query<{ shown: string; indexed: string; logged: boolean }>(
-      `SELECT ${SHOWN_KIND} AS shown, ${indexed} AS indexed, ${isLogged} AS told
+      `SELECT ${SHOWN_KIND} AS shown, ${indexed} AS indexed, ${isLogged} AS logged
          FROM unnest($1::text[]) AS kind, unnest('{-1.00,1.00}'::numeric[]) AS available_delta`,
       [LEDGER_ENTRY_KINDS],
     );
     expect(entries).toHaveLength(2 * LEDGER_ENTRY_KINDS.length);
     for (const { shown, indexed: inIndex, logged } of entries) {
-      expect({ inIndex, told: logged }).toEqual({
+      expect({ inIndex, logged }).toEqual({
         inIndex: shown,
-        told: ['credit', 'refund'].includes(shown),
+        logged: ['credit', 'refund'].includes(shown),
       });
     }
   });

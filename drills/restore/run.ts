@@ -295,8 +295,8 @@ function boughtOf({ intent, response }: CompletedRequest): readonly { id: string
 }
 
 /** What customers paid for a proxy: it is the same for all in this drill. */
-function unitPriceOf({ completed: answered }: Clients): string {
-  for (const { intent, response } of answered) {
+function unitPriceOf({ completed }: Clients): string {
+  for (const { intent, response } of completed) {
     const { price_charged: charged } = response.body as { price_charged?: string };
     if (charged !== undefined && intent.body.count === 1) return charged;
   }

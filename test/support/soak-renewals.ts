@@ -95,22 +95,22 @@ export class SoakRenewals {
         WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %'
         GROUP BY user_id, monthly_budget HAVING sum(captured) > monthly_budget`,
     );
-    const unreported = await this.query<{ id: string; done: number; reported: number }>(
-      `SELECT proxy_id AS id, coalesce(done, 0) AS done, coalesce(told, 0) AS told
+    const unlogged = await this.query<{ id: string; done: number; logged: number }>(
+      `SELECT proxy_id AS id, coalesce(done, 0) AS done, coalesce(logged, 0) AS logged
          FROM (SELECT proxy_id::text, date_end_before AS date_end, count(*) AS done FROM renewals
                 WHERE user_id = ANY ($1) AND state = 'done' GROUP BY 1, 2) AS renewed
          FULL JOIN (SELECT data->>'proxy_id' AS proxy_id, (data->>'date_end')::timestamptz AS date_end,
-                           count(*) AS told
-                      FROM events WHERE user_id = ANY ($1) AND type = 'renewal.done' GROUP BY 1, 2) AS told
+                           count(*) AS logged
+                      FROM events WHERE user_id = ANY ($1) AND type = 'renewal.done' GROUP BY 1, 2) AS events
               USING (proxy_id, date_end)
-        WHERE done IS DISTINCT FROM 1 OR told IS DISTINCT FROM 1`,
+        WHERE done IS DISTINCT FROM 1 OR logged IS DISTINCT FROM 1`,
     );
     return [
       ...this.undecided,
       ...twice.map(({ id, count }) => `proxy ${id} was renewed ${count} times`),
       ...overspent.map(({ id, spent, budget }) => `renewals of user ${id} cost ${spent} of ${budget}`),
-      ...unreported.map(
-        ({ id, done, reported }) => `proxy ${id} was renewed ${done} times, told ${reported} times`,
+      ...unlogged.map(
+        ({ id, done, logged }) => `proxy ${id} was renewed ${done} times, logged ${logged} times`,
       ),
     ];
   }

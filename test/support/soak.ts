@@ -288,7 +288,7 @@ export async function soak(
     faults: faults.counts,
     orphans,
     batched,
-    eventsRead: readers.reduce((sum, { received: reported }) => sum + reported.length, 0),
+    eventsRead: readers.reduce((sum, { received }) => sum + received.length, 0),
     failedReads: readers.reduce((sum, { failures }) => sum + failures, 0),
     webhookRequests: webhooks.requests,
     deposits: deposits.count(),
