@@ -1510,7 +1510,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: all proxies that match, at most 1000. `{}` matches all
+       * @description Instead of `proxy_ids`: all matching proxies, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1551,7 +1551,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: all proxies that match, at most 1000. `{}` matches all
+       * @description Instead of `proxy_ids`: all matching proxies, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1949,7 +1949,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: all proxies that match, at most 1000. `{}` matches all
+       * @description Instead of `proxy_ids`: all matching proxies, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -6660,8 +6660,7 @@ export interface operations {
         };
         content: {
           'application/json':
-            | components['schemas']['PurchaseResponse']
-            | components['schemas']['DryRunResponse'];
+            components['schemas']['PurchaseResponse'] | components['schemas']['DryRunResponse'];
         };
       };
       /** @description The order cannot be executed; nothing was charged */
@@ -6803,8 +6802,7 @@ export interface operations {
         };
         content: {
           'application/json':
-            | components['schemas']['ProlongResponse']
-            | components['schemas']['DryRunResponse'];
+            components['schemas']['ProlongResponse'] | components['schemas']['DryRunResponse'];
         };
       };
       /** @description The order cannot be executed; nothing was charged */
