@@ -1510,7 +1510,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: all matching proxies, at most 1000. `{}` matches all
+       * @description Instead of `proxy_ids`: matching proxies, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1551,7 +1551,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: all matching proxies, at most 1000. `{}` matches all
+       * @description Instead of `proxy_ids`: matching proxies, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true
@@ -1949,7 +1949,7 @@ export interface components {
       proxy_ids?: string[] | null;
       /**
        * Filter
-       * @description Instead of `proxy_ids`: all matching proxies, at most 1000. `{}` matches all
+       * @description Instead of `proxy_ids`: matching proxies, at most 1000. `{}` matches all
        * @example {
        *       "tag": "team-a",
        *       "active": true

@@ -20,7 +20,7 @@ export class ProxySelection {
   readonly proxy_ids!: readonly string[] | null;
 
   @ObjectField(ProxyFilterBody, {
-    description: `Instead of \`proxy_ids\`: all matching proxies, at most ${MAX_SELECTED}. \`{}\` matches all`,
+    description: `Instead of \`proxy_ids\`: matching proxies, at most ${MAX_SELECTED}. \`{}\` matches all`,
     example: { tag: 'team-a', active: true },
     absent: 'null',
   })
