@@ -192,7 +192,7 @@ describe('The environment', () => {
     ],
     [
       'PUBLIC_URL',
-      'must be a URL that begins with https:// or http://, without a login, query or fragment',
+      'must be an HTTP(S) URL without login, query or fragment',
       'proxies.example.com',
       'ftp://proxies.example.com',
       'https://anna:secret@proxies.example.com',
@@ -217,7 +217,7 @@ describe('The environment', () => {
     ['DB_POOL_SIZE', 'must be a whole number from 2 to 1000', '0', '1', '1001', 'many'],
     ['MIGRATE_ON_START', 'must be true or false', 'yes', '1', 'TRUE'],
     ['PROVIDER', 'must be one of px6, sandbox', 'px7', 'PX6'],
-    ['PX6_BASE_URL', 'must be a URL that begins with https:// or http://', 'px6.link', 'ftp://px6.link'],
+    ['PX6_BASE_URL', 'must be an HTTP(S) URL', 'px6.link', 'ftp://px6.link'],
     ['PROVIDER_TIMEOUT_MS', 'must be a whole number from 100 to 600000', '99', '600001', '30s'],
     ['PROVIDER_RATE_PER_SECOND', 'must be a whole number from 0 to 100', '101', '2.5'],
     ['PROVIDER_LOW_BALANCE', 'must be an amount in roubles, e.g. 1000.00', '-1', '1.234', 'much'],

@@ -134,25 +134,25 @@ const providerUrl = z
     error: 'must be https unless it is on this machine: the key travels in the path',
   })
   .transform((href) => href.replace(/\/+$/, ''))
-  .describe('a URL that begins with https:// or http://');
+  .describe('an HTTP(S) URL');
 
 const judgeUrl = z
   .url({ protocol: /^https?$/, normalize: true })
   .refine((href) => new URL(href).pathname.endsWith('/judge') && new URL(href).search === '')
-  .describe('a URL that begins with https:// or http:// and ends with /judge');
+  .describe('an HTTP(S) URL that ends with /judge');
 
 const publicUrl = z
   .url({ protocol: /^https?$/, normalize: true, abort: true })
   .refine((href) => !/[?#]/.test(href) && new URL(href).username === '' && new URL(href).password === '')
   .transform((href) => href.replace(/\/+$/, ''))
-  .describe('a URL that begins with https:// or http://, without a login, query or fragment');
+  .describe('an HTTP(S) URL without login, query or fragment');
 
 /** The secret travels in a header. */
 const paymentsUrl = publicUrl
   .refine((href) => href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname), {
     error: 'must be https unless it is on this machine: the secret travels in a header',
   })
-  .describe('a URL that begins with https:// or http://, without a login, query or fragment');
+  .describe('an HTTP(S) URL without login, query or fragment');
 
 const receipt = z
   .string()
@@ -162,8 +162,6 @@ const receipt = z
     return { email, vatCode: Number(vatCode) };
   })
   .describe('an e-mail address, a colon and a VAT code, e.g. receipts@example.com:1');
-
-const tracesUrl = publicUrl.describe('a URL that begins with http:// or https://, without a login or query');
 
 const ratio = z
   .string()
@@ -564,7 +562,7 @@ export const SETTINGS = {
   traces: {
     url: {
       variable: 'TRACES_URL',
-      rule: tracesUrl,
+      rule: publicUrl,
       defaultText: 'none (no traces)',
       description:
         'OTLP over HTTP endpoint of an OpenTelemetry collector, e.g. `http://127.0.0.1:4318/v1/traces`.',
