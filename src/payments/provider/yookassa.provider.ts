@@ -32,7 +32,7 @@ interface Call<Schema extends z.ZodType> {
   readonly post?: { readonly key: string; readonly body: object };
 }
 
-/** YooKassa's API v3, described with sources in docs/payments.md. */
+/** YooKassa's API v3; decision 69 has its facts, with sources. */
 @Injectable()
 export class YooKassaProvider extends PaymentProvider {
   readonly name: string;
