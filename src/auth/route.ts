@@ -42,13 +42,13 @@ export function Route({ scope, ...route }: RouteOptions): MethodDecorator {
 
 function errorsOfToken(scope: Scope, { 403: forbidden, 429: tooMany }: NonNullable<RouteOptions['errors']>) {
   return {
-    401: ['No token, or one that is unknown, expired or revoked', NotAuthenticated, InvalidToken],
+    401: ['The token is missing, unknown, expired or revoked', NotAuthenticated, InvalidToken],
     403: extend(
       [`The token lacks \`${scope}\``, new NotEnoughPermissions(scope), AddressNotAllowed, UserBlocked],
       forbidden,
     ),
     429: extend(
-      ['The token or the user has made too many requests in this minute', new TooManyRequests(17, {})],
+      ['The token or the user has sent too many requests in this minute', new TooManyRequests(17, {})],
       tooMany,
     ),
   } satisfies RouteOptions['errors'];

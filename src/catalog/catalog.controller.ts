@@ -53,7 +53,7 @@ export class CatalogController {
   })
   @ApiParam({
     name: 'country',
-    description: 'The code of a country, in any case',
+    description: 'A country code, case-insensitive',
     schema: { type: 'string', title: 'Country', example: 'ru' },
   })
   async count(@Param('country') country: string, @Query() { version }: VersionQuery): Promise<CountryStock> {

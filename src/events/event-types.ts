@@ -21,7 +21,7 @@ const ORDER = {
   delivered: 'The number of proxies delivered or prolonged',
   price: 'Roubles charged',
   reason:
-    'The reason of a refund: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
+    'The reason for a refund: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
     '`cannot-be-prolonged`, `unavailable`. Otherwise `null`',
 };
 const ORDER_EXAMPLE = { order_id: 42, kind: 'purchase', count: 2, reason: null };

@@ -146,7 +146,7 @@ export class WebhooksController {
   @Route({
     scope: 'events:write',
     summary: 'Delete a webhook',
-    description: 'Nothing more is sent to the webhook, and its attempts are no longer shown.',
+    description: 'No more events are sent to the webhook, and its attempts are no longer listed.',
     status: 204,
     response: { description: 'The webhook was deleted' },
     errors: { 404: NO_SUCH_WEBHOOK },
@@ -185,8 +185,8 @@ export class WebhooksController {
     scope: 'events:read',
     summary: 'List attempts',
     description:
-      'The attempts to send events to the webhook, newest first, each with its response, its duration ' +
-      'and the reason of a failure. An attempt is stored as long as its event.',
+      'The attempts to send events to the webhook, newest first, each with its response, its ' +
+      'duration and the reason for a failure. An attempt is stored as long as its event.',
     response: { description: 'A page of attempts, newest first', type: AttemptsPage },
     errors: { 404: NO_SUCH_WEBHOOK },
   })

@@ -404,7 +404,7 @@ export interface paths {
     };
     /**
      * As clash
-     * @description YAML with a list `proxies`, for Clash and mihomo.
+     * @description YAML with a list `proxies`, named by country and id, for Clash and mihomo.
      */
     get: operations['listAsClash'];
     put?: never;
@@ -466,7 +466,7 @@ export interface paths {
     put?: never;
     /**
      * Buy
-     * @description Rents proxies and charges the balance with what `GET /price` quotes at that moment, or less in a cheaper country.
+     * @description Rents proxies and charges the price that `GET /price` quotes at that moment, or less in a cheaper country.
      */
     post: operations['buy_proxies_buy_post'];
     delete?: never;
@@ -486,7 +486,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong
-     * @description Prolongs a proxy and charges the balance with the price of one proxy of its version and the period: what `GET /price` quotes at that moment, or less in a cheaper country.
+     * @description Prolongs a proxy and charges the price of one proxy of its version and the period, which `GET /price` quotes at that moment, or less in a cheaper country.
      */
     post: operations['prolong_proxies__proxy_id__prolong_post'];
     delete?: never;
@@ -703,7 +703,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a webhook
-     * @description Nothing more is sent to the webhook, and its attempts are no longer shown.
+     * @description No more events are sent to the webhook, and its attempts are no longer listed.
      */
     delete: operations['deleteWebhook'];
     options?: never;
@@ -744,7 +744,7 @@ export interface paths {
     };
     /**
      * List attempts
-     * @description The attempts to send events to the webhook, newest first, each with its response, its duration and the reason of a failure. An attempt is stored as long as its event.
+     * @description The attempts to send events to the webhook, newest first, each with its response, its duration and the reason for a failure. An attempt is stored as long as its event.
      */
     get: operations['listWebhookAttempts'];
     put?: never;
@@ -1450,13 +1450,13 @@ export interface components {
     ProxyFilterBody: {
       /**
        * Country
-       * @description Proxies of this country only, e.g. `ru`, in any case
+       * @description Only proxies of this country, e.g. `ru`, case-insensitive
        * @example ru
        */
       country?: string | null;
       /**
        * Version
-       * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+       * @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version
        * @example 6
        */
       version?: ('6' | '4' | '4s') | null;
@@ -1566,7 +1566,7 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your tags, which replace the present ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
+       * @description Your tags, which replace the current ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
        * @example [
        *       "team-a",
        *       "scraping"
@@ -1703,7 +1703,7 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your tags, which replace the present ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
+       * @description Your tags, which replace the current ones: up to 20 of 50 characters at most. They are stored in lower case, each once. `null` clears them; if omitted, they stay
        * @example [
        *       "team-a",
        *       "scraping"
@@ -1842,7 +1842,7 @@ export interface components {
     PurchaseRequest: {
       /**
        * Country
-       * @description The code of a country on sale, in any case: `GET /countries` lists them
+       * @description The code of a country on sale, case-insensitive: `GET /countries` lists them
        * @example ru
        */
       country: string;
@@ -1861,7 +1861,7 @@ export interface components {
       count?: number;
       /**
        * Version
-       * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; responses and all other routes have `4s`
+       * @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; responses and all other routes have `4s`
        * @default 6
        * @example 6
        */
@@ -2112,7 +2112,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description The reason of the refund, as in the response to the order. `null` without a refund
+       * @description The reason for the refund, as in the response to the order. `null` without a refund
        * @example null
        */
       reason: string | null;
@@ -2232,7 +2232,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description The reason of the refund, as in the response to the order. `null` without a refund
+       * @description The reason for the refund, as in the response to the order. `null` without a refund
        * @example null
        */
       reason: string | null;
@@ -2401,7 +2401,7 @@ export interface components {
     NewLinkRequest: {
       /**
        * Format
-       * @description The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`
+       * @description The format, as in `GET /proxies/lists/…`. `json` by default, unless there is a `template`
        * @default json
        * @example clash
        * @enum {string}
@@ -2599,7 +2599,7 @@ export interface components {
       url: string;
       /**
        * Types
-       * @description The types of events that are sent. All of them by default, later ones included
+       * @description The types of events to send. All by default, future ones included
        * @example [
        *       "order.completed",
        *       "proxy.expiring"
@@ -2906,12 +2906,12 @@ export interface components {
        */
       answer: string | null;
       /**
-       * @description The reason of the failure. `null` if the event was delivered
+       * @description The reason for the failure. `null` if the event was delivered
        * @example null
        */
       error: string | null;
       /**
-       * @description The present state of the event: `failed` is not retried unless it is replayed
+       * @description The current state of the event: `failed` is not retried unless it is replayed
        * @example delivered
        * @enum {string}
        */
@@ -3265,7 +3265,7 @@ export interface components {
     RenewalFilterBody: {
       /**
        * Country
-       * @description Proxies of this country only, e.g. `ru`, in any case
+       * @description Only proxies of this country, e.g. `ru`, case-insensitive
        * @example ru
        */
       country?: string | null;
@@ -3931,7 +3931,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -3951,7 +3951,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4069,7 +4069,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4113,7 +4113,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4174,7 +4174,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4221,7 +4221,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4243,7 +4243,7 @@ export interface operations {
   countries_countries_get: {
     parameters: {
       query?: {
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
         version?: string;
       };
       header?: never;
@@ -4262,7 +4262,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4309,7 +4309,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4339,13 +4339,13 @@ export interface operations {
   count_countries__country__count_get: {
     parameters: {
       query?: {
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
         version?: string;
       };
       header?: never;
       path: {
         /**
-         * @description The code of a country, in any case
+         * @description A country code, case-insensitive
          * @example ru
          */
         country: string;
@@ -4364,7 +4364,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4411,7 +4411,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4451,7 +4451,7 @@ export interface operations {
          * @example 30
          */
         period: number;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
         version?: string;
       };
       header?: never;
@@ -4478,7 +4478,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4522,7 +4522,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4552,9 +4552,9 @@ export interface operations {
   proxies_proxies_get: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -4603,7 +4603,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4647,7 +4647,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4704,7 +4704,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4749,7 +4749,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4771,9 +4771,9 @@ export interface operations {
   export_proxies_export_get: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -4827,7 +4827,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4874,7 +4874,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -4926,7 +4926,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -4979,7 +4979,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5037,7 +5037,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5082,7 +5082,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5125,7 +5125,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5154,7 +5154,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5201,7 +5201,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5255,7 +5255,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5303,7 +5303,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5359,7 +5359,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5381,9 +5381,9 @@ export interface operations {
   listAsJson: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -5430,7 +5430,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5477,7 +5477,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5499,9 +5499,9 @@ export interface operations {
   listAsTxt: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -5552,7 +5552,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5599,7 +5599,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5621,9 +5621,9 @@ export interface operations {
   listAsUrl: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -5674,7 +5674,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5721,7 +5721,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5743,9 +5743,9 @@ export interface operations {
   listAsCsv: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -5796,7 +5796,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5843,7 +5843,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5865,9 +5865,9 @@ export interface operations {
   listAsCurl: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -5920,7 +5920,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -5967,7 +5967,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -5989,9 +5989,9 @@ export interface operations {
   listAsProxychains: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -6050,7 +6050,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6097,7 +6097,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -6119,9 +6119,9 @@ export interface operations {
   listAsPlaywright: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -6186,7 +6186,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6233,7 +6233,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -6255,9 +6255,9 @@ export interface operations {
   listAsClash: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -6308,7 +6308,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6355,7 +6355,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -6377,9 +6377,9 @@ export interface operations {
   listAsSingBox: {
     parameters: {
       query?: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -6443,7 +6443,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6490,7 +6490,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -6512,9 +6512,9 @@ export interface operations {
   listByTemplate: {
     parameters: {
       query: {
-        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        /** @description Only proxies of this country, e.g. `ru`, case-insensitive */
         country?: string;
-        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        /** @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Only proxies of this version */
         version?: '6' | '4' | '4s';
         /** @description Only proxies with this `active` at the time of the response */
         active?: boolean;
@@ -6570,7 +6570,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6614,7 +6614,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -6672,7 +6672,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6692,7 +6692,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The order costs more than `max_price`, or that of this key was written off, and nothing was charged; or the first request with this key is still in progress */
+      /** @description The order costs more than `max_price`, or the order of this key was written off; nothing was charged. Or the first request with this key is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -6738,7 +6738,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -6754,7 +6754,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
+      /** @description The provider is unavailable and nothing was charged. Or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -6814,7 +6814,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6843,7 +6843,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongation costs more than `max_price`, or that of this key was written off, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
+      /** @description The prolongation costs more than `max_price`, or the order of this key was written off; nothing was charged. Or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -6889,7 +6889,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -6905,7 +6905,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
+      /** @description The provider is unavailable and nothing was charged. Or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -6959,7 +6959,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -6979,7 +6979,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongations together cost more than `max_price`, and nothing was charged; or an earlier request with this key is still in progress */
+      /** @description The prolongations together cost more than `max_price`; nothing was charged. Or an earlier request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -7013,7 +7013,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7084,7 +7084,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7131,7 +7131,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7178,7 +7178,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7231,7 +7231,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7279,7 +7279,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7342,7 +7342,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7388,7 +7388,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7408,7 +7408,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7451,7 +7451,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7495,7 +7495,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7545,7 +7545,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7602,7 +7602,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7646,7 +7646,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7699,7 +7699,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7741,7 +7741,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7794,7 +7794,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7914,7 +7914,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -7958,7 +7958,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8008,7 +8008,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8062,7 +8062,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8106,7 +8106,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8159,7 +8159,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8201,7 +8201,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8254,7 +8254,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8310,7 +8310,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8373,7 +8373,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8421,7 +8421,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8475,7 +8475,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8524,7 +8524,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8577,7 +8577,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8633,7 +8633,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8705,7 +8705,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute, or more than two replays are under way */
+      /** @description The token or the user has sent too many requests in this minute, or more than two replays are under way */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8747,7 +8747,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8809,7 +8809,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute, or the user has sent ten test events in it */
+      /** @description The token or the user has sent too many requests in this minute, or the user has sent ten test events in it */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8852,7 +8852,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8896,7 +8896,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8941,7 +8941,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8985,7 +8985,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9028,7 +9028,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9072,7 +9072,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9122,7 +9122,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9185,7 +9185,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9223,7 +9223,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9243,7 +9243,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9285,7 +9285,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9338,7 +9338,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9393,7 +9393,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9447,7 +9447,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9485,7 +9485,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9505,7 +9505,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9547,7 +9547,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9592,7 +9592,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9630,7 +9630,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9650,7 +9650,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9692,7 +9692,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9737,7 +9737,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9808,7 +9808,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9864,7 +9864,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9907,7 +9907,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -9951,7 +9951,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -10001,7 +10001,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -10055,7 +10055,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -10100,7 +10100,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -10153,7 +10153,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -10309,7 +10309,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -10338,7 +10338,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has made too many requests in this minute, or more than 10 checks are under way */
+      /** @description The token or the user has sent too many requests in this minute, or more than 10 checks are under way */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -10387,7 +10387,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -10440,7 +10440,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -10507,7 +10507,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -10551,7 +10551,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -10609,7 +10609,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -10654,7 +10654,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute, or too many deposits are pending or being prepared */
+      /** @description The token or the user has sent too many requests in this minute, or too many deposits are pending or being prepared */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -10709,7 +10709,7 @@ export interface operations {
         };
       };
       400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
+      /** @description The token is missing, unknown, expired or revoked */
       401: {
         headers: {
           [name: string]: unknown;
@@ -10762,7 +10762,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */

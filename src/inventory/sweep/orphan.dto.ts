@@ -27,7 +27,7 @@ export class OrphanOut {
   @ApiNullable('integer', 'The user whom the tag names', 42)
   tag_user_id!: number | null;
 
-  @ApiBoolean('Whether that order is not in the database, which was restored to a moment before it', false)
+  @ApiBoolean('Whether a restore of the database has lost that order', false)
   is_order_forgotten!: boolean;
 
   @ApiProperty({ type: 'string', example: '45.90.1.7' })

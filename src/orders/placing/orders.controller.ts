@@ -51,8 +51,9 @@ const UNFINISHED = {
 };
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the ' +
-    'named order, or the order of the named request if it was placed, is settled in the background',
+  'The provider is unavailable and nothing was charged. Or the outcome is not known yet: the ' +
+    'order that `detail` names, or the order of the request that it names, is settled in the ' +
+    'background',
   ServiceUnavailable,
   new OrderBeingConfirmed({ orderId: 42 }),
   new OrderBeingConfirmed({ requestId: '5f0c1b7e' }),
@@ -74,7 +75,7 @@ export class OrdersController {
     operationId: 'buy_proxies_buy_post',
     summary: 'Buy',
     description:
-      'Rents proxies and charges the balance with what `GET /price` quotes at that moment, or less in a ' +
+      'Rents proxies and charges the price that `GET /price` quotes at that moment, or less in a ' +
       'cheaper country.',
     response: orderResponse(PurchaseResponse, { ...RECEIPT, proxies: [PROXY] }),
     idempotencyKey: ORDER_KEY,
@@ -108,8 +109,8 @@ export class OrdersController {
         DailyLimitExceeded,
       ],
       409: [
-        'The order costs more than `max_price`, or that of this key was written off, and nothing was ' +
-          'charged; or the first request with this key is still in progress',
+        'The order costs more than `max_price`, or the order of this key was written off; nothing ' +
+          'was charged. Or the first request with this key is still in progress',
         IdempotencyKeyInProgress,
         RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
@@ -140,8 +141,8 @@ export class OrdersController {
     operationId: 'prolong_proxies__proxy_id__prolong_post',
     summary: 'Prolong',
     description:
-      'Prolongs a proxy and charges the balance with the price of one proxy of its version and the ' +
-      'period: what `GET /price` quotes at that moment, or less in a cheaper country.',
+      'Prolongs a proxy and charges the price of one proxy of its version and the period, which ' +
+      '`GET /price` quotes at that moment, or less in a cheaper country.',
     response: orderResponse(ProlongResponse, { ...RECEIPT, order_id: 43, proxy: PROXY }),
     idempotencyKey: ORDER_KEY,
     body: {
@@ -163,9 +164,9 @@ export class OrdersController {
       ],
       404: NO_SUCH_PROXY,
       409: [
-        'The prolongation costs more than `max_price`, or that of this key was written off, and nothing ' +
-          'was charged; or another prolongation of the proxy, or the first request with this key, is still ' +
-          'in progress',
+        'The prolongation costs more than `max_price`, or the order of this key was written off; ' +
+          'nothing was charged. Or another prolongation of the proxy, or the first request with this ' +
+          'key, is still in progress',
         ProlongationInProgress,
         IdempotencyKeyInProgress,
         RequestWrittenOff,

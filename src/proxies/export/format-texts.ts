@@ -66,7 +66,7 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
     ],
   },
   clash: {
-    description: 'YAML with a list `proxies`, for Clash and mihomo.',
+    description: 'YAML with a list `proxies`, named by country and id, for Clash and mihomo.',
     example:
       'proxies:\n  - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,' +
       '"username":"5svBNZ","password":"iagn2d"}\n',

@@ -14,7 +14,7 @@ import type { ProxyFilter } from './proxy-filter';
 /** Renewal rules use this field, too. */
 export const CountryFilterField = (): PropertyDecorator =>
   StringField({
-    description: 'Proxies of this country only, e.g. `ru`, in any case',
+    description: 'Only proxies of this country, e.g. `ru`, case-insensitive',
     example: 'ru',
     absent: 'null',
     pattern: '^[A-Za-z]{2,4}$',
@@ -44,7 +44,7 @@ export class ProxyFilterFields {
   readonly country!: string | null;
 
   @ChoiceField(IP_VERSIONS, {
-    description: `${IP_VERSIONS_TEXT}. Proxies of this version only`,
+    description: `${IP_VERSIONS_TEXT}. Only proxies of this version`,
     example: '6',
     absent: 'null',
   })

@@ -28,7 +28,7 @@ const LabelField = (options: FieldOptions): PropertyDecorator =>
 
 const DESCR = `Your label: up to ${MAX_LABEL_LENGTH} characters. \`null\` clears it; if omitted, it stays`;
 const TAGS =
-  `Your tags, which replace the present ones: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
+  `Your tags, which replace the current ones: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
   'most. They are stored in lower case, each once. `null` clears them; if omitted, they stay';
 
 /** The label and the tags of one proxy. */

@@ -7,8 +7,7 @@ import { ProxyFilterBody } from '../filter/proxy-filter.query';
 @StrictRequest()
 export class NewLinkRequest {
   @ChoiceField(FORMAT_NAMES, {
-    description:
-      'The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`',
+    description: 'The format, as in `GET /proxies/lists/…`. `json` by default, unless there is a `template`',
     example: 'clash',
     default: 'json',
   })

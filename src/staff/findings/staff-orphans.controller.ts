@@ -75,10 +75,10 @@ export class StaffOrphansController {
     on: 'orphan',
     summary: 'Deliver orphans and charge for them',
     description:
-      'For support, after the database was restored to an earlier moment: the proxies that were bought ' +
-      'under a tag since then become a purchase of the user again, at `price` for each. If the ' +
-      'database has forgotten the order that the tag names, the purchase gets its number. The tag ' +
-      'names only the first order of a batch: deliver the shares of the other users with `count`.',
+      'For support, after the database was restored to an earlier moment: turns the proxies that ' +
+      'were bought under a tag since then into a purchase of the user, at `price` for each. If ' +
+      'the order that the tag names is lost, the purchase gets its number. The tag names only the ' +
+      'first order of a batch: deliver the shares of the other users with `count`.',
     response: { description: 'The orphan as it is now', type: OrphanOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],

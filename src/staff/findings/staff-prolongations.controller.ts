@@ -20,9 +20,9 @@ export class StaffProlongationsController {
     action: 'found-prolongations.list',
     summary: 'List found prolongations',
     description:
-      'For support and accounting, after the database was restored to an earlier moment: prolongations ' +
-      'that the provider shows and that no order accounts for, newest first. The proxies have their new ' +
-      'end already.',
+      'For support and accounting, after the database was restored to an earlier moment: ' +
+      'prolongations that the provider shows and that no order accounts for, newest first. The ' +
+      'proxies already have their new end.',
     response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
   })
   list(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
@@ -36,9 +36,9 @@ export class StaffProlongationsController {
     on: 'found-prolongation',
     summary: 'Charge a found prolongation',
     description:
-      'For support: the prolongation becomes an order of the user again, at `price`. Several prolongations ' +
-      'of one proxy are found as one: with the `period` of the first, only that is charged, and the rest ' +
-      'stays open.',
+      'For support: turns the prolongation into an order of the user, at `price`. Several ' +
+      'prolongations of one proxy are found as one: with the `period` of the first, only the ' +
+      'first is charged, and the rest stays open.',
     response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],

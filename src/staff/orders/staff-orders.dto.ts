@@ -114,7 +114,7 @@ export class OrderOut extends PickType(OrderSummary, [
   @ApiNullable('string', { example: '100500' })
   provider_order_id!: string | null;
 
-  @ApiNullable('string', 'The reason of the refund or of the review', null)
+  @ApiNullable('string', 'The reason for the refund or the review', null)
   failure!: string | null;
 
   @ApiNullableMoment('When the order was sent to the provider', '2026-11-21T12:00:00.200Z')

@@ -55,8 +55,8 @@ export class StaffPricesController {
     action: 'prices.list',
     summary: 'List price rules',
     description:
-      'For pricing: the price rules in force and future ones, of all users or of one, newest first. ' +
-      'With `history`, also those that have ended.',
+      'For pricing: current and future price rules, of all users or of one, newest first. With ' +
+      '`history`, also ended ones.',
     response: { description: 'A page of rules, newest first', type: PriceRulesPage },
   })
   list(@Query() query: PriceRulesQuery): Promise<PriceRulesPage> {
@@ -69,8 +69,9 @@ export class StaffPricesController {
     action: 'prices.which',
     summary: 'Show which markup applies',
     description:
-      'For support, when a customer questions a price: the markup of an offer, now or at another time, ' +
-      'and the rule that sets it. A quote has no country. For a future time, the present rules apply.',
+      'For support, when a customer questions a price: the markup of an offer, now or at another ' +
+      "time, and the rule that sets it. A quote has no country. For a future time, today's rules " +
+      'apply.',
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
   })

@@ -93,17 +93,17 @@ export class PreviewRequest {
 }
 
 export class PriceRulesQuery extends PageQuery {
-  @BooleanField({ description: 'Whether to list the rules that have ended, too', default: false })
+  @BooleanField({ description: 'Whether to list ended rules, too', default: false })
   history!: boolean;
 
-  @IdField({ description: 'The user whose own rules are listed', absent: 'null' })
+  @IdField({ description: 'Only the rules for this user', absent: 'null' })
   user_id!: number | null;
 }
 
 @StrictRequest()
 export class WhichQuery {
   @IdField({
-    description: 'The user who would order. Without it: a user without rules of their own',
+    description: 'The user who would order. If omitted, a user without own rules',
     absent: 'null',
   })
   user_id!: number | null;
@@ -118,7 +118,7 @@ export class WhichQuery {
   period!: number;
 
   @DateTimeField({
-    description: 'A time with its offset, e.g. 2027-01-31T09:00:00Z. Without it: now',
+    description: 'A time with its offset, e.g. 2027-01-31T09:00:00Z. If omitted, now',
     absent: 'null',
   })
   at!: Date | null;

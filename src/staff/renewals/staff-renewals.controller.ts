@@ -75,8 +75,8 @@ export class StaffRenewalsController {
     on: 'user',
     summary: "Pause or resume a user's renewals",
     description:
-      'For support, when a customer is in doubt about renewals, or the money is in dispute. Rules ' +
-      'stay as they are. Due renewals are skipped with the reason `paused`, which the customer sees, ' +
+      'For support, when a customer has doubts about renewals, or money is disputed. Rules stay ' +
+      'as they are. Due renewals are skipped with the reason `paused`, which the customer sees, ' +
       'and are ordered once renewals continue, unless the proxy has ended by then.',
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },

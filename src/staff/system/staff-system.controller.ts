@@ -26,9 +26,9 @@ export class StaffSystemController {
     action: 'status.read',
     summary: 'Show the state of the service',
     description:
-      'For operators: our balance at the provider and how long it lasts at the present rate, the open ' +
-      'orders and those for staff to decide, the age of the catalog, the last run of each job, and ' +
-      'the circuit breakers and queues of each replica.',
+      'For operators: our balance at the provider and how long it lasts at the current rate, the ' +
+      'open orders and those for staff to decide, the age of the catalog, the last run of each ' +
+      'job, and the circuit breakers and queues of each replica.',
     response: { description: 'The present state', type: StatusOut },
   })
   readStatus(): Promise<StatusOut> {

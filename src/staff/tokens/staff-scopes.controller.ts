@@ -13,9 +13,7 @@ export class StaffScopesController {
     scope: 'staff:tokens',
     action: 'scopes.list',
     summary: 'List the scopes',
-    description:
-      'For issuers of tokens: every scope with its meaning and the routes that require it, as the ' +
-      'running service has them.',
+    description: 'For issuers of tokens: every scope with its meaning and the routes that require it.',
     response: { description: 'All scopes', type: [ScopeOut] },
   })
   list(): readonly ScopeOut[] {

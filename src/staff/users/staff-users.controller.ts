@@ -43,8 +43,8 @@ export class StaffUsersController {
     summary: 'Find users',
     description:
       'For support, to find a user. `query` is a whole id, or a part of the username, ' +
-      'telegram_username, web_username (in any case) or tg_id. One or two characters match only ' +
-      'the beginning. Without `query`, all users are listed. Newest first.',
+      'telegram_username, web_username (case-insensitive) or tg_id. One or two characters match ' +
+      'only the beginning. Without `query`, all users are listed. Newest first.',
     response: { description: 'A page of users, newest first', type: UsersPage },
   })
   search(@Query() query: UsersQuery): Promise<UsersPage> {
@@ -95,8 +95,8 @@ export class StaffUsersController {
     on: 'user',
     summary: 'Unblock a user',
     description:
-      'For support, when the matter is settled. The tokens of the user work again at once, except those ' +
-      'that were revoked or have expired.',
+      'For support, when the matter is resolved. The tokens of the user work again at once, ' +
+      'except those that were revoked or have expired.',
     response: { description: 'The user', type: UserOut },
     errors: { 404: notFound(UserNotFound) },
   })

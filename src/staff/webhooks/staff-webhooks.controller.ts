@@ -57,8 +57,8 @@ export class StaffWebhooksController {
     on: 'webhook',
     summary: 'Enable a webhook',
     description:
-      'For operators, when the matter is settled. Waiting and future events are sent to it. Other ' +
-      'webhooks that staff disabled at its receiver for this customer are enabled as well.',
+      'For operators, when the matter is resolved. Waiting and future events are sent to it. ' +
+      'Other webhooks that staff disabled at its receiver for this customer are enabled as well.',
     response: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound(WebhookNotFound) },
   })

@@ -99,12 +99,12 @@ export class AttemptOut {
   @ApiNullable('string', 'The first kilobyte of the response', 'ok')
   answer!: string | null;
 
-  @ApiNullable('string', 'The reason of the failure. `null` if the event was delivered', null)
+  @ApiNullable('string', 'The reason for the failure. `null` if the event was delivered', null)
   error!: string | null;
 
   @ApiChoice(
     [...DELIVERY_STATES],
-    'The present state of the event: `failed` is not retried unless it is replayed',
+    'The current state of the event: `failed` is not retried unless it is replayed',
     'delivered',
   )
   state!: DeliveryState;

@@ -12,7 +12,7 @@ export class NewWebhookRequest {
   url!: string;
 
   @TypesField({
-    description: 'The types of events that are sent. All of them by default, later ones included',
+    description: 'The types of events to send. All by default, future ones included',
     example: ['order.completed', 'proxy.expiring'],
     absent: 'null',
   })

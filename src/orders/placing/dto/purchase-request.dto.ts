@@ -5,7 +5,7 @@ import { ALLOW_PARTIAL_TEXT, DRY_RUN_TEXT, MAX_PRICE_TEXT } from './guards';
 
 export class PurchaseRequest {
   @StringField({
-    description: 'The code of a country on sale, in any case: `GET /countries` lists them',
+    description: 'The code of a country on sale, case-insensitive: `GET /countries` lists them',
     example: 'ru',
     minLength: 2,
     maxLength: 4,

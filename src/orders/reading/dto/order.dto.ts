@@ -75,7 +75,7 @@ export class OrderSummary {
 
   @ApiNullable(
     'string',
-    'The reason of the refund, as in the response to the order. `null` without a refund',
+    'The reason for the refund, as in the response to the order. `null` without a refund',
     null,
   )
   reason!: string | null;
