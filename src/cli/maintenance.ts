@@ -17,10 +17,10 @@ interface AuditGiven {
 export const addAudit: AddCommand = (cli) => {
   cli
     .command('audit')
-    .description('Checks the books against every invariant. The exit code is 1 when one is violated.')
-    .option('--day', 'only what changed since yesterday began (UTC)')
-    .option('--provider', 'check them against everything that the provider lists, too')
-    .option('--payments', 'check them against all payments and refunds that the provider of payments lists')
+    .description('Checks the books against every invariant. Exits with 1 if one is violated.')
+    .option('--day', 'only changes since the start of yesterday (UTC)')
+    .option('--provider', 'also check them against all that the provider lists')
+    .option('--payments', 'also check them against all payments and refunds at the payment provider')
     .addOption(new Option('--upstream', 'former name of --provider').implies({ provider: true }).hideHelp())
     .action(({ provider = false, payments = false, day = false }: AuditGiven) =>
       withServices(
@@ -45,7 +45,7 @@ export const addAudit: AddCommand = (cli) => {
 export const addMigrate: AddCommand = (cli) => {
   cli
     .command('migrate')
-    .description('Brings the database up to date and prints the migrations that were run.')
+    .description('Applies pending migrations and prints them.')
     .action(() => withResources(async ({ database }) => print({ migrations: await migrate(database) })));
 };
 
@@ -56,7 +56,7 @@ export const addRecovery: AddCommand = (cli) => {
     .command('begin')
     .description('Shuts orders after a restore, before the service starts.')
     .option('--skip-ids <count>', ids, parseId, DEFAULT_SKIPPED_IDS)
-    .requiredOption('--reason <text>', 'kept in the audit log', parseText)
+    .requiredOption('--reason <text>', 'stored in the audit log', parseText)
     .action((options: { skipIds: number; reason: string }) =>
       withServices(async (app) => {
         const audit = AuditContext.ofCommandLine('recovery.begin', options);
