@@ -6660,7 +6660,8 @@ export interface operations {
         };
         content: {
           'application/json':
-            components['schemas']['PurchaseResponse'] | components['schemas']['DryRunResponse'];
+            | components['schemas']['PurchaseResponse']
+            | components['schemas']['DryRunResponse'];
         };
       };
       /** @description The order cannot be executed; nothing was charged */
@@ -6802,7 +6803,8 @@ export interface operations {
         };
         content: {
           'application/json':
-            components['schemas']['ProlongResponse'] | components['schemas']['DryRunResponse'];
+            | components['schemas']['ProlongResponse']
+            | components['schemas']['DryRunResponse'];
         };
       };
       /** @description The order cannot be executed; nothing was charged */
