@@ -304,7 +304,7 @@ export interface paths {
     };
     /**
      * As url
-     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password are percent-encoded.
+     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password are percent-encoded, and IPv6 addresses are in brackets.
      */
     get: operations['listAsUrl'];
     put?: never;
@@ -324,7 +324,7 @@ export interface paths {
     };
     /**
      * As csv
-     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula, a password too, begins with an apostrophe: programs should read `json`.
      */
     get: operations['listAsCsv'];
     put?: never;
@@ -364,7 +364,7 @@ export interface paths {
     };
     /**
      * As proxychains
-     * @description A configuration file of proxychains4, which uses one of the proxies for each connection. Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot read them. It reads the first 512 proxies.
+     * @description A configuration file of proxychains4, which uses one of the proxies for each connection. It reads the first 512 proxies. A proxy that it cannot read is a comment with the reason: `host` is a name, or login or password is longer than 255 bytes, has a space or, for HTTP, other characters than ASCII.
      */
     get: operations['listAsProxychains'];
     put?: never;

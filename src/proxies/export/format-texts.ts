@@ -15,14 +15,15 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   txt: { description: 'A line `host:port:login:password` for each proxy.', example: TXT_EXAMPLE },
   url: {
     description:
-      'A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password ' +
-      'are percent-encoded.',
+      'A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login ' +
+      'and password are percent-encoded, and IPv6 addresses are in brackets.',
     example: 'http://5svBNZ:iagn2d@185.22.134.250:7330\nsocks5h://Kd82hs:pQ1x9w@185.22.134.250:7331\n',
   },
   csv: {
     description:
-      'The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would ' +
-      'take for a formula begins with an apostrophe.',
+      'The fields of `GET /proxies`, with their names in the first line. A cell that a ' +
+      'spreadsheet would take for a formula, a password too, begins with an apostrophe: programs ' +
+      'should read `json`.',
     example:
       'id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr\r\n' +
       '17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,\r\n',
@@ -37,9 +38,10 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   },
   proxychains: {
     description:
-      'A configuration file of proxychains4, which uses one of the proxies for each connection. Proxies ' +
-      'whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot ' +
-      'read them. It reads the first 512 proxies.',
+      'A configuration file of proxychains4, which uses one of the proxies for each connection. ' +
+      'It reads the first 512 proxies. A proxy that it cannot read is a comment with the reason: ' +
+      '`host` is a name, or login or password is longer than 255 bytes, has a space or, for HTTP, ' +
+      'other characters than ASCII.',
     example:
       `${PROXYCHAINS_START}http 185.22.134.250 7330 5svBNZ iagn2d\n` +
       'socks5 185.22.134.250 7331 Kd82hs pQ1x9w\n',

@@ -142,7 +142,7 @@ describe('What was exported is read back as it was, whatever login and password 
     expect(lines).toHaveLength(proxies.length);
     const canHold = (type: string, word: string): boolean =>
       (type === 'http' ? /^[\x21-\x7e]+$/ : /^[^\0\t\n\v\f\r ]+$/).test(word);
-    const omitted = (id: string): string => `proxy ${id} is left out`;
+    const omitted = (id: string): string => `proxy ${id} is omitted`;
     const read = lines.map((line) => /^# (.*): /.exec(line)?.[1] ?? line.split(/[\0\t-\r ]/));
     expect(read).toEqual(
       proxies.map(({ id, host, port, login, password, proxy_type: type }) =>
@@ -154,7 +154,7 @@ describe('What was exported is read back as it was, whatever login and password 
     expect(read.filter((line) => typeof line !== 'string').length).toBeGreaterThan(50);
     for (const password of ['', 'x'.repeat(256), 'ü'.repeat(128)]) {
       expect(write('proxychains', [{ ...PROXY, proxy_type: 'socks', password }])).toMatch(
-        /\n# proxy 17 is left out/,
+        /\n# proxy 17 is omitted/,
       );
     }
     expect(write('proxychains', [{ ...PROXY, password: 'x'.repeat(255) }])).toContain('x'.repeat(255));

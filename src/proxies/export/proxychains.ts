@@ -35,7 +35,7 @@ function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOu
 
 export function proxychainsLine(proxy: ProxyOut): string {
   const obstacle = findObstacle(proxy);
-  if (obstacle !== undefined) return `# proxy ${proxy.id} is left out: ${obstacle}\n`;
+  if (obstacle !== undefined) return `# proxy ${proxy.id} is omitted: ${obstacle}\n`;
   const type = proxy.proxy_type === 'socks' ? 'socks5' : 'http';
   return `${type} ${proxy.host} ${proxy.port} ${proxy.login} ${proxy.password}\n`;
 }
