@@ -122,7 +122,7 @@ async function exportProxies(caller: Caller): Promise<string> {
   return rows.map(({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`).join('');
 }
 
-/** What is read of the provider's answer to a purchase. */
+/** The fields that are read of the provider's response to a purchase. */
 interface Bought {
   readonly order_id: string | number;
   readonly list: Readonly<Record<string, Readonly<Record<string, string | number>>>>;

@@ -9,7 +9,7 @@ import { createCustomers, Place } from './support/place';
 import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
 
 /**
- * `npm run bench`: measures the service beside bare node (`bare-node.ts`) in turns, and prints a table. Takes
+ * `npm run bench`: measures the service and bare node (`bare-node.ts`) in turns, and prints a table. Takes
  * about seven minutes; `-- --seconds 1 --rounds 3 --only me,buy-1` takes less. A wrong response or broken
  * books fail the run.
  */

@@ -77,7 +77,7 @@ export const ORDER_DELIVERED = `
 
 export const ordinaryUrl = (serverUrl: string): string => inDatabase(serverUrl, 'bench_ordinary');
 
-/** Creates the database beside those of the benchmark. */
+/** Creates the database next to those of the benchmark. */
 export async function createOrdinaryShop(serverUrl: string): Promise<void> {
   await queryAt(serverUrl, 'CREATE DATABASE bench_ordinary');
   await queryAt(ordinaryUrl(serverUrl), SCHEMA);

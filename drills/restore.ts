@@ -6,7 +6,7 @@ import { finish, progress, run } from './support/command';
 import { requirePrograms } from './support/debian';
 
 /**
- * `npm run drill:restore`: sells, backs up beside it, destroys the database, restores it to five minutes
+ * `npm run drill:restore`: sells, backs up meanwhile, destroys the database, restores it to five minutes
  * before, and opens orders once the service has found what was sold since. Takes 10 minutes;
  * `-- --minutes 0.5` takes two. `--patroni`: three nodes under Patroni instead of one server.
  */

@@ -1,4 +1,5 @@
-// Searches Markdown, comments, descriptions and error texts for the words of scripts/banned-words.txt.
+// Searches Markdown, comments, descriptions, error texts and titles of tests for the words of
+// scripts/banned-words.txt.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,8 +32,12 @@ const texts = [
     .flatMap(proseOfMarkdown),
   ...list('src/*.ts')
     .filter((path) => !path.endsWith('.spec.ts'))
-    .flatMap((path) => [...proseOfCode(path), ...commentsOf(path)]),
+    .flatMap((path) => [...proseOfCode(path, textOf), ...commentsOf(path)]),
   ...list('src/*.sql').flatMap((path) => commentsOf(path)),
+  ...list('src/*.spec.ts', 'drills/*.ts', 'bench/*.ts').flatMap((path) => [
+    ...proseOfCode(path, titleOf),
+    ...commentsOf(path),
+  ]),
 ];
 const found = texts.flatMap(({ path, line, text }) =>
   banned.flatMap(({ pattern, instead }) =>
@@ -55,15 +60,15 @@ function proseOfMarkdown(path) {
 }
 
 /** Texts that read like sentences, joined where they are written as a sum. SQL, names and patterns do not. */
-function proseOfCode(path) {
+function proseOfCode(path, textOfNode) {
   const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
   const prose = [];
   const visit = (node) => {
-    const text = textOf(node);
-    if (text === undefined) ts.forEachChild(node, visit);
-    else if (isProse(text)) {
+    const text = textOfNode(node);
+    if (text !== undefined && isProse(text)) {
       prose.push({ path, line: source.getLineAndCharacterOfPosition(node.getStart()).line + 1, text });
     }
+    if (text === undefined || ts.isCallExpression(node)) ts.forEachChild(node, visit);
   };
   visit(source);
   return prose;
@@ -91,6 +96,16 @@ function textOf(node) {
   if (!ts.isBinaryExpression(node) || node.operatorToken.kind !== ts.SyntaxKind.PlusToken) return undefined;
   const [left, right] = [textOf(node.left), textOf(node.right)];
   return left === undefined && right === undefined ? undefined : `${left ?? '…'}${right ?? '…'}`;
+}
+
+/** The title of a test or a group of tests. */
+function titleOf(node) {
+  if (!ts.isCallExpression(node)) return undefined;
+  let callee = node.expression;
+  while (!ts.isIdentifier(callee) && callee.expression) callee = callee.expression;
+  return /^(?:describe|it|test)$/.test(callee.text) && node.arguments[0]
+    ? textOf(node.arguments[0])
+    : undefined;
 }
 
 function isProse(text) {

@@ -58,7 +58,7 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
     await client.query(SESSION);
     await beginAlone(client);
     await fill(client, options);
-    // What is seeded happened before there was a log of events.
+    // The seeded orders are older than the log of events.
     await client.query('UPDATE installation SET events_began_at = clock_timestamp()');
     await client.query('COMMIT');
     await client.query('RESET session_replication_role');
@@ -70,7 +70,7 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   }
 }
 
-/** Begins a transaction that locks the tables: whoever else uses them waits. */
+/** Begins a transaction that locks the tables: other sessions that use them wait. */
 async function beginAlone(client: Client): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM users LIMIT 1');
   if (rowCount) throw new Error('The database has users already');

@@ -39,7 +39,7 @@ export async function print({ method, head, rows }: Report): Promise<void> {
   process.stdout.write(lines.join('\n'));
 }
 
-/** What a report is of: the day, the commit, the version of Node.js and the machine, in one line. */
+/** The subject of a report: the day, the commit, the version of Node.js and the machine, in one line. */
 async function describeRun(): Promise<string> {
   const git = async (...parameters: string[]): Promise<string> =>
     (await promisify(execFile)('git', parameters, { cwd: PROJECT })).stdout.trim();

@@ -70,7 +70,7 @@ export async function measure(
     duration: seconds,
     timeout: 60,
     setupClient: (client) => {
-      // Each begins at another request, or all would ask for the same user at the same moment.
+      // Each begins at another request, or all would request the same user at the same moment.
       const from = Math.floor((connection * requests.length) / connections);
       connection += 1;
       client.setRequests([...requests.slice(from), ...requests.slice(0, from)]);

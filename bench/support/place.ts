@@ -28,7 +28,7 @@ const NEVER_SECONDS = '86400';
 /** A customer of a benchmark sends more requests than any person. */
 const NO_LIMIT = '1000000000';
 
-/** What a benchmark runs on: PostgreSQL and the sandbox, for services that it starts. */
+/** The servers of a benchmark: PostgreSQL and the sandbox, for services that it starts. */
 export class Place {
   private constructor(
     private readonly postgres: EmbeddedPostgres,
@@ -38,7 +38,7 @@ export class Place {
     private readonly closers: (() => Promise<unknown>)[],
   ) {}
 
-  /** @param dataDir where databases are kept; left out: a temporary directory */
+  /** @param dataDir where databases are stored; a temporary directory if omitted */
   static async open(dataDir?: string): Promise<Place> {
     const closers: (() => Promise<unknown>)[] = [];
     try {

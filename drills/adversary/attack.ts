@@ -2,7 +2,7 @@ import { createServer as createHttpServer, request } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** What the adversary knows. Sent as the only argument, in JSON. */
+/** The knowledge of the adversary. Sent as the only argument, in JSON. */
 export interface Target {
   readonly baseUrls: readonly string[];
   readonly token: string;

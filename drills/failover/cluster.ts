@@ -7,7 +7,7 @@ import { type BuiltReplica, startReplica, startSandboxProcess } from '../support
 import { until } from '../support/until';
 import { DatabaseCluster, draw } from './database-cluster';
 
-/** Shortens times that only make a drill longer. No logic is left out. */
+/** Shortens times that only make a drill longer. All logic runs. */
 const QUICK = {
   LOG_LEVEL: 'warn',
   PROVIDER_TIMEOUT_MS: '5000',
@@ -42,7 +42,7 @@ export class ServiceReplica {
     await this.running?.stop({ signal: 'SIGKILL' });
   }
 
-  /** What it wrote. */
+  /** Its output. */
   output(): string {
     return this.running?.output() ?? '';
   }
@@ -61,7 +61,7 @@ export class Cluster {
     readonly close: () => Promise<void>,
   ) {}
 
-  /** @param settings of the service, beside those that it needs here */
+  /** @param settings of the service, in addition to those that it needs here */
   static async start(
     settings: Readonly<Record<string, string>> = {},
     onProgress: (line: string) => void = () => undefined,

@@ -100,7 +100,7 @@ export class DatabaseCluster {
     return cluster;
   }
 
-  /** What the nodes that answer agree on. */
+  /** The state that the responding nodes agree on. */
   async readMembers(): Promise<readonly Member[]> {
     for (const node of this.nodes) {
       const members = await node.readCluster();

@@ -30,7 +30,7 @@ export class Etcd {
     return etcd;
   }
 
-  /** As Patroni is told them. */
+  /** As Patroni gets them. */
   get hosts(): string {
     return this.members.map(({ clientPort }) => `${LOOPBACK}:${clientPort}`).join(',');
   }

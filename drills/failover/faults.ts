@@ -3,7 +3,7 @@ import { until } from '../support/until';
 import type { Cluster, ServiceReplica } from './cluster';
 import type { DatabaseNode } from './patroni';
 
-/** What happens in a round. Returns what sets it right once writes are back. */
+/** The fault of a round. Returns the function that repairs it once writes are back. */
 type Fault = (cluster: Cluster) => Promise<() => Promise<void>>;
 
 const SWITCHOVER_TIMEOUT_MS = 60_000;

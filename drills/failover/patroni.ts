@@ -6,7 +6,7 @@ import { DEBIAN, POSTGRES_BIN } from '../support/debian';
 import { LOOPBACK } from '../support/ports';
 import { processesIn, signalProcess } from '../support/processes';
 
-/** What Patroni's REST interface tells of a member in `/cluster`. */
+/** A member as Patroni's REST interface shows it in `/cluster`. */
 export interface Member {
   readonly name: string;
   /** leader, sync_standby, replica … */
@@ -130,7 +130,7 @@ export class DatabaseNode {
     this.killProcesses();
   }
 
-  /** What Patroni tells of its cluster; null when it does not answer. */
+  /** The cluster as Patroni shows it; null when it does not respond. */
   async readCluster(): Promise<readonly Member[] | null> {
     const cluster = (await this.request('/cluster')) as { members: readonly Member[] } | null;
     return cluster?.members ?? null;

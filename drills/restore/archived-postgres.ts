@@ -16,7 +16,7 @@ const DATA = 'data';
 
 /** A database that can be lost and restored, set up as `operations/backup.md` says. */
 export interface RestorableDatabase {
-  /** @param credentials left out: the superuser's */
+  /** @param credentials those of the superuser if omitted */
   url(database: string, credentials?: { user: string; password: string }): string;
   backUp(type: 'full' | 'diff'): Promise<MadeBackup>;
   /** Kills what runs as a power cut does, and removes all data. */

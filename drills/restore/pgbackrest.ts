@@ -21,7 +21,7 @@ export interface MadeBackup extends Measured {
   readonly repositoryBytes: number;
 }
 
-/** What `pgbackrest info --output=json` tells, as far as it is read here. */
+/** The fields of `pgbackrest info --output=json` that are read here. */
 type Info = readonly {
   readonly backup: readonly {
     readonly info: {
@@ -79,7 +79,7 @@ export class PgBackRest {
     await this.run(...placeOf(server), 'check');
   }
 
-  /** Backs up beside whoever uses the database. */
+  /** Backs up while others use the database. */
   async backUp(server: BackedUpServer, type: 'full' | 'diff'): Promise<MadeBackup> {
     const startedAtMs = performance.now();
     await this.run(...placeOf(server), `--type=${type}`, 'backup');

@@ -12,7 +12,7 @@ import { decide, type Decided } from './staff';
 
 const REASON = 'drill: the disk is lost';
 
-/** What a client may be answered. Of a proxy that the database has forgotten it hears 404. */
+/** The responses that a client may get. A proxy that the database has forgotten is a 404. */
 const ALLOWED = /^(200|200, replayed|404|connection lost|(503|409) with Retry-After: .*)$/;
 
 export interface RestoreOptions {
@@ -40,7 +40,7 @@ export interface RestoreReport {
   /** How long before the destruction the newest archived part of the log ended. */
   readonly secondsNotArchived: number;
   readonly orders: Readonly<Record<'answered' | 'lost' | 'afterwards', number>>;
-  /** What was sold after the restored moment, in proxies and prolongations. */
+  /** Sales after the restored moment, in proxies and prolongations. */
   readonly soldSince: { readonly proxies: number; readonly prolongations: number };
   readonly decided: Decided;
   readonly answers: Readonly<Record<string, number>>;
@@ -48,7 +48,7 @@ export interface RestoreReport {
 }
 
 /**
- * Sells, backs up beside it, loses the database, restores it to a moment before, and opens again: the steps
+ * Sells, backs up meanwhile, loses the database, restores it to a moment before, and opens again: the steps
  * of `operations/backup.md`, in their order.
  */
 export async function runRestore(options: RestoreOptions): Promise<RestoreReport> {
@@ -130,7 +130,7 @@ async function sellAndRestore(
   const problems = await findOpenings(shop, clients, customers);
   const readAtMs = Date.now();
 
-  // Clients that were answered after the restored moment never learn of it, and ask again all the same.
+  // Clients that got a response after the restored moment never learn of it, and retry all the same.
   const forgotten = clients.completed.filter(
     ({ intent, response }) =>
       response.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
@@ -219,12 +219,12 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
 }
 
 /**
- * Compares what the provider sold with what clients were told of, however often they asked and whoever forgot
- * it. No id names things of two customers.
+ * Compares what the provider sold with the responses of clients, also of those who sent a request several
+ * times or whose order the database forgot. No id names things of two customers.
  */
 function findDoubles(clients: Clients, replayed: readonly CompletedRequest[], book: StateView): string[] {
   let wanted = 0;
-  // Prolongations of proxies that were forgotten with their ids: they may have been carried out before.
+  // Prolongations of proxies that were forgotten with their ids: they may have been executed before.
   let unknown = 0;
   for (const { intent, response } of clients.completed) {
     if (intent.path === '/proxies/buy') continue;
@@ -259,9 +259,9 @@ function findDoubles(clients: Clients, replayed: readonly CompletedRequest[], bo
 }
 
 /**
- * A sold proxy that no response names was bought for nobody. A retry whose response names other proxies than
- * the first one bought again, unless another request got those as its own: to the service, a request for the
- * same is a retry.
+ * A sold proxy that no response names was bought for no customer. A retry whose response names other proxies
+ * than the first one bought again, unless another request got those as its own: to the service, a request for
+ * the same is a retry.
  *
  * @param logins by the ids of today: they identify proxies, because unlike ids they survive a restore
  */
@@ -294,7 +294,7 @@ function boughtOf({ intent, response }: CompletedRequest): readonly { id: string
   return response.body['proxies'] as { id: string; login: string }[];
 }
 
-/** What customers paid for a proxy: it is the same for all in this drill. */
+/** The price that customers paid for a proxy: it is the same for all in this drill. */
 function unitPriceOf({ completed }: Clients): string {
   for (const { intent, response } of completed) {
     const { price_charged: charged } = response.body as { price_charged?: string };

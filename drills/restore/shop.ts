@@ -19,7 +19,7 @@ const REPLICAS = 2;
 const BALANCE = '10000000.00';
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
 
-/** Shortens times that only make a drill longer. No logic is left out. */
+/** Shortens times that only make a drill longer. All logic runs. */
 const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '5000',
@@ -107,7 +107,7 @@ export class Shop {
     await Promise.all(this.replicas.map((replica) => replica.stop()));
   }
 
-  /** Runs a command of the command line, and reads its answer. */
+  /** Runs a command of the command line, and reads its output. */
   async cli<Result>(...words: readonly string[]): Promise<Result> {
     const said = await runProgram({
       program: process.execPath,
@@ -227,7 +227,7 @@ export class Shop {
     await until('the end of all orders', async () => (await this.query(OPEN_ORDERS)).length === 0);
   }
 
-  /** What is wrong with the books, and between them and what the provider lists. */
+  /** Errors in the books, and differences from the provider's listing. */
   async findViolations(): Promise<string[]> {
     const office = await Office.open(this.environment);
     try {

@@ -6,7 +6,7 @@ export interface Decided {
   readonly prolongations: number;
 }
 
-/** What customers can show of their orders. */
+/** The evidence that customers have of their orders. */
 interface Shown {
   /** Those whose response the database has forgotten, or whose order was refunded since. */
   readonly completed: readonly CompletedRequest[];
@@ -17,7 +17,7 @@ interface Shown {
 /**
  * Decides what staff have to decide before orders can be opened: everything that was found becomes an order
  * of the customer again. Its tag names a purchase and its customer; of a batch it names the leader alone, and
- * the other members are those customers who show that they were told of such a purchase, or sent one.
+ * the other members are those customers who have a response to such a purchase, or sent one.
  */
 export async function decide(
   shop: Shop,
@@ -66,7 +66,7 @@ export async function decide(
     await deliver(leader.tag_user_id, Math.min(own?.intent.body.count ?? left.length, left.length));
     while (left.length > 0) {
       const member = take(({ intent, orderId }) => fits(intent) && !leaders.has(orderId));
-      // Of a member that nobody was told of, nobody knows whose it was.
+      // A member without a response to its customer cannot be assigned.
       await deliver(
         member?.intent.customer.id ?? leader.tag_user_id,
         member?.intent.body.count ?? left.length,

@@ -1,6 +1,6 @@
 import type { SandboxControl } from '../../src/sandbox';
 
-/** What is compared at the end of a soak or a drill. */
+/** The states that are compared at the end of a soak or a drill. */
 export interface Books {
   readonly control: Pick<SandboxControl, 'getState'>;
   query<Row>(statement: string, parameters?: unknown[]): Promise<Row[]>;
@@ -64,7 +64,7 @@ export async function compareWithBook(books: Books): Promise<string[]> {
   return [...twice, ...unowned, ...unsold, ...unpaid];
 }
 
-/** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
+/** Orders with a 200 exist and cost what the response says. Refused ones cost nothing. Balances agree. */
 export async function compareResponses(
   books: Books,
   responses: readonly CompletedOrder[],
@@ -113,10 +113,7 @@ interface ReturnedProxy {
   readonly date_end: string;
 }
 
-/**
- * Every proxy that a customer was told of is theirs, is the same one, and ends no earlier than they were
- * told.
- */
+/** Every proxy in a customer's response is theirs, is the same one, and ends no earlier than stated there. */
 export async function compareProxies(books: Books, responses: readonly CompletedOrder[]): Promise<string[]> {
   const stored = new Map(
     (

@@ -5,7 +5,7 @@ const COUNTRIES = ['ru', 'us', 'de', 'nl'] as const;
 const PROLONGED_SHARE = 0.35;
 /** Longer than any response may take. */
 const REQUEST_TIMEOUT_MS = 160_000;
-/** A client that is told to wait longer comes back sooner in a drill. */
+/** A client that is to wait longer comes back sooner in a drill. */
 const MAX_PAUSE_MS = 2000;
 
 export interface Customer {
@@ -13,7 +13,7 @@ export interface Customer {
   readonly token: string;
 }
 
-/** What a client wants once, under a key of its own, however often it has to send it. */
+/** A request that a client wants done once, under a key of its own, however often it has to send it. */
 export interface Intent {
   readonly customer: Customer;
   readonly key: string;
@@ -24,7 +24,7 @@ export interface Intent {
 export interface ClientResponse {
   readonly status: number;
   readonly body: Record<string, unknown>;
-  /** As `Date.now()` tells it. */
+  /** As `Date.now()` returns it. */
   readonly atMs: number;
 }
 
@@ -44,11 +44,11 @@ export interface ClientsOptions {
 }
 
 /**
- * Scripts that buy and prolong, one order after the other, and repeat each until its answer is final, as the
- * documentation tells them to.
+ * Scripts that buy and prolong, one order after the other, and retry each until its response is final, as the
+ * documentation advises.
  */
 export class Clients {
-  /** In the order of the answers. */
+  /** In the order of the responses. */
   readonly completed: CompletedRequest[] = [];
   /** Without a final answer yet. */
   readonly open = new Set<Intent>();
@@ -102,7 +102,7 @@ export class Clients {
     this.isAbandoned = true;
   }
 
-  /** Repeats an order until its answer is final. */
+  /** Retries an order until its response is final. */
   async retry(intent: Intent): Promise<ClientResponse> {
     for (;;) {
       const { response, retryAfterMs } = await this.send(intent);
@@ -112,7 +112,7 @@ export class Clients {
     }
   }
 
-  /** Sends an order once. An answer that is not final is counted only. */
+  /** Sends an order once. A response that is not final is only counted. */
   async send({
     customer,
     key,

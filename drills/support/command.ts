@@ -8,7 +8,7 @@ export function finish(report: string, violations: readonly string[]): void {
   if (violations.length > 0) process.exitCode = 1;
 }
 
-/** Runs a drill. What it throws fails the command; an interrupted drill ends its daemons. */
+/** Runs a drill. An error fails the command; an interrupted drill ends its daemons. */
 export async function run(main: () => Promise<void>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(130));

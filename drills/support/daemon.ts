@@ -27,7 +27,7 @@ interface ProgramOptions {
   /** The path of the program. */
   readonly program: string;
   readonly parameters?: readonly string[];
-  /** Left out: the user of this process. */
+  /** The user of this process if omitted. */
   readonly account?: ServerAccount;
   readonly directory?: string;
   /** Nothing else of this process's environment is passed on. */
@@ -35,9 +35,9 @@ interface ProgramOptions {
 }
 
 export interface DaemonOptions extends ProgramOptions {
-  /** Shown in errors; left out: the program's name. */
+  /** Shown in errors; the program's name if omitted. */
   readonly name?: string;
-  /** Whether it serves by now; left out: it is ready at once. */
+  /** Whether it serves by now; it is ready immediately if omitted. */
   readonly isReady?: (output: string) => boolean | Promise<boolean>;
   readonly timeoutMs?: number;
 }

@@ -11,7 +11,7 @@ import { UsersService } from '../../src/users';
 import type { Customer } from './clients';
 import { until } from './until';
 
-/** What an operator does about the replicas of a drill or a test, by the use cases of the command line. */
+/** The actions of an operator on the replicas of a drill or a test, by the use cases of the command line. */
 export class Office {
   private constructor(readonly context: INestApplicationContext) {}
 

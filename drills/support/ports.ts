@@ -4,13 +4,13 @@ import { connect, createServer } from 'node:net';
 export const LOOPBACK = '127.0.0.1';
 
 /**
- * Below the ports that systems give to outgoing connections: one of those would take the port of a daemon
- * that is down for a moment.
+ * They are below the ports that systems give to outgoing connections: one of those would take the port of a
+ * daemon that is down for a moment.
  */
 const LOWEST = 12_000;
 const HIGHEST = 32_000;
 
-/** Ports of 127.0.0.1 on which nobody listens, each another. */
+/** Different ports of 127.0.0.1 without a listener. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {

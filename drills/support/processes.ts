@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 
 /**
  * The ids of the processes that work in a directory or below it: those of a daemon that was started there,
- * and what it has started, whoever their parent is by now.
+ * and its descendants, also those with another parent by now.
  */
 export function processesIn(directory: string): number[] {
   return readdirSync('/proc')

@@ -6,9 +6,9 @@ const POLL_MS = 50;
 type Maybe<Value> = Value | undefined | null | false;
 
 /**
- * Asks until the answer is neither false nor missing, and gives it. A question that fails is asked again.
+ * Checks until the result is neither false nor missing, and returns it. A check that throws is run again.
  *
- * @param what completes the sentence "waited 30 s in vain for …"
+ * @param what completes the sentence `waited 30 s in vain for …`
  */
 export async function until<Value>(
   what: string,

@@ -74,7 +74,7 @@ describe('CatalogCache', () => {
     await expect(cache.getFresh('k', returning(2))).rejects.toThrow('not fresh');
   });
 
-  it('lets one customer wait for a refresh that fails, then nobody for a minute', async () => {
+  it('lets one customer wait for a refresh that fails, then none for a minute', async () => {
     await cache.get('k', returning(1));
     clock.atMs = MINUTE_MS;
     await cache.get('k', fails);
@@ -129,7 +129,7 @@ describe('CatalogCache', () => {
   });
 
   describe('in the background', () => {
-    it('a value is due after 40 s if it was asked for in the last 15 minutes', async () => {
+    it('a value is due after 40 s if it was requested in the last 15 minutes', async () => {
       await cache.get('k', returning(1));
       clock.atMs = 39_999;
       expect(cache.nextDue()).toBeUndefined();
@@ -141,7 +141,7 @@ describe('CatalogCache', () => {
       expect(cache.nextDue()).toBeUndefined();
     });
 
-    it('the value that was asked for last comes first', async () => {
+    it('the value that was requested last comes first', async () => {
       await cache.get('a', returning(1));
       await cache.get('b', returning(1));
       clock.atMs = 1;

@@ -58,7 +58,7 @@ describe('a duration on the command line', () => {
   );
 });
 
-it('A switch on the command line is one of two words', () => {
+it('A yes-or-no option is one of two words', () => {
   expect([parseSwitch('paused', 'paused', 'on'), parseSwitch('on', 'paused', 'on')]).toEqual([true, false]);
   expect(() => parseSwitch('off', 'paused', 'on')).toThrow('Allowed choices are paused, on.');
 });

@@ -5,7 +5,7 @@ import { settingGroups } from './settings';
 type Changes = { readonly [Group in keyof Environment]?: Partial<Environment[Group]> };
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What is wrong with the variables; none when they are accepted. */
+/** The errors in the variables; none when they are accepted. */
 function problemsOf(variables: Variables): readonly string[] {
   try {
     readEnvironment(variables);
@@ -247,7 +247,7 @@ describe('The environment', () => {
     ],
   ])('refuses %s that %s', (name, complaint, ...values) => {
     for (const value of values) {
-      // The sandbox is asked for so that no other database makes the key a second mistake.
+      // The sandbox is configured so that no other database makes the key a second mistake.
       const problems = problemsOf({ ...(name !== 'PROVIDER' && { PROVIDER: 'sandbox' }), [name]: value });
       expect([value, problems]).toEqual([value, [`${name} ${complaint}`]]);
     }
@@ -296,7 +296,7 @@ describe('The provider', () => {
     }
   });
 
-  it('may be the sandbox beside any database when that is asked for', () => {
+  it('may be the sandbox with any database when that is configured', () => {
     expect(readEnvironment({ DATABASE_URL: DATABASE, PROVIDER: 'sandbox' }).provider).toMatchObject({
       kind: 'sandbox',
       apiKey: undefined,
@@ -364,7 +364,7 @@ describe('A variable that is no longer read', () => {
     expect(environmentWarnings(Object.fromEntries(variables.map((variable) => [variable, 'x'])))).toEqual([]);
   });
 
-  it('keeps no service from its start, whatever it says', () => {
+  it('keeps no service from starting, with any value', () => {
     expect(readEnvironment({ BREAKER_FAILURES: 'many' })).toEqual(readEnvironment({}));
   });
 });
@@ -389,7 +389,7 @@ describe('The constants that tests replace', () => {
   });
 });
 
-describe('What is wrong with the environment', () => {
+describe('An error in the environment', () => {
   const mistakes = {
     PORT: '70001',
     TRUSTED_PROXIES: 'proxies-7',
@@ -411,7 +411,7 @@ describe('What is wrong with the environment', () => {
     TUNING_FOR_TESTS: '{"pingTimeoutMs":"ping-7"}',
   };
 
-  it('is told all at once, one line for each variable', () => {
+  it('is reported with all others, one line for each variable', () => {
     const problems = problemsOf(mistakes);
     expect(problems).toHaveLength(Object.keys(mistakes).length);
     expect(new Set(problems.map((problem) => problem.split(' ')[0]))).toEqual(new Set(Object.keys(mistakes)));
@@ -420,7 +420,7 @@ describe('What is wrong with the environment', () => {
     );
   });
 
-  it('is told without the values', () => {
+  it('is reported without the values', () => {
     const reported = problemsOf(mistakes).join('\n');
     for (const value of [...Object.values(mistakes), 'hunter2', 'admin', 'db.internal', 'elsewhere']) {
       expect(reported).not.toContain(value);

@@ -1,6 +1,6 @@
 import { batchedLookup } from './batched-lookup';
 
-/** A look-up whose statements are answered when the test says so. */
+/** A look-up whose statements return when the test says so. */
 function withOpenStatements() {
   const statements: { readonly keys: readonly number[]; complete: () => void }[] = [];
   const lookUp = batchedLookup(
@@ -39,7 +39,7 @@ describe('batchedLookup', () => {
     expect(requested).toEqual([[1], [1], [1]]);
   });
 
-  it('sends one statement for all that was asked for while the one before ran', async () => {
+  it('sends one statement for all that was requested while the one before ran', async () => {
     const { lookUp: slowLookUp, statements } = withOpenStatements();
     const first = slowLookUp(1);
     await new Promise(setImmediate);

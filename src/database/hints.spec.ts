@@ -60,7 +60,7 @@ describe('Hints', () => {
     expect(heard.filter((id) => id !== 1)).toEqual(ids);
   });
 
-  it('come again after the connection was lost, and it is told that some may have been missed', async () => {
+  it('come again after the connection was lost, with the notice that some may have been missed', async () => {
     await untilHeard();
     // The first hint may come with the response to LISTEN.
     await eventually(() => missed > 0);

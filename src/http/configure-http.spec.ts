@@ -106,7 +106,7 @@ class TestController {
     response.end(Buffer.alloc(Number(bytes), 'x'));
   }
 
-  /** Answers after the given time, and tells how many of these requests were served at that moment. */
+  /** Responds after the given time, and says how many of these requests were served at that moment. */
   @Get('slow/:ms')
   async slow(@Param('ms') ms: string): Promise<object> {
     this.slowCount += 1;
@@ -255,7 +255,7 @@ describe('An error', () => {
     ['body-too-large', 413],
     ['rate-limited', 429],
     ['unavailable', 503],
-  ])('of the kind %s is answered with %i', async (kind, status) => {
+  ])('of the kind %s has the response %i', async (kind, status) => {
     const response = await fetch(`${origin}/failures/${kind}`);
     expect(response.status).toBe(status);
     expect(await response.json()).toEqual({ detail: `it is ${kind}`, code: 'failure' });
@@ -274,7 +274,7 @@ describe('An error', () => {
     );
   });
 
-  it('that is unforeseen tells the caller nothing and is logged once, with its stack only', async () => {
+  it('that is unexpected shows the caller nothing and is logged once, with its stack only', async () => {
     const response = await fetch(`${origin}/crash?token=secret`, {
       headers: { authorization: 'Bearer secret' },
     });
@@ -286,7 +286,7 @@ describe('An error', () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/password|secret/);
   });
 
-  it('in the middle of an answer cuts the connection', async () => {
+  it('in the middle of a response cuts the connection', async () => {
     await expect(fetch(`${origin}/broken-stream`).then((response) => response.text())).rejects.toThrow(
       /terminated|fetch failed/,
     );
@@ -294,7 +294,7 @@ describe('An error', () => {
   });
 });
 
-describe('A caller who disconnects in the middle of an answer', () => {
+describe('A caller who disconnects in the middle of a response', () => {
   it('causes no error', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('GET /download HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -315,7 +315,7 @@ const countConnections = (): Promise<number> =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
   });
 
-describe('A client that takes nothing of its answer', () => {
+describe('A client that reads nothing of its response', () => {
   beforeEach(async () => {
     // The connections that other tests left could end while those of a test are counted.
     const server: Server = app.getHttpServer();
@@ -400,7 +400,7 @@ describe('Requests that are pipelined on a connection', () => {
     await accessLines('/slow/5');
     socket.destroy();
     while ((await countConnections()) > before) await delay(5);
-    // The end of the connection is noticed when an answer is written to it.
+    // The end of the connection is noticed when a response is written to it.
     expect((await accessLines('/slow/5')).length).toBeLessThan(20);
   });
 });
@@ -487,7 +487,7 @@ describe('A body', () => {
     ['1e400', '1e400', 'finite_number'],
     ['half a surrogate pair', '"\\ud800"', 'string_unicode'],
     ['deep nesting', '['.repeat(500) + ']'.repeat(500), 'int_type'],
-  ])('with %s can be repeated in the answer', async (_, weight, type) => {
+  ])('with %s can be repeated in the response', async (_, weight, type) => {
     const response = await post(`{"weight": ${weight}}`);
     expect(response.status).toBe(422);
     expect(await response.json()).toMatchObject({ detail: [{ type, loc: ['body', 'weight'] }] });
@@ -557,13 +557,13 @@ describe('A request that is not valid HTTP', () => {
       400,
     ],
     ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
-  ])('is answered in the form of all other answers: %s', async (_, text, status) => {
+  ])('has a response in the form of all others: %s', async (_, text, status) => {
     const response = await exchange(text);
     expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nX-Request-Id: \\S{36}\r\n`, 's'));
     expect(bodyOf(response)).toEqual({ detail: expect.any(String) });
   });
 
-  it('is answered with the id of the request when its body is at fault', async () => {
+  it('has the id of the request in its response when its body is at fault', async () => {
     const response = await exchange(
       'POST /parcels HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     );
@@ -701,7 +701,7 @@ describe('The access log', () => {
   });
 });
 
-it('An answer neither names the framework nor has an ETag of its content', async () => {
+it('A response neither names the framework nor has an ETag of its content', async () => {
   const { headers } = await fetch(`${origin}/pages/1`);
   expect(headers.get('x-powered-by')).toBeNull();
   expect(headers.get('etag')).toBeNull();

@@ -29,14 +29,14 @@ const batchOf = (...orders: [userId: number, count: number][]): OrderBatch => ({
 const idsOf = (members: readonly BatchMember[]): number[] => members.map(({ id }) => id);
 const byCount = ({ count }: BatchMember): string => String(count);
 
-describe('What fits of a refused batch', () => {
+describe('The part of a refused batch that fits', () => {
   it('is one order of each user before the second of any', () => {
     expect(idsOf(chooseInTurn(batchOf([1, 1], [1, 1], [1, 1], [2, 1], [3, 1]), '4', byCount))).toEqual([
       1, 4, 5, 2,
     ]);
   });
 
-  it('leaves out an order that is too large, and goes on with the next', () => {
+  it('omits an order that is too large, and goes on with the next', () => {
     expect(idsOf(chooseInTurn(batchOf([1, 50], [2, 2], [3, 4], [4, 3]), '5', byCount))).toEqual([2, 4]);
   });
 

@@ -84,7 +84,7 @@ describe('A renewal that is due', () => {
     });
   });
 
-  it('has its turn when a dearer one before it was skipped', () => {
+  it('has its turn when a more expensive one before it was skipped', () => {
     const renewals = [candidate(1, '11.00'), candidate(2, '10.00')];
     expect(outcomesOf(decide(means('10.00'), renewals))).toEqual({ 1: 'balance-short', 2: '10.00' });
   });
@@ -100,14 +100,14 @@ describe('A renewal that is due', () => {
 });
 
 describe('The guide', () => {
-  it('tells of every reason for which a proxy is not renewed', () => {
+  it('reports every reason for which a proxy is not renewed', () => {
     const guide = readFileSync(join(__dirname, '../../docs/renewals.md'), 'utf8');
     const named = [...guide.matchAll(/^\| `([a-z-]+)` +\| (?!`)/gm)].map(([, reason]) => reason);
     expect(named).toEqual(expect.arrayContaining([...SKIP_REASONS]));
   });
 });
 
-describe('Whatever renewals are due', () => {
+describe('Any set of due renewals', () => {
   const kopecks = (random: SeededRandom, most: number): Money =>
     Money.ofKopecks(BigInt(random.integer(0, most)));
   const maybe = <Value>(random: SeededRandom, value: Value): Value | null =>

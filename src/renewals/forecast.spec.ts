@@ -79,7 +79,7 @@ describe('The forecast', () => {
     ]);
   });
 
-  it('gives short money to what is due first, and tells each rental that will end once', async () => {
+  it('gives short money to what is due first, and reports each rental that will end once', async () => {
     const rentals = [
       rental(1, '2026-11-30T10:00:00Z'),
       rental(2, '2026-11-25T10:00:00Z'),
@@ -115,7 +115,7 @@ describe('The forecast', () => {
     ]);
   });
 
-  it('tells of everything that staff have paused', async () => {
+  it('reports everything that staff have paused', async () => {
     const rentals = [rental(1, '2026-11-24T10:00:00Z')];
     expect(await forecast(funds('100.00', { obstacle: 'paused' }), rentals)).toEqual([
       '2026-11-23T10:00 1 paused',
@@ -123,7 +123,7 @@ describe('The forecast', () => {
     ]);
   });
 
-  it('tells of what ends too soon to be renewed', async () => {
+  it('reports what ends too soon to be renewed', async () => {
     expect(await forecast(funds('100.00'), [rental(1, '2026-11-21T13:00:00Z')])).toEqual([
       '2026-11-21T12:30 1 too-late',
       '100.00 left',

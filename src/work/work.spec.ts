@@ -8,7 +8,7 @@ import { Work } from './work';
 const HOUR_MS = 3_600_000;
 
 describe('Due work', () => {
-  /** What is due, and the ends of what is being carried out. */
+  /** The due work, and the ends of the work that is running. */
   let due: string[];
   let ends: Map<string, (error?: Error) => void>;
   let claims: number;
@@ -57,7 +57,7 @@ describe('Due work', () => {
     await until(() => ends.has('a'));
   });
 
-  it('is claimed when it is woken, as far as there is room, and on when something is done', async () => {
+  it('is claimed when it is woken, if there is room, and again when something is done', async () => {
     const rows = add();
     await work.start();
     due = ['a', 'b', 'c'];
@@ -80,7 +80,7 @@ describe('Due work', () => {
     await until(() => ends.has('a') && claims === 2);
   });
 
-  it('is looked for, and a row that fails keeps no other from being carried out', async () => {
+  it('is looked for, and a row that fails keeps no other from being executed', async () => {
     const logged = jest.spyOn(work['logger'], 'error').mockReturnValue();
     add({ lookEveryMs: 5 });
     await work.start();

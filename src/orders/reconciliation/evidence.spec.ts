@@ -50,7 +50,7 @@ const listed = (dateEnd: Date): ListedProxy => ({
 const movedBy = (days: number, from = END): ListedProxy => listed(new Date(from.getTime() + days * DAY_MS));
 
 describe('evidence of a purchase', () => {
-  it('counts what all members of a batch asked for', () => {
+  it('counts the requests of all members of a batch', () => {
     const two = batch([member({ id: 1, count: 2 }), member({ id: 2, count: 1 })]);
     const found = (count: number) => Array.from({ length: count }, () => listed(END));
     expect(purchaseEvidence(two, found(2))).toMatchObject({ whole: false });

@@ -15,7 +15,7 @@ const BOUGHT = { order_id: 7, count: 1, price: '28.00', list: [ROW] };
 
 /** Anything but text. */
 const NOT_TEXT = [undefined, null, 7, true, {}, ['text']];
-/** What is neither a whole number nor a text of one. */
+/** Values that are neither a whole number nor a text of one. */
 const NOT_WHOLE = [undefined, null, true, 1.5, 2 ** 53, '', '1.5', ' 1', '1\n', '0x1', '1e3', [], [1], {}];
 const NOT_A_TIME = [...NOT_WHOLE, 0, -1, '0', '-1466379159', 100_000_000_000, '100000000000'];
 const NOT_A_PRICE = [undefined, null, true, -1, '-1', '', '1.', '.5', '1,5', '1e3', 'free', 1e21, [], {}];
@@ -26,7 +26,7 @@ const casesOf = (valuesOf: Readonly<Record<string, readonly unknown[]>>): [strin
     values.map((value): [string, unknown] => [name, value]),
   );
 
-describe('an answer of PROXY6', () => {
+describe('a response of PROXY6', () => {
   it.each(
     casesOf({
       id: [undefined, null, true, '', 'x'.repeat(65), -1, 1.5, 2 ** 53, [], {}],
@@ -78,7 +78,7 @@ describe('an answer of PROXY6', () => {
     expect(responses.getproxy.safeParse(listing).success).toBe(false);
   });
 
-  it('may leave out, or have no value for, what is optional', () => {
+  it('may omit, or have no value for, optional fields', () => {
     for (const nothing of [null, undefined]) {
       const row = { ...ROW, country: nothing, version: nothing };
       expect(responses.getproxy.parse({ list_count: nothing, list: [row] }).list).toHaveLength(1);

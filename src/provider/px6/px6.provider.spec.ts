@@ -161,21 +161,27 @@ describe('the PROXY6 adapter', () => {
     ]);
   });
 
-  it.each(Object.entries(PUBLISHED))('reads the answers that were published in %s', async (_, published) => {
-    respond = (request, response) => {
-      const method = request.url?.split('/')[3] ?? '';
-      const sample = Object.entries(published).find(([call]) => call.split('?')[0] === method)?.[1];
-      json(sample)(request, response);
-    };
-    expect(await provider.countries('4')).toEqual(['ru', 'ua', 'us']);
-    expect(await provider.stock('ru', '6')).toBe(971);
-    const listed = await provider.proxiesByTag('', { isEnough: () => true });
-    expect(listed).toMatchObject([{ id: '11', country: 'ru' }]);
-    expect(await buy()).toMatchObject({ charge: '6.3', proxies: [{ id: '15', password: 'iagn2d' }] });
-    expect(provider.balance()).toMatchObject({ amount: '42.5' });
-    const prolonged = await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted());
-    expect(prolonged).toMatchObject({ charge: '6.3', dateEnds: new Map([['15', new Date(1466379159_000)]]) });
-  });
+  it.each(Object.entries(PUBLISHED))(
+    'reads the responses that were published in %s',
+    async (_, published) => {
+      respond = (request, response) => {
+        const method = request.url?.split('/')[3] ?? '';
+        const sample = Object.entries(published).find(([call]) => call.split('?')[0] === method)?.[1];
+        json(sample)(request, response);
+      };
+      expect(await provider.countries('4')).toEqual(['ru', 'ua', 'us']);
+      expect(await provider.stock('ru', '6')).toBe(971);
+      const listed = await provider.proxiesByTag('', { isEnough: () => true });
+      expect(listed).toMatchObject([{ id: '11', country: 'ru' }]);
+      expect(await buy()).toMatchObject({ charge: '6.3', proxies: [{ id: '15', password: 'iagn2d' }] });
+      expect(provider.balance()).toMatchObject({ amount: '42.5' });
+      const prolonged = await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted());
+      expect(prolonged).toMatchObject({
+        charge: '6.3',
+        dateEnds: new Map([['15', new Date(1466379159_000)]]),
+      });
+    },
+  );
 
   it('reads the price table of known versions, as numbers or strings', async () => {
     respond = json({
@@ -197,7 +203,7 @@ describe('the PROXY6 adapter', () => {
     ['no table', {}],
     ['an array', { data: [] }],
     ['a price that is not a number', { data: { 6: { 7: 'free' } } }],
-  ])('accepts no price table from an answer with %s', async (_, fields) => {
+  ])('accepts no price table from a response with %s', async (_, fields) => {
     respond = json({ ...ENVELOPE, ...fields });
     await expect(provider.priceTable()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
@@ -212,7 +218,7 @@ describe('the PROXY6 adapter', () => {
     expect(provider.balance()).toMatchObject({ amount: known });
   });
 
-  it.each([undefined, null, 'much', '1e3', {}])('accepts an answer whose balance is %p', async (given) => {
+  it.each([undefined, null, 'much', '1e3', {}])('accepts a response whose balance is %p', async (given) => {
     respond = json({ ...ENVELOPE, balance: '7.00', count: 1 });
     await provider.stock('ru', '6');
     respond = json({ ...ENVELOPE, balance: given, count: 1 });
@@ -289,7 +295,7 @@ describe('the PROXY6 adapter', () => {
       await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
 
-    it.each([0, 2, '2'])('unless the answer counts %p where there is one', async (count) => {
+    it.each([0, 2, '2'])('unless the response counts %p where there is one', async (count) => {
       respond = json({ ...ENVELOPE, list_count: count, list: { 11: row('11') } });
       await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
@@ -368,7 +374,7 @@ describe('the PROXY6 adapter', () => {
     expect(error).toMatchObject({ reason });
   });
 
-  it('treats error 400 as a lack of funds, and asks for the balance at once', async () => {
+  it('treats error 400 as a lack of funds, and requests the balance immediately', async () => {
     respond = (request, response) =>
       json(
         request.url?.includes('/buy/')
@@ -404,7 +410,7 @@ describe('the PROXY6 adapter', () => {
     ],
     ['no answer in time', () => undefined],
     ['a body over 5 MB', (_, response) => void response.end('x'.repeat(6 * 1024 * 1024))],
-  ])('reports an unknown outcome after %s, and does not repeat the call', async (_, given) => {
+  ])('reports an unknown outcome after %s, and does not retry the call', async (_, given) => {
     respond = given;
     const error = await buy().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderOutcomeUnknown);
@@ -417,7 +423,7 @@ describe('the PROXY6 adapter', () => {
     ['another count', json({ ...BOUGHT, count: 2 })],
     ['more proxies than asked for', json({ ...BOUGHT, list: [PROXY, { ...PROXY, id: '12' }] })],
     ['no proxies', json({ ...BOUGHT, list: [] })],
-  ])('reports an unknown outcome when the answer has %s', async (_, given) => {
+  ])('reports an unknown outcome when the response has %s', async (_, given) => {
     respond = given;
     await expect(buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     expect(urls).toHaveLength(1);

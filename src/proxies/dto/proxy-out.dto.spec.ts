@@ -10,7 +10,7 @@ const shown = (dateStart: Date | null, dateEnd: Date | null) => {
 };
 
 describe('a proxy as its customer sees it', () => {
-  it('has the times of its own rental, whatever the one before it had', () => {
+  it('has the times of its own rental, not those of the one before', () => {
     const [one, other] = [new Date('2026-11-01T10:00:07Z'), new Date('2026-12-01T10:00:07.999Z')];
     const [first, second] = ['2026-11-01T10:00:07Z', '2026-12-01T10:00:07Z'];
     expect(shown(one, other)).toEqual([first, second, true]);

@@ -80,7 +80,7 @@ function write(name: FormatName, list: readonly ProxyOut[]): string {
   return list.length === 0 ? empty : start + list.map(one).join(separator) + end;
 }
 
-/** What a program takes from the URL of a proxy. */
+/** The parts that a program reads from the URL of a proxy. */
 function readUrl(text: string): Pick<ProxyOut, 'host' | 'port' | 'login' | 'password' | 'proxy_type'> {
   const { protocol, hostname, username, password, port, pathname, search, hash } = new URL(text);
   expect([pathname, search, hash]).toEqual([protocol === 'http:' ? '/' : '', '', '']);
@@ -102,7 +102,7 @@ const addressed = ({ host, port, login, password, proxy_type }: ProxyOut) => ({
   proxy_type,
 });
 
-describe('What was exported is read back as it was, whatever login and password have in them', () => {
+describe('Exports are read back unchanged, with any login and password', () => {
   it('url: one a line, percent-encoded, IPv6 in brackets', () => {
     const lines = write('url', proxies).split('\n');
     expect(lines.pop()).toBe('');

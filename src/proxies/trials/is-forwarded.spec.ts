@@ -3,7 +3,7 @@ import { isForwarded } from './is-forwarded';
 describe('isForwarded', () => {
   it.each<[string, string[], Record<string, string>, boolean]>([
     ['nothing, for a direct request', [], {}, false],
-    ['the address that a direct request tells', [], { 'x-forwarded-for': '198.51.100.9' }, true],
+    ['the address in a direct request', [], { 'x-forwarded-for': '198.51.100.9' }, true],
     ['other headers of a direct request', [], { forwarded: 'for=198.51.100.9' }, true],
     ['what our load balancer added', ['203.0.113.7'], { 'x-forwarded-for': '203.0.113.7' }, false],
     [
@@ -19,7 +19,7 @@ describe('isForwarded', () => {
       { 'x-forwarded-for': '203.0.113.7', 'x-real-ip': '203.0.113.7' },
       false,
     ],
-  ])('tells from the headers: %s', (_name, ips, headers, expected) => {
+  ])('depends on the headers: %s', (_name, ips, headers, expected) => {
     expect(isForwarded({ ips, headers })).toBe(expected);
   });
 });

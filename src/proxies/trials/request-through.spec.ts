@@ -39,7 +39,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     await close(target);
   });
 
-  it('opens a tunnel to an https target, and trusts nobody without a certificate', async () => {
+  it('opens a tunnel to an https target, and trusts only valid certificates', async () => {
     let opened = 0;
     const target = tls.createServer({}).on('connection', () => (opened += 1));
     target.on('tlsClientError', () => undefined);
@@ -53,13 +53,13 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     await close(target);
   });
 
-  it.each(['http', 'https'])('tells a wrong login for a target by %s', async (scheme) => {
+  it.each(['http', 'https'])('reports a wrong login for a target by %s', async (scheme) => {
     const proxy = { ...(await buy(type)), password: 'wrong' };
     const passage = await requestThrough(proxy, new URL(`${scheme}://127.0.0.1:1/`), TIMEOUT_MS);
     expect(passage.result).toEqual({ failure: 'wrong-login' });
   });
 
-  it.each(['http', 'https'])('tells a target by %s that the proxy does not reach', async (scheme) => {
+  it.each(['http', 'https'])('reports a target by %s that the proxy does not reach', async (scheme) => {
     const target = net.createServer();
     const port = await listen(target);
     await close(target);

@@ -41,7 +41,7 @@ async function talk(lines: string[], body = ''): Promise<string> {
   return text;
 }
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 async function freePort(): Promise<number> {
   const server = createNetServer();
   const free = await listenOnFirstFree(server, '127.0.0.1', [0]);
@@ -135,11 +135,11 @@ test.each([
   ['CONNECT [::1 HTTP/1.1', 400],
   ['GET http://192.0.2.1/ HTTP/1.1', 403],
   ['CONNECT 192.0.2.1:80 HTTP/1.1', 403],
-])('%s is answered %i', async (line, status) => {
+])('%s returns %i', async (line, status) => {
   await expect(talk([line, 'Host: t', AUTHORIZATION])).resolves.toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
-test('a wrong login is asked for', async () => {
+test('a wrong login has to be sent again', async () => {
   for (const line of ['GET http://127.0.0.1/ HTTP/1.1', 'CONNECT 127.0.0.1:80 HTTP/1.1']) {
     const response = await talk([line, 'Host: t']);
     expect(response).toMatch(/^HTTP\/1\.1 407 Proxy Authentication Required\r\n/);

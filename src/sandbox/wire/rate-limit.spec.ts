@@ -28,7 +28,7 @@ describe('over HTTP', () => {
     expect((await control.getState()).sales).toHaveLength(surplus?.status === 429 ? 0 : 1);
   });
 
-  test('the limit can be switched off and on at run time', async () => {
+  test('the limit can be disabled and enabled at run time', async () => {
     const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
     const control = new SandboxControl(sandbox);
     const statusesOf = async (calls: number) =>

@@ -150,7 +150,7 @@ describe('A webhook is not sent', () => {
     ['a file', () => 'file:///etc/passwd', 'the URL must begin with https:// or http://'],
     ['a port that is none', () => 'http://127.0.0.1:70000/', 'the URL is not valid'],
     ['no URL at all', () => 'nonsense', 'the URL is not valid'],
-  ])('to a URL with %s, whatever is allowed', async (_what, url, error) => {
+  ])('to a URL with %s, with any allowed networks', async (_what, url, error) => {
     const result = await sender(LOOPBACK).post(url(receiver.port), '{}', HEADERS);
     expect(result).toMatchObject({ outcome: 'forbidden', error });
     expect(receiver.connections).toBe(0);
@@ -169,7 +169,7 @@ describe('A webhook is not sent', () => {
   it('to an address that a name got after it was checked', async () => {
     const rebinding = sender(['127.0.0.2']);
     const url = urlOf('rebinding.test');
-    // Nobody listens there: the connection is refused, and none is kept.
+    // There is no listener: the connection is refused, and none is kept.
     expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'unreachable' });
     expect(dns.requested('rebinding.test')).toBe(1);
     expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'forbidden' });
@@ -224,7 +224,7 @@ describe('A webhook is sent', () => {
     const pooled = sender(LOOPBACK);
     for (let at = 0; at < 3; at += 1) await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS);
     expect(receiver.connections).toBe(1);
-    // The receiver takes the next request on the kept connection, and closes it without an answer.
+    // The receiver takes the next request on the kept connection, and closes it without a response.
     let isFirst = true;
     respond = (request, response) => {
       if (isFirst) request.socket.destroy();
@@ -263,7 +263,7 @@ describe('A webhook is sent', () => {
   });
 });
 
-describe('What comes of a webhook', () => {
+describe('The result of a webhook', () => {
   const post = (url = urlOf('127.0.0.1'), timeoutMs = 3000, stop?: AbortSignal) =>
     sender(LOOPBACK, timeoutMs).post(url, '{}', HEADERS, stop);
 
@@ -273,7 +273,7 @@ describe('What comes of a webhook', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it.each([400, 404, 410, 500, 503])('is a failure for the status %d, with its answer', async (status) => {
+  it.each([400, 404, 410, 500, 503])('is a failure for the status %d, with its response', async (status) => {
     respond = (_request, response) => response.writeHead(status).end('why');
     const error = `the status ${status} is no success`;
     expect(await post()).toMatchObject({ outcome: 'refused', status, response: 'why', error });
@@ -283,7 +283,7 @@ describe('What comes of a webhook', () => {
     ['120', 120],
     [new Date(Date.now() + 60_000).toUTCString(), 60],
     ['soon', null],
-  ])('tells what Retry-After asks for: %s', async (header, expected) => {
+  ])('reports the pause of Retry-After: %s', async (header, expected) => {
     respond = (_request, response) => response.writeHead(429, { 'Retry-After': header }).end();
     const { retryAfterSeconds } = await post();
     // A date has whole seconds, and some time may have passed.
@@ -291,7 +291,7 @@ describe('What comes of a webhook', () => {
     expect(seconds).toBe(expected);
   });
 
-  it('has the first kB of an answer, whose end is not waited for', async () => {
+  it('has the first kB of a response, whose end is not waited for', async () => {
     respond = (_request, response) => {
       response.write(`\0${'ä'.repeat(STORED_RESPONSE_BYTES)}`);
     };
@@ -326,7 +326,7 @@ describe('What comes of a webhook', () => {
     });
   });
 
-  it('is a failure when nobody listens, and the text names no address', async () => {
+  it('is a failure when there is no listener, and the text names no address', async () => {
     const server = net.createServer();
     const port = await listen(server, 0, '127.0.0.1');
     server.close();
@@ -408,7 +408,7 @@ describe('What comes of a webhook', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
-  it('is cut off by whoever sends it', async () => {
+  it('is cut off by its sender', async () => {
     respond = () => undefined;
     const stop = new AbortController();
     const result = post(undefined, 20_000, stop.signal);
