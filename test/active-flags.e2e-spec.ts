@@ -94,7 +94,7 @@ describe('The stored flags of proxies', () => {
   });
 
   it('are found by an index, without a table scan', async () => {
-    // What other tests did may be counted late, so this one has a database of its own, too.
+    // Changes of other tests may be counted late, so this one has a database of its own, too.
     const own = await startTestService(OPTIONS);
     const { id: userId } = await own.createUser();
     const insertOwn = (count: number, row: ProxyRow) => insertProxies(own.dataSource, userId, count, row);

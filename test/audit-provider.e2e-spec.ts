@@ -18,7 +18,7 @@ describe('an audit against the provider', () => {
       [user.id],
     );
   });
-  /** What a test has broken is whole again. */
+  /** A broken row is repaired. */
   afterEach(async () => {
     expect(await broken()).toEqual({});
   });
@@ -67,7 +67,7 @@ describe('an audit against the provider', () => {
     await service.control.changeProxy(Number(id), { unixtimeEnd: proxy.end });
   });
 
-  it('leaves out what an open order may account for', async () => {
+  it('omits what an open order may account for', async () => {
     await leaveOrderOpen(service, user);
     expect(await broken()).toEqual({});
     await service.control.resetFaults();

@@ -58,7 +58,7 @@ describe('the audit as a job', () => {
     expect(errors()).toEqual([]);
   });
 
-  it('tells what is broken, once in the log, with the rows in its table', async () => {
+  it('reports what is broken, once in the log, with the rows in its table', async () => {
     await tamper(`UPDATE accounts SET available = available + 1 WHERE user_id = ${user.id}`);
     expect(await run('day')).toMatchObject({ violated: 1 });
     const [line = ''] = errors();

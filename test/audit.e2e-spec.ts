@@ -676,7 +676,7 @@ describe('the audit', () => {
     beforeAll(open);
     afterAll(close);
 
-    it('finds nothing, whatever the states of the orders', async () => {
+    it('finds nothing, with orders in any state', async () => {
       const books = new Books(client);
       const userId = await books.user();
       await books.user();

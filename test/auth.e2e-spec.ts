@@ -23,14 +23,14 @@ describe('Authentication', () => {
   describe.each(PROTECTED_ENDPOINTS)('$method $path', ({ scope, ...request }) => {
     const coded = (code: string) => (isSpecified(request) ? {} : { code });
 
-    it('answers 401 without a token', async () => {
+    it('returns 401 without a token', async () => {
       const response = await sendRaw(service.baseUrl, request);
       expect(response.status).toBe(401);
       expect(response.json()).toEqual({ ...NOT_AUTHENTICATED, ...coded('not-authenticated') });
       expect(response.headers['www-authenticate']).toBe('Bearer');
     });
 
-    it(`answers 403 to a token that has every scope but ${scope}`, async () => {
+    it(`returns 403 for a token that has every scope but ${scope}`, async () => {
       const { text } = await issue({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
       const response = await sendRaw(service.baseUrl, { ...request, token: text });
       expect(response.status).toBe(403);
@@ -76,14 +76,14 @@ describe('Authentication', () => {
     ['that goes on after its end', (token) => `${token}0`],
     ['in another case', (token) => token.toUpperCase()],
     ['with characters beyond ASCII', (token) => `${token.slice(0, -1)}\u00e9`],
-  ])('answers 401 to a token %s', async (_, change) => {
+  ])('returns 401 for a token %s', async (_, change) => {
     const response = await getMe(change(user.token));
     expect(response.status).toBe(401);
     expect(response.json()).toEqual(INVALID_TOKEN);
     expect(response.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
   });
 
-  it('answers 401 to a token from the moment it expires', async () => {
+  it('returns 401 for a token from the moment it expires', async () => {
     const { text } = await issue({ expiresAt: new Date(service.clock.now().getTime() + 30_000) });
     expect((await getMe(text)).status).toBe(200);
     service.clock.advanceSeconds(30);
@@ -190,7 +190,7 @@ describe('Authentication', () => {
     expect((await lastUsedAt())?.getTime()).toBeGreaterThanOrEqual((first?.getTime() ?? 0) + 60_000);
   });
 
-  it('waits for nobody who has locked the token, and records its next use', async () => {
+  it('does not wait for a session that has locked the token, and records its next use', async () => {
     const { text, token } = await issue();
     await service.dataSource.transaction(async (manager) => {
       await manager.query('SELECT FROM api_tokens WHERE id = $1 FOR UPDATE', [token.id]);

@@ -147,7 +147,7 @@ describe('Orders that are in the queue at the same moment', () => {
       expect(await service.dataSource.query('SELECT state FROM orders ORDER BY id DESC LIMIT 1')).toEqual([
         { state: 'reserved' },
       ]);
-      // Not awaited here: it is answered once the lock is released.
+      // Not awaited here: it returns once the lock is released.
       return { answer: response };
     });
     expect((await bought.answer).status).toBe(200);
@@ -223,7 +223,7 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(counts).toEqual(['3', '1', '1', '1']);
   }, 30_000);
 
-  it('are bought as far as our balance at the provider goes, which is read after a refusal', async () => {
+  it('are bought until our balance at the provider is spent, which is read after a refusal', async () => {
     await service.control.setBalance('1000.00');
     await buy(inquirer);
     await service.control.clearCalls();
@@ -310,7 +310,7 @@ describe('Orders that are in the queue at the same moment', () => {
     await passQuietTime(service);
   }, 30_000);
 
-  it('are in the pages of whoever reads them while their delivery waits for an account', async () => {
+  it('are in the pages that are read while their delivery waits for an account', async () => {
     const [slow, reader] = (await users(2)).sort((a, b) => a.id - b.id) as [TestUser, TestUser];
     const gate = await service.control.addGate({
       method: 'buy',
@@ -363,7 +363,7 @@ describe('An order whose rate permit does not come', () => {
     const user = await service.createUser({ balance: '100.00' });
     await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
-    // Whoever else waits for a permit meanwhile looks again when the pause was to end.
+    // Other waiters for a permit look again when the pause was to end.
     await service.dataSource.query(`UPDATE rate_permits SET paused_until = now() + interval '6 s'`);
     const { response, error } = await user.buy();
     expect(response.status).toBe(503);

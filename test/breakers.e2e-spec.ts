@@ -33,7 +33,7 @@ describe('the circuit breakers', () => {
     await service.control.resetFaults();
     await service.control.setBalance('100000.00');
     await eventually(() => allClosed());
-    // Any answer tells the balance.
+    // Any response has the balance.
     await provider.proxiesByTag('none', { priority: 'confirmation' });
     await passQuietTime(service);
     // A release after this would be a ledger entry in the next test.
@@ -144,7 +144,7 @@ describe('the circuit breakers', () => {
 
   it('stay closed when one order costs more than the known balance: only that order is refused', async () => {
     await service.control.setBalance('100.00');
-    // The answer tells the remaining balance.
+    // The response has the remaining balance.
     expect((await buy()).response.status).toBe(200);
     const before = await traces();
     const large = { country: 'ru', period: 30, count: 10 };
@@ -166,7 +166,7 @@ describe('the circuit breakers', () => {
     await service.control.setBalance('100.00');
     expect((await buy()).response.status).toBe(200);
     const large = (country: string) => user.buy({ country, count: 3 });
-    // Each costs 62.70, and 79.10 is there: both are sent before the other one is answered.
+    // Each costs 62.70, and 79.10 is there: both are sent before the other one has a response.
     const gates = await Promise.all(
       ['ru', 'de'].map((country) =>
         service.control.addGate({ method: 'buy', stage: 'received', match: { country } }),

@@ -65,14 +65,14 @@ async function readRows(table: string): Promise<Row[]> {
   );
 }
 
-/** The columns that a table has in both states, whatever their order and that of the rows. */
+/** The columns that a table has in both states, in any order of columns and rows. */
 function inCommon(rows: readonly Row[], others: readonly Row[]): string[] {
   const names = Object.keys(rows[0] ?? {}).filter((name) => name in (others[0] ?? {}));
   return rows.map((row) => JSON.stringify(names.sort().map((name) => [name, row[name]]))).sort();
 }
 
 describe('A database of the last version before the baseline', () => {
-  it('is refused by whatever starts, with the commit and the document', async () => {
+  it('is refused by every start, with the commit and the document', async () => {
     const says = `commit ${LAST_COMMIT_BEFORE}, and has to be brought over once`;
     await expect(migrate(database)).rejects.toThrow(says);
     const waiting = untilMigrated(database, () => undefined, new AbortController().signal);

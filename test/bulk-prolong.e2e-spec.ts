@@ -85,7 +85,7 @@ describe('POST /proxies/prolong', () => {
     const after = await service.balanceOf(user);
     expect(Number(before.available) - Number(after.available)).toBeCloseTo(3 * unit, 2);
 
-    // What is prolonged again under another key does not change what this key stands for.
+    // A prolongation under another key does not change the request of this key.
     expect((await prolong(user, 'again', { proxy_ids: [first] })).data?.totals.prolonged).toBe(1);
     const replay = await prolong(user, 'each', body);
     expect(replay.response.headers.get('Idempotency-Replayed')).toBe('true');
@@ -121,7 +121,7 @@ describe('POST /proxies/prolong', () => {
     );
   });
 
-  it('tells of each proxy why it was not prolonged', async () => {
+  it('reports for each proxy why it was not prolonged', async () => {
     const user = await service.createUser();
     const [shortest] = idsOf(await buy(user, { version: '4' }));
     const [good] = idsOf(await buy(user));
@@ -143,7 +143,7 @@ describe('POST /proxies/prolong', () => {
     expect(data?.totals).toMatchObject({ proxies: 5, prolonged: 1, refused: 2, not_found: 2 });
   });
 
-  it('gives the balance to the first ones asked for, and the rest a new chance under the key', async () => {
+  it('gives the balance to the first ones requested, and the rest a new chance under the key', async () => {
     const user = await service.createUser();
     const ids = idsOf(await buy(user, { count: 4 })).toReversed();
     const unit = await price(user);
@@ -237,13 +237,13 @@ describe('POST /proxies/prolong', () => {
     expect(error).toMatchObject({ detail: [{ type }] });
   });
 
-  it('takes a filter that matches nothing for an answer', async () => {
+  it('accepts a filter that matches nothing', async () => {
     const { data, response } = await prolong(await service.createUser(), 'nothing', { filter: {} });
     expect(response.status).toBe(200);
     expect(data).toMatchObject({ proxies: [], totals: { proxies: 0, price_charged: '0.00' } });
   });
 
-  it('answers 409 while the first request is in progress, and goes on without its caller', async () => {
+  it('returns 409 while the first request is in progress, and goes on without its caller', async () => {
     const user = await service.createUser();
     const ids = idsOf(await buy(user, { count: 3 }));
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
@@ -285,7 +285,7 @@ describe('POST /proxies/prolong', () => {
     expect(new Set(Object.values(await executions(user)))).toEqual(new Set([1]));
   });
 
-  it('tells what is being confirmed, and its end to the next request', async () => {
+  it('reports what is being confirmed, and its end to the next request', async () => {
     const user = await service.createUser();
     const ids = idsOf(await buy(user, { count: 2 }));
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
@@ -305,7 +305,7 @@ describe('POST /proxies/prolong', () => {
   });
 });
 
-it('What has had no turn within PURCHASE_WAIT_MS is told so, and prolonged by the next request', async () => {
+it('A proxy without a turn in PURCHASE_WAIT_MS is reported, and prolonged by the next request', async () => {
   // Requests wait for a short time only.
   const service = await startTestService({ environment: { PURCHASE_WAIT_MS: '300' } });
   const allowCallsPerSecond = (calls: number) => Object.assign(service.app.get(RatePermits), { calls });

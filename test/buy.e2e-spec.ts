@@ -129,7 +129,7 @@ describe('POST /proxies/buy', () => {
     expect(proxies).toHaveLength(2);
   });
 
-  it('keeps a short delivery when the first check is answered 429 and the next shows nothing', async () => {
+  it('keeps a short delivery when the first check gets a 429 and the next shows nothing', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 1000 });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 429 });
@@ -153,7 +153,7 @@ describe('POST /proxies/buy', () => {
     expect(proxies).toHaveLength(2);
   });
 
-  it('carries out exactly ten of 50 concurrent purchases when the balance pays for ten', async () => {
+  it('executes exactly ten of 50 concurrent purchases when the balance pays for ten', async () => {
     const rich = await service.createUser();
     const { data: quote } = await rich.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     const price = Number(quote?.price_final);

@@ -17,7 +17,7 @@ const service = forAllTests(() =>
 );
 const user = forAllTests(() => service.createUser());
 beforeEach(async () => {
-  // Whatever another test left in the caches is too old to be served.
+  // The values that another test left in the caches are too old to be served.
   service.clock.advanceDays(2);
   await service.control.setLatencies({});
   await service.control.resetFaults();
@@ -190,7 +190,7 @@ describe('A slow provider', () => {
     await eventually(async () => (await stock(user.api, 'nl')).data?.available === 20);
   });
 
-  it('delays one customer by a second and a half when the value is old, and then nobody', async () => {
+  it('delays one customer by a second and a half when the value is old, and then none', async () => {
     await stock(user.api, 'gb');
     await service.control.setStock('6', 'gb', 33);
     const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
@@ -211,7 +211,7 @@ describe('A slow provider', () => {
 describe('In the background', () => {
   const ages = () => service.app.get(CatalogService).agesMs();
 
-  it('a value that was asked for is refreshed after 40 s, even if nobody asks again', async () => {
+  it('a requested value is refreshed after 40 s, even without another request', async () => {
     await stock(user.api, 'us');
     await price(user.api, 1, 30);
     for (const calls of [2, 3]) {

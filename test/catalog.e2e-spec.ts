@@ -16,7 +16,7 @@ const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '1000' } }));
 const user = forAllTests(() => service.createUser());
 beforeEach(async () => {
-  // Whatever another test left in the cache is too old to be served.
+  // The values that another test left in the cache are too old to be served.
   service.clock.advanceDays(2);
   await service.control.resetFaults();
   await service.control.clearCalls();
@@ -232,7 +232,7 @@ describe('The catalog cache', () => {
     }
   });
 
-  it('asks for the exact price only of what the table lacks', async () => {
+  it('requests the exact price only of what the table lacks', async () => {
     await price(1, 30);
     await service.control.setPrice('6', 45, '10.01');
     expect((await price(3, 45)).data?.price_final).toBe('36.06');
@@ -261,7 +261,7 @@ describe('The catalog cache', () => {
     expect(sent).toEqual([expect.stringContaining('FROM api_tokens')]);
   });
 
-  it('asks for the countries again after a minute, also for stock that is younger', async () => {
+  it('requests the countries again after a minute, also for stock that is younger', async () => {
     await countries('4');
     service.clock.advanceSeconds(30);
     await stock('us', '4');
@@ -278,7 +278,7 @@ describe('The catalog cache', () => {
     expect(await callsTo('getprice')).toEqual([{}, { count: '2', period: '11', version: '6' }]);
   });
 
-  it('does not ask for a country that is not on sale', async () => {
+  it('does not request a country that is not on sale', async () => {
     await stock('xx');
     expect(await callsTo('getcount')).toEqual([]);
   });
@@ -330,7 +330,7 @@ describe('The catalog cache', () => {
     expect(error).toEqual(UNAVAILABLE);
   });
 
-  it('has nothing to serve that was never asked for', async () => {
+  it('has nothing to serve that was never requested', async () => {
     await failProvider();
     for (const { error, response } of [await countries(), await stock('ru'), await price(1, 30)]) {
       expect(response.status).toBe(503);

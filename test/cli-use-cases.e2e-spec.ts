@@ -16,7 +16,7 @@ const PERIOD = '--from 2026-01-01T00:00:00Z --to 2100-01-01T00:00:00Z';
 const REASON = '--reason test';
 const BY = '--by anna --reason test';
 
-/** Actions without a command: on the command line nobody needs a list of scopes. */
+/** Actions without a command: the command line needs no list of scopes. */
 const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'recovery begin'];
@@ -292,7 +292,7 @@ const CREATED: Readonly<Record<string, string>> = {
   'payments.match': 'user',
 };
 
-/** What the routes themselves say. */
+/** The descriptions of the routes themselves. */
 function routesOfStaff(): AuditedRoute[] {
   return [StaffModule, StaffPaymentsModule]
     .flatMap((module) => Reflect.getMetadata('controllers', module) as { prototype: object }[])

@@ -40,7 +40,7 @@ async function startCuttingRelay(target: string, cuts: number): Promise<{ url: s
 }
 
 describe('The TypeScript client', () => {
-  // It is told to have lost events, and counts who waits: that is no service to share.
+  // Its replica loses events, and the test counts waiting requests: that is no service to share.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
   afterEach(async () => {
@@ -97,7 +97,7 @@ describe('The TypeScript client', () => {
     expect(await balance()).toBe('9949.84');
   });
 
-  it('repeats after 429 and 503 as late as it is told to, and hands on what is final', async () => {
+  it('retries after 429 and 503 once Retry-After is over, and returns final responses', async () => {
     const retry = async (first: number): Promise<void> => {
       const responses = [first, 400].map(
         (status) =>
@@ -188,7 +188,7 @@ describe('The TypeScript client', () => {
   });
 
   describe('for events', () => {
-    /** Takes so many events, and tells what is to be kept of them. */
+    /** Takes so many events, and returns the part that is to be stored. */
     async function take(
       count: number,
       options: EventsOptions = {},
@@ -211,7 +211,7 @@ describe('The TypeScript client', () => {
       return taken;
     }
 
-    it('tells them as they happen, in their order, and goes on from the cursor that was kept', async () => {
+    it('returns them as they happen, in their order, and goes on from the stored cursor', async () => {
       const types = ['order.completed', 'proxy.withdrawn'] as const;
       const taking = take(1, { types });
       await buy(clientOf());

@@ -13,7 +13,7 @@ describe('When a clock is changed', () => {
   // Its clock is changed.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
-  // What the replica of a test fetched is young, because its clock is not advanced.
+  // The values that the replica of a test fetched are young, because its clock is not advanced.
   beforeEach(() => service.dataSource.query('DELETE FROM catalog_copies'));
   afterEach(() => jest.restoreAllMocks());
 

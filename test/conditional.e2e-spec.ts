@@ -186,7 +186,7 @@ describe('An earlier answer about proxies', () => {
     expect((await request(user, '/proxies/export')).text).toBe(long.text);
   });
 
-  /** The statements that read proxies for an answer while the work runs. */
+  /** The statements that read proxies for a response while the work runs. */
   async function readsDuring(work: () => Promise<unknown>): Promise<number> {
     const { logger } = service.dataSource;
     let reads = 0;

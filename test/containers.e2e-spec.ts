@@ -47,7 +47,7 @@ const SERVICES = COMPOSITIONS.flatMap((file) =>
   Object.entries(compositionOf(file).services).map(([name, service]) => [file, name, service] as const),
 );
 
-/** What the service reads, and the names of files for secrets. */
+/** The variables of the service, and the names of files for secrets. */
 const KNOWN = new Set(
   settingGroups().flatMap(([, settings]) =>
     settings.flatMap(([, { variable }]) => [variable, `${variable}_FILE`]),
@@ -76,7 +76,7 @@ describe.each(named(/(^|\/)Dockerfile$/))('docker/%s', (name) => {
     expect(last('USER')).toMatch(/^(?!root|0)\w+$/);
   });
 
-  it('asks for readiness, and not whether the process answers at all', () => {
+  it('requests readiness, and not whether the process answers at all', () => {
     if (name === 'Dockerfile') expect(last('HEALTHCHECK')).toContain('/health/ready`');
   });
 });
@@ -91,7 +91,7 @@ const isComposition = new Ajv2019({ strict: false, validateFormats: false }).com
   ),
 );
 
-/** What the schema of compose files says against one. */
+/** The objections of the schema of compose files. */
 function complaintsAbout(composition: unknown): unknown[] {
   isComposition(composition);
   return isComposition.errors ?? [];
@@ -162,7 +162,7 @@ describe('Production', () => {
   const settings = readFileSync(join(OPERATIONS, 'service.env'), 'utf8');
   const drainSeconds = Number(/^DRAIN_SECONDS=(\d+)$/m.exec(settings)?.[1]);
   const units = UNITS.map((name) => readFileSync(join(OPERATIONS, 'systemd', name), 'utf8'));
-  /** What units set in one line each. */
+  /** The settings of units, one line each. */
   const lines = (name: string): string[] =>
     units.flatMap((unit) =>
       [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value),

@@ -102,7 +102,7 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'a truncated audit log': ['TRUNCATE audit_log CASCADE'],
 };
 
-/** What autovacuum writes to `pg_class` whenever it likes. */
+/** The columns of `pg_class` that autovacuum writes at any time. */
 const VACUUMED = ['relpages', 'reltuples', 'relallvisible', 'relallfrozen', 'relfrozenxid', 'relminmxid'];
 
 describe("The service's role", () => {
@@ -123,7 +123,7 @@ describe("The service's role", () => {
     return client;
   }
 
-  /** Sends the statements to the end, whatever is refused, and gives the refusals. */
+  /** Sends all statements, also after a refusal, and returns the refusals. */
   async function attack(statements: readonly string[]): Promise<string[]> {
     const thief = await connect(database.url);
     const refusals: string[] = [];

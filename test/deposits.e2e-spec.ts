@@ -128,7 +128,7 @@ describe('A deposit', () => {
     expect(await csv.text()).toMatch(new RegExp(`,deposit_id\r\n.*,${body.id}\r\n$`));
   });
 
-  it('is one for each key, however often the request is repeated', async () => {
+  it('is one for each key, however often the request is sent', async () => {
     const customer = await createUser();
     const responses = await Promise.all(Array.from({ length: 4 }, () => deposit(customer, '300', 'same')));
     expect(new Set(responses.map(({ body }) => body.id)).size).toBe(1);
@@ -284,7 +284,7 @@ describe('A notification', () => {
   });
 });
 
-describe('What the provider shows', () => {
+describe('A payment that the provider shows', () => {
   it('changes nothing of a deposit that has succeeded when its state goes back', async () => {
     const customer = await createUser();
     const { body } = await deposit(customer, '100');

@@ -15,10 +15,10 @@ import { sendRaw } from './support/raw-http';
 import { createStaff } from './support/staff';
 import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
 
-/** What each field is sent. No request that changes anything is valid as a whole: it has an unknown field. */
+/** Values by field. No request that changes anything is valid: each has an unknown field. */
 const VALUES: readonly Json[] = [null, true, 0, 25.08, 'text', '0', {}];
 
-/** What differs from its description for a reason. */
+/** Fields that differ from their description for a reason. */
 const KNOWN = [
   // The specified routes read numbers and words as FastAPI does.
   /^GET \/proxies(\/export)? query active(_only)? = .* taken$/,
@@ -158,7 +158,7 @@ it('The bodies of the commands in the documents are as described', async () => {
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** What a text of a query can stand for. */
+/** The values that a text of a query can mean. */
 function readings(value: Json): Json[] {
   const text = textOf(value);
   return /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text) ? [text, JSON.parse(text) as Json] : [text];

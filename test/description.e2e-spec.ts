@@ -18,7 +18,7 @@ import {
 import { forAllTests } from './support/fixtures';
 import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
 
-/** What `GET /proxies/lists/{format}` serves. */
+/** The formats of `GET /proxies/lists/{format}`. */
 const FILES: readonly [path: string, mediaType: string][] = [
   ['/proxies/lists/json', 'application/json'],
   ['/proxies/lists/txt', 'text/plain'],
@@ -40,7 +40,7 @@ const reference = JSON.parse(
   readFileSync(join(__dirname, 'fixtures/reference-openapi.json'), 'utf8'),
 ) as Description;
 
-/** The name of a list item, if it has one. Named items are compared by name, whatever their position. */
+/** The name of a list item, if it has one. Named items are compared by name, in any position. */
 const nameOf = (item: Json): string | undefined =>
   isObject(item) && typeof item['name'] === 'string' ? item['name'] : undefined;
 
@@ -101,7 +101,7 @@ describe('The description', () => {
       `${responseOfCount}/type is missing`,
       `${responseOfCount}/additionalProperties is missing`,
       `${responseOfCount}/title is missing`,
-      // The answer of a dry run is another.
+      // The response of a dry run is another.
       `/paths/~1proxies~1buy/${responseOfOrder}/$ref is missing`,
       `/paths/~1proxies~1{proxy_id}~1prolong/${responseOfOrder}/$ref is missing`,
     ]);
@@ -147,7 +147,7 @@ describe('The description', () => {
     ]);
   });
 
-  /** The scope that each endpoint requires, and the errors beside those that any endpoint may answer. */
+  /** The scope that each endpoint requires, and the errors in addition to those of any endpoint. */
   const ENDPOINTS: Readonly<Record<string, readonly [scope: string | null, ...errors: string[]]>> = {
     'GET /health': [null],
     'GET /me': ['profile:read'],
@@ -266,7 +266,7 @@ describe('The description', () => {
     }
   });
 
-  it('adds no field to an answer of the specification, and to its bodies only those of guards', () => {
+  it('adds no field to a response of the specification, and to its bodies only those of guards', () => {
     const fieldsOf = ({ components: { schemas } }: Description, schema: string) =>
       Object.keys(schemas[schema]?.['properties'] ?? {});
     const added = Object.keys(reference.components.schemas).flatMap((schema) => {
@@ -287,7 +287,7 @@ describe('The description', () => {
     ]);
   });
 
-  it('describes exactly the fields of the answers', async () => {
+  it('describes exactly the fields of the responses', async () => {
     await user.buy({ period: 3 });
     const { data: proxies } = await user.api.GET('/proxies');
     const [proxy] = proxies ?? [];

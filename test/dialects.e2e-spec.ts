@@ -7,7 +7,7 @@ import { WireClient } from './support/wire-client';
 
 const NUMBERS = ['published', 'strings', 'numbers'] as const;
 
-/** Names and JSON types of an answer. A list stands for its first item, a table for its first entry. */
+/** Names and JSON types of a response. A list stands for its first item, a table for its first entry. */
 function shapeOf(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return [shapeOf(value[0])];
   if (typeof value !== 'object' || value === null) return value === null ? 'null' : typeof value;
@@ -36,7 +36,7 @@ describe('the sandbox', () => {
     },
   );
 
-  it('writes all numbers as strings, or all as numbers, when the dialect asks for it', async () => {
+  it('writes all numbers as strings, or all as numbers, when the dialect says so', async () => {
     const control = new SandboxControl(sandbox);
     const { list } = await client.call<{ list: Array<{ id: string; user: string }> }>(
       'buy?count=1&period=7&country=ru&descr=77&nokey',

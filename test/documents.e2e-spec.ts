@@ -55,7 +55,7 @@ interface DependencyRules {
   }[];
 }
 
-/** What the given expression finds, each with the place where it stands. */
+/** The matches of the expression, each with its place. */
 function findAll(
   from: readonly Document[],
   expression: RegExp,

@@ -31,7 +31,7 @@ describe('what the drills share', () => {
     ]);
   });
 
-  it('tells what a program wrote that ends before it is ready', async () => {
+  it('reports what a program wrote that ends before it is ready', async () => {
     const failing = { program: NODE, parameters: ['-e', `console.error('no disk'); process.exit(3)`] };
 
     await expect(startDaemon({ ...failing, isReady: () => false })).rejects.toThrow(/ended with 3: no disk/);

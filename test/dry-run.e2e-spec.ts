@@ -6,7 +6,7 @@ import { beforeClosing, forAllTests } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
 import { startTestService, type TestUser } from './support/test-service';
 
-// What a dry run might leave behind is looked for in whole tables, and the balance is changed.
+// Traces of a dry run are looked for in whole tables, and the balance is changed.
 const service = forAllTests(startTestService);
 beforeClosing(() => service.audit({ withProvider: true }));
 beforeEach(() => service.control.setPrice('6', 30, '20.90'));
@@ -30,7 +30,7 @@ async function buyOne(user: TestUser, key?: string): Promise<string> {
 }
 
 describe('A dry run', () => {
-  it('tells the price and what is left after it, and leaves no trace', async () => {
+  it('returns the price and what is left after it, and leaves no trace', async () => {
     const user = await service.createUser({ balance: '100.00' });
     const before = await traces();
     expect(await dryRun(user.token, BUY, { ...ORDER, count: 3 }, 'k')).toEqual({
@@ -52,7 +52,7 @@ describe('A dry run', () => {
     expect(await service.balanceOf(user)).toEqual({ available: '24.76', held: '0.00' });
   });
 
-  it('tells all that would be refused, in the order of the checks', async () => {
+  it('reports every refusal, in the order of the checks', async () => {
     const user = await service.createUser({ balance: '100.00' });
     const { token, text } = await service.app.get(TokensService).issue({
       userId: user.id,
@@ -90,7 +90,7 @@ describe('A dry run', () => {
     });
   });
 
-  it('of a prolongation tells whether it would be carried out', async () => {
+  it('of a prolongation reports whether it would be executed', async () => {
     const user = await service.createUser({ balance: '100.00' });
     const path = `/proxies/${await buyOne(user)}/prolong`;
     const before = await traces();
@@ -183,14 +183,14 @@ describe('A dry run', () => {
     await service.audit({ withProvider: true });
   });
 
-  /** The provider tells its balance with a call for money. */
+  /** The provider returns its balance with a call for money. */
   async function buyOnce(user: TestUser): Promise<boolean> {
     await post(user.token, BUY, ORDER);
     return false;
   }
 });
 
-describe('What a dry run says', () => {
+describe('The result of a dry run', () => {
   it('is what the order in earnest is then answered, in random states', async () => {
     const outcomes = await compareDryRuns(service, 30);
     expect(outcomes.size).toBeGreaterThan(4);

@@ -36,7 +36,7 @@ describe('An unknown endpoint', () => {
     ['GET', '/%zz/%ff/%00'],
     ['GET', '//me'],
     ['GET', '/proxies/../me'],
-  ])('is answered 404: %s %s', async (method, path) => {
+  ])('returns 404: %s %s', async (method, path) => {
     for (const token of [user.token, undefined]) {
       const response = await send({ method, path, ...(token && { token }) });
       expect(response.status).toBe(404);
@@ -62,7 +62,7 @@ describe('An unknown endpoint', () => {
     ['PATCH', '/proxies/export', 'GET, HEAD'],
     ['OPTIONS', '/proxies/buy', 'POST'],
     ['GET', '/proxies/1/prolong', 'POST'],
-  ])('is answered 405 when its path has other methods: %s %s', async (method, path, allowed) => {
+  ])('returns 405 when its path has other methods: %s %s', async (method, path, allowed) => {
     for (const token of [user.token, undefined]) {
       const response = await send({ method, path, ...(token && { token }) });
       expect(response.status).toBe(405);
@@ -86,7 +86,7 @@ describe('A body', () => {
 });
 
 describe('An unforeseen error', () => {
-  it('is a 500 that tells the caller nothing, and one log line with the id of the request', async () => {
+  it('is a 500 that shows the caller nothing, and one log line with the id of the request', async () => {
     await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
     try {
       const newcomer = await service.createUser();
@@ -288,7 +288,7 @@ describe('Hostile input', () => {
     `/proxies?${segment}=${segment}&${segment}`,
   ];
 
-  /** Expects an answer in the usual form, whether it is a refusal or not. */
+  /** Expects a response in the usual form, whether it is a refusal or not. */
   function expectOrdinary(response: RawResponse): void {
     expect(response.status).toBeGreaterThanOrEqual(200);
     expect(response.status).toBeLessThan(500);

@@ -25,7 +25,7 @@ afterEach(() => service.control.resetFaults());
 let keys = 0;
 const query = <Row>(text: string, parameters: unknown[] = []) =>
   service.dataSource.query<Row[]>(text, parameters);
-/** What the user is told, except of the money and the token that they begin with. */
+/** The events of the user, except those of the money and the token that they begin with. */
 const loggedFor = async ({ id }: TestUser): Promise<LoggedEvent[]> =>
   (await query<Logged>('SELECT type, data FROM events WHERE user_id = $1 ORDER BY id OFFSET 2', [id])).map(
     ({ type, data }) => [type, data],
@@ -86,7 +86,7 @@ describe('An event is written', () => {
     ]);
   });
 
-  it('once when the outcome of an order is not known, whatever becomes of it later', async () => {
+  it('once when the outcome of an order is not known, with any later outcome', async () => {
     await leaveOrderOpen(service, user);
     const orderId = await idOfOrder();
     const beingConfirmed = order('being_confirmed', { order_id: orderId });
@@ -100,7 +100,7 @@ describe('An event is written', () => {
     ]);
   });
 
-  it('with a reason as fine as what the request of the order was told', async () => {
+  it('with a reason as fine as in the response to the order', async () => {
     const failures = [...FAILURE_REASONS, 'a reason of a newer version', null];
     await buy();
     const runner = service.owner.createQueryRunner();
@@ -206,7 +206,7 @@ describe('An event is written', () => {
     ]);
   });
 
-  it('with data of the fields that customers are told of, and no login, password or token', async () => {
+  it('with data of the fields that customers see, and no login, password or token', async () => {
     const { proxies } = await buy();
     const events = await query<Logged>('SELECT type, data FROM events');
     const kindOf = (value: unknown) => (Array.isArray(value) ? 'array' : typeof value);

@@ -75,7 +75,7 @@ describe('Events', () => {
   const numbersOf = ({ items }: Page) => items.map(({ data }) => data['n']);
 
   describe('that are read page by page', () => {
-    it('tell what happened to the user, oldest first, and to nobody else', async () => {
+    it('show what happened to the user, oldest first, and to no other user', async () => {
       const other = await service.createUser();
       await untilPublished();
       const { status, body } = await read();
@@ -93,7 +93,7 @@ describe('Events', () => {
       );
     });
 
-    it('come once each, in order, with the cursor of the answer before', async () => {
+    it('come once each, in order, with the cursor of the response before', async () => {
       const cursor = await now();
       await write([...Array.from({ length: 7 }, () => 'proxy.moved'), 'test']);
       await untilPublished();
@@ -145,7 +145,7 @@ describe('Events', () => {
   });
 
   describe('that are no longer kept', () => {
-    it('are told to be gone, and the oldest that are kept go on', async () => {
+    it('are reported as gone, and reading continues at the oldest stored one', async () => {
       const cursor = await now();
       await write(['proxy.moved', 'proxy.moved', 'proxy.expired']);
       await untilPublished();
@@ -175,7 +175,7 @@ describe('Events', () => {
   });
 
   describe('that are waited for', () => {
-    it('are answered as soon as they come, at any replica', async () => {
+    it('are returned as soon as they come, at any replica', async () => {
       const cursor = await now();
       for (const baseUrl of [service.baseUrl, replica.baseUrl]) {
         const waiting = read(`after=${cursor}&wait=30`, { baseUrl });
@@ -185,7 +185,7 @@ describe('Events', () => {
       }
     });
 
-    it('are answered at once when they are there, and without any when the time is over', async () => {
+    it('are returned immediately when they are there, and without any when the time is over', async () => {
       const cursor = await now();
       const begunMs = performance.now();
       const { body } = await read(`after=${cursor}&wait=1`);
@@ -195,7 +195,7 @@ describe('Events', () => {
       expect(typesOf((await read(`after=${body.next_cursor}&wait=30`)).body)).toEqual(['order.completed']);
     });
 
-    it('are not answered by events of other types, nor of others', async () => {
+    it('do not return for events of other types, nor of other users', async () => {
       const cursor = await now();
       const waiting = read(`after=${cursor}&wait=30&type=proxy.expired`);
       await untilWaiting(1);
@@ -216,7 +216,7 @@ describe('Events', () => {
       await untilWaiting(0);
     });
 
-    it('are not told to a token that was revoked, or whose user was blocked, during the wait', async () => {
+    it('are not returned to a token that was revoked, or whose user was blocked, meanwhile', async () => {
       const staff = await createStaff(service, ['staff:tokens', 'staff:users']);
       const issue = async () => service.app.get(TokensService).issue({ userId: user.id, scopes: ALL_SCOPES });
       const [revoked, kept] = [await issue(), await issue()];
@@ -305,7 +305,7 @@ describe('Events', () => {
       await untilWaiting(0);
     });
 
-    it('go on from the last id at another replica, whatever the URL says', async () => {
+    it('go on from the last id at another replica, with any cursor in the URL', async () => {
       const cursor = await now();
       await write(['proxy.moved', 'proxy.expired', 'proxy.moved', 'proxy.expired']);
       await untilPublished();
@@ -352,7 +352,7 @@ describe('Events', () => {
   });
 
   describe('the settings', () => {
-    it('have a threshold, which is told once when the balance falls below it', async () => {
+    it('have a threshold, which is reported once when the balance falls below it', async () => {
       expect((await user.api.GET('/events/settings')).data).toEqual({ balance_low: null });
       const cursor = await now();
       const put = await user.api.PUT('/events/settings', { body: { balance_low: '9990.00' } });
@@ -381,7 +381,7 @@ describe('A replica that is stopping', () => {
   // It is stopped.
   const service = forAllTests(startTestService);
 
-  it('answers who waits, ends streams, and lets nobody wait for long', async () => {
+  it('responds to waiting requests, ends streams, and lets no request wait for long', async () => {
     const user = await service.createUser();
     const headers = { Authorization: `Bearer ${user.token}` };
     // The events of the new user may come after now.

@@ -17,7 +17,7 @@ interface Announced {
 describe('The end of a proxy', () => {
   let user: TestUser;
 
-  // What ends is announced for all users.
+  // The ends of rentals are announced for all users.
   const service = forAllTests(startTestService);
   beforeEach(async () => {
     await service.dataSource.query('UPDATE proxies SET active = false');
@@ -44,7 +44,7 @@ describe('The end of a proxy', () => {
     );
   const stages = async () => (await announced()).map(({ hours_left }) => hours_left);
 
-  /** Lets time pass, as far as the end of the proxies is concerned. */
+  /** Lets time pass for the end of the proxies. */
   const pass = (hours: number) =>
     service.dataSource.query(
       'UPDATE proxies SET date_end = date_end - make_interval(hours => $2) WHERE user_id = $1',
@@ -73,7 +73,7 @@ describe('The end of a proxy', () => {
     expect((await stages()).toSorted((one, other) => Number(one) - Number(other))).toEqual([1, 24, 72]);
   });
 
-  it('tells the proxy and its end as the API does', async () => {
+  it('has the proxy and its end as the API does', async () => {
     const [id] = await rented(10);
     await announce();
     const [{ data } = { data: null }] = await service.dataSource.query<{ data: object }[]>(
@@ -140,7 +140,7 @@ describe('The end of a proxy', () => {
     const other = new ExpiringService(service.dataSource, {
       proxies: { expiringHours: [72, 24, 1] },
     } as never);
-    // Neither asks for the lease: as if both had it.
+    // Neither requests the lease: as if both had it.
     const batch = (one: ExpiringService): Promise<number> => one['announceBatch'](24);
     const counts = await Promise.all(
       Array.from({ length: 6 }, (_, n) => batch(n % 2 ? other : service.app.get(ExpiringService))),
@@ -153,7 +153,7 @@ describe('The end of a proxy', () => {
     expect(all).toHaveLength(2500);
   });
 
-  it('is told when it has come, and not again', async () => {
+  it('is announced when it has come, and not again', async () => {
     const [id] = await rented(-1);
     await service.runJob('active-flags');
     await service.runJob('active-flags');

@@ -5,7 +5,7 @@ import { type RawResponse, sendRaw } from './support/raw-http';
 import { startTestService } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
-// Proxies are inserted that nobody bought, which an audit of a shared service would find.
+// Proxies are inserted that no order bought, which an audit of a shared service would find.
 const service = forAllTests(startTestService);
 const user = forEachTest(() => service.createUser());
 
@@ -83,7 +83,7 @@ describe('An export', () => {
     expect((await download('lists/url?proxy_type=socks')).text).toMatch(/^(socks5h:\S+\n){3}$/);
   });
 
-  it("tells the host of a proxy, never the provider's own address of its exit", async () => {
+  it("shows the host of a proxy, never the provider's own address of its exit", async () => {
     await buy('http');
     await buy('socks');
     const provider = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
@@ -174,7 +174,7 @@ describe('A request for an export that is none', () => {
 });
 
 describe('The specified export', () => {
-  it('has its two formats whatever stands beside them', async () => {
+  it('has its two formats with any other parameters', async () => {
     await insertProxies(service.dataSource, user.id, 2);
     for (const [specified, name] of [
       ['', 'json'],

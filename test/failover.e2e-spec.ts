@@ -48,7 +48,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     return standby.waitingFor(statement);
   }
 
-  it('of a claim: nothing is bought for it, and its order is refunded before the answer', async () => {
+  it('of a claim: nothing is bought for it, and its order is refunded before the response', async () => {
     let result: ReturnType<typeof buy> | undefined;
     const pid = await untilWaiting(CLAIM, () => (result = buy()));
     await standby.cancel(pid);
@@ -83,7 +83,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     },
   );
 
-  it('of the publishing of an event: it is told once a standby has it', async () => {
+  it('of the publishing of an event: it is reported once a standby has it', async () => {
     const read = () =>
       fetch(`${service.baseUrl}/events`, { headers: { Authorization: `Bearer ${user.token}` } });
     await read();
@@ -105,7 +105,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     expect(await (await response).text()).toContain('"proxy.expiring"');
   });
 
-  it('of a settlement: it is answered, and replayed, once a standby has it', async () => {
+  it('of a settlement: it returns, and is replayed, once a standby has it', async () => {
     let response: ReturnType<typeof buy> | undefined;
     const pid = await untilWaiting(SETTLEMENT, () => (response = buy('settled')));
     await standby.cancel(pid);
@@ -134,7 +134,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     return row.count;
   };
 
-  it('of a credit by staff: it is answered 503, and repeated under its key it is booked once', async () => {
+  it('of a credit by staff: it returns 503, and retried with its key it is booked once', async () => {
     const staff = await createStaff(service);
     const credit = (baseUrl: string) =>
       fetch(`${baseUrl}/staff/users/${user.id}/credit`, {

@@ -78,7 +78,7 @@ describe('A stock that is smaller than what is ordered at once', () => {
     });
   }
 
-  it('is sold once more to as many as fit, and keeps nobody else waiting', async () => {
+  it('is sold once more to as many as fit, and does not delay other customers', async () => {
     const [busy, neighbour] = await users(2);
     if (!busy || !neighbour) throw new Error('no users');
     const [many, { other }] = await sellOut(
@@ -142,8 +142,8 @@ describe('A stock that is smaller than what is ordered at once', () => {
   }, 60_000);
 });
 
-describe('Customers who ask for one exact price after the other', () => {
-  it('keep nobody waiting for countries and stock, and get their answers in between', async () => {
+describe('Customers who request one exact price after the other', () => {
+  it('do not delay countries and stock, and get their responses in between', async () => {
     const [curious, other] = await Promise.all([service.createUser(), service.createUser()]);
     await other.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     const over = new AbortController();
@@ -176,7 +176,7 @@ describe('Customers who ask for one exact price after the other', () => {
     expect(answered - first).toBeGreaterThan(0);
   }, 90_000);
 
-  it('keep nobody waiting for the price of an order, or for a price of their own', async () => {
+  it('do not delay the price of an order, or the prices of others', async () => {
     const [curious, buyer, other] = await Promise.all([
       service.createUser({ balance: '0.00' }),
       service.createUser(),

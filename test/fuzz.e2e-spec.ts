@@ -4,7 +4,7 @@ import { fuzz } from './support/fuzz';
 /** FUZZ_SEED repeats a run. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 31));
 
-/** What the installation of the test is in no state for. */
+/** Operations that the installation of the test has no state for. */
 const NOT_REACHED = [
   'GET /proxies/{proxy_id}/check',
   'POST /staff/found-prolongations/{prolongation_id}/charge',
@@ -14,7 +14,7 @@ const NOT_REACHED = [
   'POST /staff/recovery/end',
 ];
 
-it(`Hostile requests are answered as described, never with 5xx (FUZZ_SEED=${SEED})`, async () => {
+it(`Hostile requests return what is described, never with 5xx (FUZZ_SEED=${SEED})`, async () => {
   const { notReached, violations } = await fuzz({ seed: SEED, random: 250, systematic: false });
   expect(violations).toEqual([]);
   expect(notReached.toSorted()).toEqual(NOT_REACHED);

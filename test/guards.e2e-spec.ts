@@ -76,7 +76,7 @@ describe('max_price', () => {
     expect((await prolong(user, proxyId, '25.08')).data).toMatchObject({ price_charged: '25.08' });
   });
 
-  it('is told before a balance that is too small', async () => {
+  it('is reported before a balance that is too small', async () => {
     const user = await service.createUser({ balance: '10.00' });
     const { response } = await buy(user, { max_price: '20' });
     expect(response.status).toBe(409);
@@ -138,7 +138,7 @@ describe('max_price', () => {
     expect(await ordersOf(user)).toHaveLength(1);
   });
 
-  it('is told rather than that the provider cannot take the order now', async () => {
+  it('is reported before an unavailable provider', async () => {
     const user = await service.createUser();
     await buy(user);
     await service.control.setBalance('10.00');
@@ -193,7 +193,7 @@ describe('allow_partial: false', () => {
 
   afterEach(() => service.control.resetFaults());
 
-  it('asks for the stock itself, and refuses what is more before anything is ordered', async () => {
+  it('requests the stock itself, and refuses what is more before anything is ordered', async () => {
     const user = await service.createUser();
     await service.control.setStock('6', 'es', 10);
     // From now on the copy of the catalog says 9.

@@ -83,7 +83,7 @@ describe('A replica', () => {
     });
     const probe = await holdProbe();
     const responses = Promise.all(Array.from({ length: 20 }, () => readiness(replica.baseUrl)));
-    // A second statement would be answered, and its answers come before this one is let go.
+    // A second statement would return, and its rows come before this one is let go.
     expect(await send(replica.baseUrl, '/health/live')).toEqual(LIVE);
     probe.letGo();
     expect(new Set((await responses).map(({ status }) => status))).toEqual(new Set([200]));
@@ -126,7 +126,7 @@ describe('A replica', () => {
     relay.cutAll();
     await untilReadiness(replica.baseUrl, notReady('The database takes no writes'));
     await service.owner.query(`ALTER DATABASE ${database?.name} RESET default_transaction_read_only`);
-    // The connection on which it saw that is not asked again.
+    // The connection on which it saw that is not used again.
     await untilReadiness(replica.baseUrl, READY);
     relay.cutAll();
   });
@@ -159,7 +159,7 @@ describe('A replica', () => {
 });
 
 describe('A replica that drains', () => {
-  it('is not ready, serves everything, and ends each connection with the answer', async () => {
+  it('is not ready, serves everything, and ends each connection with the response', async () => {
     const service = await startTestService();
     const user = await service.createUser();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

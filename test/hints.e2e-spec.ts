@@ -64,7 +64,7 @@ describe('A request whose order another replica sends', () => {
     const response = buy(replica.baseUrl, 0);
     await claim.reached;
     await meanwhile();
-    // There is one queue: whoever sends an order of the service's own takes the other one along.
+    // There is one queue: the replica that sends an order of the service itself sends the other one too.
     expect((await buy(service.baseUrl, 1)).status).toBe(200);
     const { status, body } = await response;
     const elapsedMs = performance.now() - startedAtMs;
@@ -88,12 +88,12 @@ describe('A request whose order another replica sends', () => {
   const untilHeard = (orderId: unknown) =>
     eventually(() => Promise.resolve(heard.join(',').split(',').includes(String(orderId))));
 
-  it('is answered by a hint, before it looks for itself', async () => {
+  it('returns after a hint, before it looks for itself', async () => {
     const { orderId } = await untilHintResponds();
     await untilHeard(orderId);
   });
 
-  it('is answered although the connection for hints was cut, and hears the next hint', async () => {
+  it('returns although the connection for hints was cut, and hears the next hint', async () => {
     const { elapsedMs } = await orderElsewhere(async () => {
       const ended = (await listeningSessions()).map(({ pid }) => pid);
       for (const pid of ended) await service.owner.query('SELECT pg_terminate_backend($1)', [pid]);
@@ -104,7 +104,7 @@ describe('A request whose order another replica sends', () => {
     await untilHintResponds();
   });
 
-  it('is answered although the hint was not sent', async () => {
+  it('returns although the hint was not sent', async () => {
     await service.owner.query('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC');
     const { elapsedMs } = await orderElsewhere();
     await service.owner.query('GRANT EXECUTE ON FUNCTION pg_notify TO PUBLIC');

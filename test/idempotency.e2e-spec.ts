@@ -83,7 +83,7 @@ describe('Idempotency-Key', () => {
     expect(await soldTo(user)).toBe(0);
   });
 
-  it('answers 409 while the first request is under way', async () => {
+  it('returns 409 while the first request is under way', async () => {
     const user = await service.createUser();
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
     const first = buy(user, 'busy');
@@ -108,7 +108,7 @@ describe('Idempotency-Key', () => {
 
   it('refers to an order that is being confirmed, then answers with its outcome', async () => {
     const user = await service.createUser();
-    // The purchase is carried out, its answer is lost, and the listing shows it late.
+    // The purchase is executed, its response is lost, and the listing shows it late.
     await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 1500 });
     const lost = await buy(user, 'lost');
     expect(lost.response.status).toBe(503);
@@ -213,7 +213,7 @@ describe('A key of one kind of request', () => {
     expect((await kinds.bulk(user.api, 'empty', ids[0] ?? '')).data?.totals.prolonged).toBe(1);
   });
 
-  it('which has both a bulk and an order, from a version before, is answered for each of them', async () => {
+  it('which has both a bulk and an order, from a version before, returns each of them', async () => {
     const { user, ids } = await userWithProxies(1);
     const [id = ''] = ids;
     const bought = await kinds.purchase(user.api, 'older');
@@ -229,7 +229,7 @@ describe('A key of one kind of request', () => {
     expect(await entriesOf(user)).toEqual(before);
   });
 
-  it('is carried out as one of two that come at once to two replicas', async () => {
+  it('is executed as one of two that come at once to two replicas', async () => {
     const replica = await startReplica(service);
     try {
       const count = 12;

@@ -98,7 +98,7 @@ describe('A new key at the provider', () => {
     const buyers = Array.from({ length: BUYERS }, buyer);
     await eventually(() => statuses.length > BUYERS);
     await rotateTo(KEYS.second);
-    // What was sent with the key before may be on its way still; each buyer comes to a purchase after it.
+    // Calls with the previous key may be on their way still; each buyer comes to a purchase after it.
     const sentBefore = statuses.length + BUYERS;
     await eventually(() => statuses.length > sentBefore);
     await accept(KEYS.second);
@@ -116,7 +116,7 @@ describe('A new key at the provider', () => {
     ['of another account', KEYS.ofAnother, 'the key in PX6_API_KEY_FILE belongs to another account'],
     ['that is none', KEYS.none, 'PX6_API_KEY_FILE contains no key'],
   ])('is not used when it is one %s, which is said once', async (_, key, complaint) => {
-    // Its response tells whose the key in use is.
+    // Its response shows whose the key in use is.
     expect(await buy()).toBe(200);
     await mount(key);
     await eventually(() => linesWith(complaint).length > 0);

@@ -13,7 +13,7 @@ interface Details {
 
 const NOT_FOUND = '{"detail":"Proxy not found","code":"proxy-not-found"}';
 
-// Proxies are inserted that nobody bought, which an audit of a shared service would find.
+// Proxies are inserted that no order bought, which an audit of a shared service would find.
 const service = forAllTests(startTestService);
 
 const insert = (user: TestUser, count: number) => insertProxies(service.dataSource, user.id, count);
@@ -140,7 +140,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
     expect(JSON.stringify(await service.control.getCalls())).not.toContain('mine');
   });
 
-  it('stands in the answer of a prolongation, and in the replay of it as it was then', async () => {
+  it('is in the response of a prolongation, and in the replay of it as it was then', async () => {
     const user = await service.createUser();
     const { data } = await user.buy();
     const id = data?.proxies[0]?.id ?? '';
@@ -156,7 +156,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
 });
 
 describe('PATCH /proxies', () => {
-  it('labels the proxies of some ids, and tells which of them changed', async () => {
+  it('labels the proxies of some ids, and returns which of them changed', async () => {
     const user = await service.createUser();
     const [theirs = 0] = await insert(await service.createUser(), 1);
     const [one = 0, two = 0, three = 0] = await insert(user, 3);
@@ -225,7 +225,7 @@ describe('PATCH /proxies', () => {
     expect((await details(user, ids[49] ?? '')).tags).toEqual(tags);
   });
 
-  it('has to be told which proxies', async () => {
+  it('requires the proxies to be named', async () => {
     const user = await service.createUser();
     for (const body of [{ descr: 'x' }, { proxy_ids: [], descr: 'x' }, { proxy_ids: ['1'], filter: {} }]) {
       expect((await patch(user, '/proxies', body)).status).toBe(422);

@@ -145,7 +145,7 @@ describe('GET /ledger', () => {
     expect(response.headers.get('Vary')).toContain('Accept');
   });
 
-  it('has pages that add up to the balance of GET /me, whatever is bought while they are read', async () => {
+  it('has pages that add up to the balance of GET /me, with purchases while they are read', async () => {
     await post(100);
     const over = new AbortController();
     const buying = Promise.all(

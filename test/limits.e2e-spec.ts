@@ -80,14 +80,14 @@ describe('A token', () => {
     expect((await request(user.token)).status).toBe(200);
   });
 
-  it('is told what is left once that is less than half', async () => {
+  it('sees what is left once that is less than half', async () => {
     const user = await service.createUser();
     expect((await request(user.token)).headers).not.toHaveProperty('ratelimit');
     await requestTimes(3, user.token);
     expect((await request(user.token)).headers['ratelimit']).toMatch(/^"token";r=1;t=\d+, "user";r=4;t=\d+$/);
   });
 
-  it('is refused before its scopes are looked at, whatever the path', async () => {
+  it('is refused before its scopes are looked at, on any path', async () => {
     const user = await service.createUser({ scopes: ['profile:read'] });
     expect((await request(user.token, { path: '/proxies' })).status).toBe(403);
     await requestTimes(TOKEN_LIMIT - 1, user.token);
@@ -143,7 +143,7 @@ describe('The replay of an earlier order', () => {
     expect(await requestTimes(TOKEN_LIMIT, user.token)).toEqual([...times(TOKEN_LIMIT - 1, 200), 429]);
   });
 
-  it('is answered above the limit, while new orders are refused and charge nothing', async () => {
+  it('is served above the limit, while new orders are refused and charge nothing', async () => {
     const user = await service.createUser();
     const key = randomUUID();
     const first = await buy(user, key);
@@ -176,7 +176,7 @@ describe('An address', () => {
     expect(await requestTimes(1, undefined, from)).toEqual([401]);
   });
 
-  it('keeps nobody out whose token was valid', async () => {
+  it('blocks no user whose token was valid', async () => {
     const from = '203.0.113.9';
     const user = await service.createUser();
     expect(await requestTimes(1, user.token, from)).toEqual([200]);
@@ -195,7 +195,7 @@ describe('An address', () => {
   });
 });
 
-it('Health is not counted, and is answered whoever is refused', async () => {
+it('Health is not counted, and responds to clients over their limit', async () => {
   const from = '203.0.113.10';
   await requestTimes(FAILURE_LIMIT + 1, undefined, from);
   for (const path of ['/health', '/health/ready', '/health/live', '/']) {

@@ -73,7 +73,7 @@ const insert = (user: TestUser, count: number, row?: ProxyRow) =>
 const issue = (user: TestUser, token: { expiresAt?: Date; allowedIps?: string[] } = {}) =>
   service.app.get(TokensService).issue({ userId: user.id, scopes: ALL_SCOPES, ...token });
 
-/** The one answer to whoever asks for what they cannot have. */
+/** The one response to all who request what they cannot have. */
 async function expectNothing(response: RawResponse): Promise<void> {
   const unknown = await fetchLink({ url: `/l/${generateSecret('link')}` }, { from: '198.51.100.1' });
   const withoutIds = ({ status, text, headers }: RawResponse) => {
@@ -87,7 +87,7 @@ async function expectNothing(response: RawResponse): Promise<void> {
 }
 
 describe('A link', () => {
-  it('gives the export as it is at each fetch, to whoever has its secret', async () => {
+  it('gives the export as it is at each fetch, to anyone who has its secret', async () => {
     const user = await service.createUser();
     await insert(user, 2, { proxyType: 'socks' });
     await insert(user, 1);
@@ -190,7 +190,7 @@ describe('A link', () => {
     expect(row?.text).not.toContain(Buffer.from(url.slice('/l/'.length)).toString('hex'));
   });
 
-  it('is told with PUBLIC_URL where there is one, and never with the Host of a request', async () => {
+  it('is shown with PUBLIC_URL if that is set, and never with the Host of a request', async () => {
     const user = await service.createUser();
     const created = await send(user.token, 'POST', '/links', {}, replica.baseUrl);
     const { url } = created.json() as Link;
@@ -288,7 +288,7 @@ describe('A link', () => {
 });
 
 describe('An earlier answer of a link', () => {
-  it('is not sent again to whoever has it, by GET and by HEAD', async () => {
+  it('is not sent again to clients that have it, by GET and by HEAD', async () => {
     const user = await service.createUser();
     await insert(user, 3);
     const link = await createLink(user, { format: 'csv' });
@@ -393,7 +393,7 @@ describe('A link ends', () => {
     expect((await fetchLink(link)).status).toBe(200);
   });
 
-  it('and is removed 30 days later, whatever ended it', async () => {
+  it('and is removed 30 days later, with any reason for its end', async () => {
     const user = await service.createUser();
     const { text, token } = await issue(user);
     const end = new Date(service.clock.now().getTime() + 60_000).toISOString();
@@ -507,7 +507,7 @@ describe('The secret of a link', () => {
     }
   });
 
-  it('needs no token beside it, and takes none into account', async () => {
+  it('needs no token, and ignores one', async () => {
     const user = await service.createUser();
     const link = await createLink(user);
     for (const token of ['wrong', generateSecret('token')]) {
@@ -545,7 +545,7 @@ describe('The number of links', () => {
     expect(items).toHaveLength(MOST_LINKS);
   });
 
-  it('of 0 switches them off, those that exist as well', async () => {
+  it('of 0 disables them, those that exist as well', async () => {
     const user = await service.createUser();
     const link = await createLink(user);
     const without = await startReplica(service, { links: { maxPerUser: 0 } });
@@ -606,7 +606,7 @@ describe('Fetching', () => {
     await eventually(async () => (await fetchLink(link, { baseUrl: replica.baseUrl })).status === 429);
   });
 
-  it('of what is not there is limited by address, and keeps nobody from what they fetched', async () => {
+  it('of missing links is limited by address, and blocks no link that was fetched', async () => {
     const user = await service.createUser();
     const [link, fresh] = [await createLink(user), await createLink(user)];
     const from = '192.0.2.77';
@@ -620,7 +620,7 @@ describe('Fetching', () => {
       'ratelimit-policy': `"address";q=${FAILURE_LIMIT};w=60`,
     });
     expect((await fetchLink({ url: '/l/wrong' }, { from })).status).toBe(429);
-    // A secret that is right is told from a wrong one by nothing.
+    // A right secret is indistinguishable from a wrong one.
     expect((await fetchLink(fresh, { from })).status).toBe(429);
     expect((await fetchLink(link, { from })).status).toBe(200);
     expect((await fetchLink(fresh, { from: '192.0.2.78' })).status).toBe(200);
@@ -645,7 +645,7 @@ describe('Fetching', () => {
     expect(ageMs).toBeGreaterThanOrEqual(0);
     expect(ageMs).toBeLessThan(30_000);
     expect(await show(unused)).toMatchObject({ uses: 0, last_used_at: null });
-    // What ends is written as well.
+    // The ends of links are written as well.
     const leaving = await startReplica({ ...service, jobIntervalsMs: { 'link-uses': 3_600_000 } });
     expect((await fetchLink(link, { baseUrl: leaving.baseUrl })).status).toBe(200);
     await leaving.close();

@@ -7,7 +7,7 @@ import { createStaff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
-// Rows are written that nobody bought, the sweep reads those of all users, and checks come on request.
+// Rows are written that no order bought, the sweep reads those of all users, and checks come on request.
 /*
  * Each statement that changes several rows of a table locks them in the order of their ids, which
  * `docs/architecture.md` has for all tables: so no two of them deadlock. It is given rows that lie in the
@@ -27,7 +27,7 @@ const freeOf = async (table: string, ids: readonly number[]): Promise<number[]> 
   return free.map(({ id }) => id);
 };
 
-/** Runs the work while somebody holds the first row. @returns the rows that nobody holds then */
+/** Runs the work while somebody holds the first row. @returns the rows that no session locks then */
 async function freeWhileFirstIsHeld(
   table: 'proxies' | 'orders' | 'users' | 'renewals',
   ids: readonly number[],
@@ -190,7 +190,7 @@ describe('Renewals are locked in the order of their ids when', () => {
   });
 });
 
-it('Staff who assign an orphan lock the order before the account, as whoever settles the order', async () => {
+it('Staff who assign an orphan lock the order before the account, as a settlement does', async () => {
   const staff = await createStaff(service);
   const { data } = await user.buy();
   const [orphan] = await query<{ id: number }>(
@@ -245,7 +245,7 @@ describe('Due checks of a batch', () => {
     expect(await freeWhileFirstIsHeld('orders', members, claim, 'WITH due AS')).toEqual(members.slice(1));
   });
 
-  it('let whoever has locked a member record the call of the leader', async () => {
+  it('let the session that has locked a member record the call of the leader', async () => {
     const [leader, member] = ids;
     const settling = service.owner.createQueryRunner();
     await settling.startTransaction();

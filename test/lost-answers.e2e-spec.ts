@@ -55,7 +55,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     expect(error).toEqual({ detail: 'Service temporarily unavailable' });
     expect(await orders()).toEqual([]);
 
-    // A client without a key repeats its request, and pays once.
+    // A client without a key sends its request again, and pays once.
     const { data } = await api.POST('/proxies/buy', { body: RU_30 });
     expect(await orders()).toEqual([{ state: 'completed' }]);
     expect(Number((await service.balanceOf(user)).available)).toBe(500 - Number(data?.price_charged));
@@ -111,7 +111,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await service.audit({ withProvider: true });
   });
 
-  it('the answer to a settlement is lost: the call is recorded once, and the order is answered', async () => {
+  it('the response to a settlement is lost: the call is recorded once, and the order returns', async () => {
     const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'INSERT INTO proxies', moment: 'after', action: 'cut' });
     const pending = api.POST('/proxies/buy', { body: RU_30 });
@@ -126,7 +126,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await service.audit({ withProvider: true });
   });
 
-  it('the COMMIT of a credit waits: once it is answered, it is never carried out', async () => {
+  it('the COMMIT of a credit waits: once it has a response, it is never executed', async () => {
     // Lets a COMMIT wait for a lock that the test holds.
     await service.owner.query(`
       CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS

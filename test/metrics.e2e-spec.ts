@@ -102,7 +102,7 @@ describe('GET /metrics', () => {
     expect(grew('provider_call_duration_seconds_count{method="buy"}')).toBe(1);
   });
 
-  it('tells the state of the whole installation', async () => {
+  it('shows the state of the whole installation', async () => {
     const { value } = await scrape();
     expect(value('database_up')).toBe(1);
     expect(value('ready')).toBe(1);
@@ -117,7 +117,7 @@ describe('GET /metrics', () => {
     expect(value('audit_last_run_timestamp_seconds{scope="all"}')).toBe(1000);
   });
 
-  it('tells which renewals are due and wait for the service, and what became of those of a day', async () => {
+  it('shows which renewals are due and wait for the service, and what became of those of a day', async () => {
     const due = async (): Promise<number> => (await scrape()).value('job_pending{name="renewals"}');
     expect(await due()).toBe(0);
     await service.dataSource.query(
@@ -143,7 +143,7 @@ describe('GET /metrics', () => {
     expect((await scrape()).value('renewals_paused{of="all"}')).toBe(1);
   });
 
-  it('tells when a job last succeeded, also while its next run is under way', async () => {
+  it('shows when a job last succeeded, also while its next run is under way', async () => {
     let meanwhile = (): Promise<void> => Promise.resolve();
     const work = service.app.get(Work);
     work.run({ name: 'a-job', everySeconds: 900, execute: async () => ({ done: await meanwhile() }) });
@@ -161,7 +161,7 @@ describe('GET /metrics', () => {
     expect(value('job_interval_seconds{name="replica-report"}')).toBe(20);
   });
 
-  it('leaves out a job that was switched off', async () => {
+  it('omits a job that was disabled', async () => {
     await service.dataSource.query(
       `INSERT INTO job_runs (name, holder, started_at, finished_at, succeeded_at, lease_seconds, leased_until,
                              interval_seconds)

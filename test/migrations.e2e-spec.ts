@@ -87,7 +87,7 @@ describe('Migrating', () => {
   const isIndexValid = (): Promise<unknown[]> =>
     owner.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('orders_country_idx')`);
 
-  it('builds an index beside writers, while another replica waits for its turn to migrate', async () => {
+  it('builds an index while others write, while another replica waits for its turn to migrate', async () => {
     // The writer keeps the first replica in its migration until the second one is waiting.
     const writer = owner.createQueryRunner();
     await writer.startTransaction();
@@ -150,7 +150,7 @@ describe('Migrating', () => {
     ).toEqual([{ mayInsert: false }]);
   });
 
-  it('tells the service which role has to migrate', async () => {
+  it('names the role that has to migrate', async () => {
     const migrating = migrate({ url: database.url }, withIndex);
     await expect(migrating).rejects.toThrow('DATABASE_OWNER_URL');
     expect(await migrate({ url: database.url })).toEqual([]);
@@ -178,13 +178,13 @@ describe('A start that does not migrate', () => {
     await service.destroy();
   });
 
-  it('ends its wait when it is told to', async () => {
+  it('ends its wait when it is aborted', async () => {
     const stopping = new AbortController();
     expect(await untilMigrated(database, () => stopping.abort(), stopping.signal)).toBe(false);
   });
 });
 
-/** It makes all tables, which nobody uses yet, in one transaction. The linter's rules are for later ones. */
+/** It creates all tables, which are not in use yet, in one transaction. The rules are for later ones. */
 const UNCHECKED = migrations[0]?.name;
 
 /** Keeps the statements of each migration as they are sent, with the transaction around them. */
@@ -208,7 +208,7 @@ class Recorder extends AbstractLogger {
   }
 }
 
-/** What squawk says of statements, by a name; empty when it has no objection. */
+/** The objections of squawk to statements, by a name; empty if none. */
 function lint(statements: readonly (readonly [name: string, statements: string])[]): string {
   const directory = mkdtempSync(join(tmpdir(), 'squawk-'));
   try {

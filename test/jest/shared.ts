@@ -1,4 +1,4 @@
-/** What the test files of one worker share. Node itself loads this file, so that it outlives each of them. */
+/** Objects that the test files of a worker share. Node itself loads this file, so that it outlives them. */
 export const shared: {
   service?: Promise<unknown>;
   close?: () => Promise<void>;
