@@ -25,7 +25,7 @@ const CUSTOMERS = 4;
 /** As many as an export may have that is written whole, and as many of them as one request may ping. */
 const EXPORTED = 7960;
 const PINGED = 990;
-/** The memory and the limits of a service that nobody has configured. */
+/** The memory and the limits of a service without settings. */
 const SHIPPED = {
   NODE_OPTIONS: SHIPPED_NODE_OPTIONS,
   TOKEN_REQUESTS_PER_MINUTE: '120000',
@@ -83,7 +83,7 @@ describe('An adversary with a token of their own', () => {
       }
     };
     await Promise.all([...customers.map(buyer), prober(0), prober(1)]);
-    // Beside other tests, one of a hundred may wait for longer than PURCHASE_WAIT_MS.
+    // With other tests running, one of a hundred may wait for longer than PURCHASE_WAIT_MS.
     expect(refused.slice(Math.floor(times.purchases.length / 50) + 1)).toEqual([]);
     return { purchases: quantile(times.purchases, 0.99), health: quantile(times.health, 0.99) };
   }
@@ -110,7 +110,7 @@ describe('An adversary with a token of their own', () => {
     return { token: adversary.token, orderId };
   }
 
-  it('takes the service from nobody, and its memory for no longer than they attack', async () => {
+  it('blocks no customer, and occupies memory only during the attack', async () => {
     const known = await createAdversary();
     const violations = await countViolations();
     await measure();

@@ -127,7 +127,7 @@ if (missing.length > 0) {
       await directory?.remove();
     });
 
-    /** What fires, but for the other disks of this machine. */
+    /** The firing alerts, without those of the other disks of this machine. */
     const firing = async (): Promise<Labels[]> =>
       (await prometheus.firing()).filter(
         ({ alertname, mountpoint }) => !alertname?.startsWith('DatabaseDisk') || mountpoint === disk,

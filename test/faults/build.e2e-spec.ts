@@ -34,7 +34,7 @@ describe('The build', () => {
 
   afterAll(() => removeTestDirectory(directory));
 
-  /** What a start does before it runs the program. Gives what the program wrote, and whether it was built. */
+  /** The steps of a start before the program runs. Returns the program's output, and whether it was built. */
   async function start(): Promise<{ text: string; isBuilt: boolean }> {
     const { stderr } = await run(process.execPath, ['scripts/build-if-stale.mjs'], { cwd: directory });
     const { stdout } = await run(process.execPath, ['dist/src/main.js'], { cwd: directory });

@@ -15,7 +15,7 @@ import { tuned } from '../support/tuning';
 const LONGEST_START_MS = 3000;
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-/** What only the process itself can show. What the commands do is tested without one, in cli.e2e-spec.ts. */
+/** Tests that need the process itself. The commands are tested without one, in cli.e2e-spec.ts. */
 describe('the command line as a process of its own', () => {
   let database: TestDatabase;
   let environment: Record<string, string>;
@@ -45,7 +45,7 @@ describe('the command line as a process of its own', () => {
     return JSON.parse(stdout);
   }
 
-  it('prints the answer to its standard output and ends with 0', async () => {
+  it('prints the response to its standard output and ends with 0', async () => {
     const { stdout } = await runCliHere(['users', 'create', '--username', 'anna'], environment);
     expect(await responseTo('users list')).toEqual([{ ...JSON.parse(stdout), same_name_as: [] }]);
     expect(await responseTo('migrate')).toEqual({ migrations: [] });

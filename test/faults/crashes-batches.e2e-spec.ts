@@ -98,7 +98,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
   }
 
   it.each(['before', 'after'] as const)(
-    'at claim, settle and when they are placed, %s the commits: each order is carried out and paid once',
+    'at claim, settle and when they are placed, %s the commits: each order is executed and paid once',
     async (moment) => {
       const stopped = await stopAtEachStep(moment);
       const [opener, customers] = [await replicas.createCustomer(), await createCustomers()];
@@ -120,7 +120,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     },
   );
 
-  it('at claim and settle, while they wait for a lock: each is carried out and paid once', async () => {
+  it('at claim and settle, while they wait for a lock: each is executed and paid once', async () => {
     const stopped = await stopAtEachStep('before');
     const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
     for (const { step, letGo } of stopped) {
@@ -132,7 +132,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     await expectOneOrderEach(stopped.flatMap(({ customers }) => customers));
   });
 
-  it(`when the provider has ${STAGES.join(', ')} it: each order is carried out and paid once`, async () => {
+  it(`when the provider has ${STAGES.join(', ')} it: each order is executed and paid once`, async () => {
     const stopped = [];
     for (const stage of STAGES) {
       const customers = await createCustomers();

@@ -95,7 +95,7 @@ describe('kill -9 of the replica that renews', () => {
   }
 
   it.each(['before', 'after'] as const)(
-    'and of its heirs, each a step later, %s the commit: the rental is renewed, paid and told once',
+    'and of its heirs, each a step later, %s the commit: the rental is renewed, paid and announced once',
     async (moment) => {
       const customer = await rent();
       const stopAt = (statement: string, when: 'before' | 'after' = moment) =>
@@ -120,7 +120,7 @@ describe('kill -9 of the replica that renews', () => {
     },
   );
 
-  it(`when the provider has ${STAGES.join(', ')} its calls: each is paid and told once`, async () => {
+  it(`when the provider has ${STAGES.join(', ')} its calls: each is paid and announced once`, async () => {
     const customers = [await rent(), await rent(), await rent()];
     const gates = [];
     for (const stage of STAGES) gates.push(await replicas.control.addGate({ method: 'prolong', stage }));

@@ -26,7 +26,7 @@ const pick = <Item>(items: readonly Item[]): Item => {
 };
 
 it(
-  `${DEPOSITS} deposits are credited once each, whatever is killed, lost or doubled`,
+  `${DEPOSITS} deposits are credited once each, also if processes are killed and messages lost or doubled`,
   async () => {
     const running: BuiltService[] = await Promise.all([1, 2, 3].map(() => replicas.start()));
     const customers = await Promise.all(
@@ -43,7 +43,7 @@ it(
       running[at] = await replicas.start();
     }
 
-    /** Asks for the same deposit until a replica responds with it. */
+    /** Requests the same deposit until a replica responds with it. */
     async function make(n: number): Promise<string> {
       const customer = customers[n % CUSTOMERS] ?? pick(customers);
       const order = {

@@ -239,7 +239,7 @@ describe('a data directory without a database', () => {
   });
 });
 
-/** Starts a server that nobody uses. One that was killed before may still be ending. */
+/** Starts an unused server. One that was killed before may still be ending. */
 async function startAlone(cluster: Cluster): Promise<void> {
   await eventually(async () => {
     await startServer(cluster);

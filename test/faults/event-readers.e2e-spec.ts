@@ -20,7 +20,7 @@ const KILLED = inLongForm(3, 1);
 const IDLE_MS = inLongForm(5000, 2000);
 /** Each of those who wait has looked once by then. */
 const BEGIN_MS = inLongForm(10_000, 4000);
-/** What is left is read by then, also where a hint was lost. */
+/** The remaining events are read by then, also where a hint was lost. */
 const END_MS = inLongForm(10_000, 3000);
 
 jest.setTimeout(inLongForm(700_000, 120_000));
@@ -84,7 +84,7 @@ describe('Events, read over three replicas', () => {
     }
   }
 
-  /** What a customer's script does: waits at any replica, and goes on from the cursor when that is gone. */
+  /** A customer's script waits at any replica, and goes on from the cursor when that is gone. */
   async function poll(customer: Customer, isOver: () => boolean): Promise<ReadEvent[]> {
     const seen: ReadEvent[] = [];
     let cursor = '';
@@ -122,7 +122,7 @@ describe('Events, read over three replicas', () => {
     return seen;
   }
 
-  it('skip none and come in order, whatever commits late and whoever is killed', async () => {
+  it('skip none and come in order, also after late commits and kills', async () => {
     const customers = await Promise.all(Array.from({ length: CUSTOMERS }, () => replicas.createCustomer()));
     let isOver = false;
     const reading = customers.map((customer) =>
@@ -199,7 +199,7 @@ describe('Events, read over three replicas', () => {
     expect(pages.map(({ items }) => items.length)).toEqual(waiting.map(() => 1));
   });
 
-  it('are answered soon after the commit', async () => {
+  it('are returned soon after the commit', async () => {
     const customer = await replicas.createCustomer();
     const writer = await connect();
     const elapsedMs: number[] = [];
@@ -267,7 +267,7 @@ describe('Events, read over three replicas', () => {
         for (const service of services.slice(0, KILLED)) service.kill('SIGKILL');
         const started = await Promise.all(services.slice(0, KILLED).map(() => replicas.start()));
         services.splice(0, KILLED, ...started);
-        // Whoever died holds the lease for a minute.
+        // The killed replica has the lease for a minute.
         await replicas.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'expiring'`);
       }
       await pause(500);

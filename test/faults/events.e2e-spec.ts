@@ -67,7 +67,7 @@ describe(`${ORDERS} orders at three replicas that are killed again and again`, (
     })();
 
     const anyService = (): string => services[random.integer(0, services.length - 1)]?.baseUrl ?? '';
-    /** Repeats the order, as a script does, until its answer is final or there are enough. */
+    /** Retries the order, as a script does, until its response is final or there are enough. */
     const place = async (order: Order): Promise<void> => {
       while (!done.signal.aborted) {
         const response = await send(anyService(), order).catch(() => null);

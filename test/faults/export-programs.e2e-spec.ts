@@ -19,7 +19,7 @@ import { startTestService, type TestService } from '../support/test-service';
 
 const TYPES: readonly ProxyType[] = ['http', 'socks'];
 const PAGE = 'fetched through a proxy';
-/** What URLs, shells, configuration files, JSON or YAML quote. A login over HTTP cannot have a colon. */
+/** Characters that URLs, shells, configuration files, JSON or YAML quote. Logins over HTTP have no colon. */
 const LOGIN = `us@r#1/?%41"'\\&ü漢`;
 const PASSWORD = `p:a@s#s"q'\\%2F$HOME{x}|ü😀`;
 const toAscii = (text: string): string => text.replaceAll(/[^ -~]/g, '');

@@ -19,7 +19,7 @@ const isInstalled = missingPackages('etcd', 'etcdctl', 'haproxy', 'patroni', 'po
   });
   afterAll(() => cluster.close());
 
-  it('lets nobody read from a standby', async () => {
+  it('never reads from a standby', async () => {
     const standby = await cluster.database.findSynchronousStandby();
     const url = Object.assign(new URL(cluster.databaseUrl), { port: String(standby.databasePort) }).href;
     const dataSource = new DataSource(dataSourceOptions({ url, poolSize: 1, applicationName: 'test' }));

@@ -5,7 +5,7 @@ import { inLongForm } from '../support/long-form';
 /** FUZZ_SEED repeats a run. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 31));
 
-it(`Thousands of hostile requests are answered as the descriptions say (FUZZ_SEED=${SEED})`, async () => {
+it(`Thousands of hostile requests return what the descriptions say (FUZZ_SEED=${SEED})`, async () => {
   const { requests, violations } = await fuzz({
     seed: SEED,
     random: inLongForm(5000, 750),

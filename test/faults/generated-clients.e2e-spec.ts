@@ -15,7 +15,7 @@ const run = promisify(execFile);
 // Generators and the compiler are processes that take seconds each.
 jest.setTimeout(300_000);
 
-/** What generated clients are for: ids of responses go into paths, and an event may have a later type. */
+/** The use of generated clients: ids of responses go into paths, and an event may have a later type. */
 const USE = `
 import createClient from 'openapi-fetch';
 import type { paths } from './customers';

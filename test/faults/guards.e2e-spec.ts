@@ -31,7 +31,7 @@ describe('Guards of orders, over and over', () => {
   );
 
   it(
-    `are told by dry runs as by the orders that follow, in ${STATES} random states`,
+    `are reported by dry runs as by the orders that follow, in ${STATES} random states`,
     async () => {
       const outcomes = await compareDryRuns(service, STATES);
       expect(outcomes.size).toBeGreaterThan(6);

@@ -9,7 +9,7 @@ import { startTestService } from '../support/test-service';
 
 jest.setTimeout(60_000);
 
-// What hangs is waited for as long as the service waits: some seconds each time.
+// The tests wait as long as the service does: some seconds each time.
 const service = forAllTests(() => startTestService({ environment: { METRICS_PORT: '0' } }));
 
 const scrape = () => readMetrics(service.app.get(MetricsServer).url ?? '');
@@ -23,7 +23,7 @@ async function countWaiting(): Promise<number> {
   return row?.count ?? 0;
 }
 
-it('A database that hangs is asked once for all who scrape, who are told that it is not there', async () => {
+it('A database that hangs is queried once for all scrapes, which report that it is down', async () => {
   const lock = service.owner.createQueryRunner();
   await lock.query('BEGIN; LOCK TABLE orphans IN ACCESS EXCLUSIVE MODE');
   try {

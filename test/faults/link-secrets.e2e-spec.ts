@@ -58,7 +58,7 @@ describe('The secret of a link', () => {
     return (response.json() as { url: string }).url.slice('/l/'.length);
   }
 
-  /** Whatever somebody who has the secret may ask, rightly or wrongly. */
+  /** Valid and invalid requests with the secret. */
   const requests = (secret: string): { method?: string; path: string; token?: string }[] => {
     const escaped = Buffer.from(secret).toString('hex').replaceAll(/../g, '%$&');
     return [
@@ -92,7 +92,7 @@ describe('The secret of a link', () => {
     return statuses;
   }
 
-  it('is in no line of the log, whatever becomes of the requests that have it', async () => {
+  it('is in no line of the log, with any outcome of the requests that have it', async () => {
     const customer = await replicas.createCustomer();
     const [first = '', second = ''] = bases();
     const secrets = [await createLink(customer, first), await createLink(customer, second)];
@@ -106,7 +106,7 @@ describe('The secret of a link', () => {
     await exchangeRaw(first, `GET /l/${secret}\u0000 HTTP/1.1\r\nHost: x\r\n\r\n`);
     await eventually(async () => (await fetchFrom(first, other)).status === 429);
 
-    // An export that fails for a reason that nobody has foreseen. No replica has kept one of this customer.
+    // An export that fails for an unexpected reason. No replica has kept one of this customer.
     const stranger = await replicas.createCustomer();
     await owner.query('ALTER TABLE proxies RENAME COLUMN login TO renamed');
     const later = await createLink(stranger, first);

@@ -61,7 +61,7 @@ describe('The provider may list as it likes:', () => {
     await service.untilSettled();
     const { state, proxy } = await latestOrder();
     expect(state).toBe('completed');
-    // While rows move, a listing may miss the proxy: the answer is then 503, and nothing was sent.
+    // While rows move, a listing may miss the proxy: the response is then 503, and nothing was sent.
     await eventually(async () => (await prolong(proxy)).response.status === 200);
   });
 

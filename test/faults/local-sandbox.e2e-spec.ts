@@ -90,7 +90,7 @@ describe('the sandbox of a directory', () => {
     expect(await request(coming)).toMatchObject({ status: 'yes' });
   });
 
-  it('is told of when it is killed while in use', async () => {
+  it('is logged when it is killed while in use', async () => {
     await start();
     process.kill(await readPid(), 'SIGKILL');
 

@@ -17,10 +17,10 @@ const REQUESTS_AT_ONCE = 25;
 const REPEATS = 3;
 const MALFORMED = 20;
 
-/** In whatever a caller makes up, so that it can be looked for. */
+/** In all values that a caller makes up, to find them again. */
 const MARK = 'Zq7';
 
-/** CONNECT gets no answer: it asks for a tunnel. */
+/** CONNECT gets no response: it requests a tunnel. */
 const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
 let random: SeededRandom;
 
@@ -38,7 +38,7 @@ const scrape = async (of = service): Promise<Scrape> => readMetrics(await metric
 
 const madeUp = (): string => `${MARK}${random.integer(0, 2 ** 31).toString(36)}`;
 
-/** Paths that callers make up. What is in them never decides which of our series is meant. */
+/** Paths that callers make up. Their text never selects one of our series. */
 const PATHS: readonly (() => string)[] = [
   () => `/${madeUp()}`,
   () => `/${madeUp()}/${madeUp()}/${madeUp()}?${madeUp()}=${madeUp()}`,
@@ -109,7 +109,7 @@ const countedRequests = ({ text }: Scrape): number =>
     0,
   );
 
-/** A request is counted when its connection has taken the answer, which may be after the caller has it. */
+/** A request is counted when its connection has taken the response, which may be after the caller has it. */
 const untilCounted = (requests: number): Promise<Scrape> =>
   eventually(async () => {
     const scraped = await scrape();

@@ -33,10 +33,10 @@ const GROWING = [
 const OF_A_MONTH = ['events', 'webhooks', 'webhook_deliveries', 'webhook_attempts'];
 const LARGE = [...GROWING, ...OF_A_MONTH];
 
-/** What staff find orders by that many orders have: those are soon found among the newest. */
+/** Filters of staff that many orders match: those are soon found among the newest. */
 const OF_MANY = /^\s*SELECT orders\.id.* WHERE (orders\.state = '(completed|refunded)'|orders\.kind = )/s;
 
-/** Told by a part of their text: without these the rest would prove nothing. */
+/** Identified by a part of their text: without these the rest would prove nothing. */
 const HOT: Readonly<Record<string, string>> = {
   'the caller behind a token': 'WHERE token_hash = ANY ($1',
   'the profile': 'FROM users u JOIN accounts a',
@@ -286,7 +286,7 @@ describe('with many users, orders and proxies', () => {
     }
   }
 
-  it.each(Object.entries(HOT))('the service asks for %s', (_, part) => {
+  it.each(Object.entries(HOT))('the service runs %s', (_, part) => {
     expect([...sent.keys()].filter((text) => text.includes(part))).not.toEqual([]);
   });
 

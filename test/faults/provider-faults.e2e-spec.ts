@@ -36,7 +36,7 @@ describe('a failing provider', () => {
         { method: 'buy', kind: 'error', errorId: 404 },
       ],
       ['it answers 429', { method: 'buy', kind: 'http-status', status: 429 }],
-    ])('the answer is 503 and the money is released: %s', async (_, fault) => {
+    ])('the response is 503 and the money is released: %s', async (_, fault) => {
       const user = await service.createUser({ balance: '500.00' });
       await service.control.addFault(fault);
       const { error, response } = await buy(user);
@@ -46,7 +46,7 @@ describe('a failing provider', () => {
     });
   });
 
-  describe('when a purchase was made but its answer is lost', () => {
+  describe('when a purchase was made but its response is lost', () => {
     it.each<[string, FaultSpec]>([
       ['connection closed', { method: 'buy', kind: 'answer-lost' }],
       ['connection reset', { method: 'buy', kind: 'reset', effect: true }],
@@ -176,7 +176,7 @@ describe('a failing provider', () => {
     expect((await service.balanceOf(user)).held).not.toBe('0.00');
   });
 
-  describe('when the answer of a prolongation is lost', () => {
+  describe('when the response to a prolongation is lost', () => {
     /** Prolongs a proxy whose end moves at the provider before the call takes effect. */
     async function prolongWhileEndMoves(
       user: TestUser,

@@ -85,7 +85,7 @@ describe('After the database was restored to an earlier moment', () => {
     return account;
   };
 
-  it('shuts orders until sweeps have told everything, and opens them then', async () => {
+  it('shuts orders until sweeps have reported everything, and opens them then', async () => {
     const { data: bought } = await buy(user.api, 'before');
     restored = await restorePoint(service);
     expect(await restored.refused(['recovery', 'end', ...REASON])).toBe('There is no recovery');
@@ -221,7 +221,7 @@ describe('After the database was restored to an earlier moment', () => {
     }
     expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false });
 
-    // Each key that was forgotten is known again by what it asks for, and nothing is bought.
+    // Each key that was forgotten is known again by its request, and nothing is bought.
     const replayed = [
       await buy(client, 'forgotten', 2),
       await buy(client, 'mine'),

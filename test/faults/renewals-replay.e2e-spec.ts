@@ -167,7 +167,7 @@ if (canFakeTime) {
         'price-above-max',
       ]);
       expect(first.totals.renewals).toBeGreaterThan(60);
-      // What the budget of one month did not suffice for was renewed at the beginning of the next.
+      // Renewals beyond the budget of one month were executed at the beginning of the next.
       expect(items.filter(({ at, renewed }) => renewed && at.includes('-01T00:00:00'))).not.toEqual([]);
       // By the database's clock, what waits to be published may be days old.
       await eventually(async () => {

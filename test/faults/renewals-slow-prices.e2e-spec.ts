@@ -2,7 +2,7 @@ import { RenewalRun } from '../../src/renewals';
 import { forAllTests } from '../support/fixtures';
 import { startTestService, type TestUser } from '../support/test-service';
 
-/** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
+/** Days. A rental of a week is due at once by a rule that renews a week before the end. */
 const PERIOD = 7;
 const AHEAD_HOURS = 168;
 
@@ -34,7 +34,7 @@ describe('Renewals', () => {
     service.dataSource.query('SELECT state, reason FROM renewals WHERE user_id = $1', [id]);
 
   // To wait for these prices takes longer than a lease of the run, which is renewed meanwhile.
-  it('are carried out beside others whose prices the provider does not tell in time', async () => {
+  it('are executed while the prices of others are not returned in time', async () => {
     const slow = await Promise.all([45, 50, 55].map(customerWhoRenewsFor));
     const user = await customerWhoRenewsFor(PERIOD);
     await service.control.setLatencies({ getprice: 60_000 });

@@ -19,7 +19,7 @@ const PATIENCE_MS = inLongForm(180_000, 40_000);
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
-/** What a provider does that cannot be relied on, by how often. */
+/** The faults of an unreliable provider, by how often. */
 const LIES: readonly FaultSpec[] = [
   { method: 'prolong', kind: 'answer-lost', probability: 0.03 },
   { method: 'prolong', kind: 'answer-lost', hiddenForMs: 700, probability: 0.01 },
@@ -121,7 +121,7 @@ describe(`${PROXIES} renewals that are due at once`, () => {
     }
   }
 
-  it('are each charged once, within the rate, whoever is killed and whatever is lost', async () => {
+  it('are each charged once, within the rate, also if replicas are killed and responses lost', async () => {
     await rent();
     for (const fault of LIES) await replicas.control.addFault({ ...fault, times: null, seed: 7 });
     await replicas.control.clearCalls();

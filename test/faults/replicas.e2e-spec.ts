@@ -37,7 +37,7 @@ describe('Two replicas on one database', () => {
     return order?.state;
   };
 
-  it('carry out one order for the same key at both', async () => {
+  it('execute one order for the same key at both', async () => {
     const customer = await replicas.createCustomer();
     const order = purchase(customer, 'both');
     const responses = await Promise.all(
@@ -48,7 +48,7 @@ describe('Two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(1);
   });
 
-  it('carry out one order for 300 requests with one key', async () => {
+  it('execute one order for 300 requests with one key', async () => {
     const customer = await replicas.createCustomer();
     const order = purchase(customer, 'storm');
     const responses = await Promise.all(
@@ -199,7 +199,7 @@ describe('Two replicas on one database', () => {
     },
   );
 
-  it('a connection cut at the COMMIT of a claim: the order is refunded before the answer', async () => {
+  it('a connection cut at the COMMIT of a claim: the order is refunded before the response', async () => {
     const customer = await replicas.createCustomer();
     const cut = catchClaim('after', 'cut');
     const response = send(one.baseUrl, purchase(customer));
@@ -212,7 +212,7 @@ describe('Two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(0);
   });
 
-  it('a connection cut at the COMMIT of a refund: the refusal is answered nevertheless', async () => {
+  it('a connection cut at the COMMIT of a refund: the refusal is returned nevertheless', async () => {
     const customer = await replicas.createCustomer();
     await replicas.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     const cut = replicas.relay.catchNext({
@@ -225,7 +225,7 @@ describe('Two replicas on one database', () => {
     expect(await response).toMatchObject({ status: 400, body: { detail: 'Not enough proxies available' } });
   });
 
-  it('answers 503 in bounded time when every connection of the pool is taken', async () => {
+  it('returns 503 in bounded time when every connection of the pool is taken', async () => {
     const customer = await replicas.createCustomer();
     const held: Caught[] = [];
     const stuck: ReturnType<typeof send>[] = [];

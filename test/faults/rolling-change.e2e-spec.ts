@@ -24,12 +24,12 @@ import { tuned } from '../support/tuning';
 
 const WORKERS = 4;
 
-/** Orders of a customer without a pause, to whichever replicas run, each repeated until it is carried out. */
+/** Orders of a customer without a pause, to whichever replicas run, each retried until it is executed. */
 class Traffic {
-  /** What is sent orders. */
+  /** The replicas that are sent orders. */
   readonly baseUrls = new Set<string>();
   readonly done: { readonly order: Order; readonly response: ServiceResponse }[] = [];
-  /** How orders were answered that were not carried out at once. */
+  /** Responses to orders that were not executed immediately. */
   readonly refusals = new Map<number, number>();
   private readonly workers: Promise<void>[];
   private readonly stopping = new AbortController();
@@ -39,7 +39,7 @@ class Traffic {
     this.workers = Array.from({ length: WORKERS }, (_, worker) => this.work(worker));
   }
 
-  /** Waits until each replica has carried out some more. */
+  /** Waits until each replica has executed some more. */
   async goOn(): Promise<void> {
     const enough = this.done.length + 3 * WORKERS;
     await eventually(() => this.done.length > enough);
@@ -136,7 +136,7 @@ describe('A rolling change', () => {
     await traffic.goOn();
 
     const owner = await connectAsOwner(database);
-    // One new replica waits while another one migrates, beside the old ones.
+    // One new replica waits while another one migrates, next to the old ones.
     const waiting = startBuiltService(environment, later);
     const migrating = startBuiltService({ ...asOwner(), MIGRATE_ON_START: 'true' }, later);
     const changed = await Promise.all([waiting, migrating]);
@@ -178,7 +178,7 @@ describe('A rolling change', () => {
     );
     expect(orders).toEqual({ areGreen: true, areAllGreen: true });
     await owner.destroy();
-    // Whichever version carried out an order, the other one knows it by its key.
+    // Whichever version executed an order, the other one knows it by its key.
     for (const { order, response } of traffic.done.slice(0, WORKERS)) {
       expect(await send(changed[0]?.baseUrl ?? '', order)).toEqual({ ...response, replayed: true });
     }

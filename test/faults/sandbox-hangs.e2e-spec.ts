@@ -33,7 +33,7 @@ afterAll(async () => {
   await removeTestDirectory(dataDir);
 });
 
-// What stops a sandbox from answering: its own loop, or the system.
+// The causes that stop a sandbox from responding: its own loop, or the system.
 it.each(['SIGUSR2', 'SIGSTOP'] as const)(
   'A service whose sandbox hangs (%s) ends on SIGTERM, and the sandbox with it',
   async (hang) => {

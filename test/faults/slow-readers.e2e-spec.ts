@@ -22,7 +22,7 @@ const MAX_GROWTH_MB = 60;
 /** Twice what an idle machine needs. */
 const MAX_LIFE_MS = 60_000;
 const PIPELINED_REQUESTS = inLongForm(20_000, 3000);
-/** Of the time that the pipelined requests take: whoever waits for all of them waits for all of it. */
+/** Of the time that the pipelined requests take: a client that waits for all of them waits for all of it. */
 const MAX_DELAY = 0.2;
 /** In /proc/net/tcp. */
 const ESTABLISHED = '01';
@@ -95,7 +95,7 @@ describe('Clients that do not read', () => {
     for (let n = 0; n < READER_COUNT; n += 1) {
       const socket = await open();
       socket.write(requestText(path, customer));
-      // Each one asks when the one before has its first bytes: concurrent requests would share an answer.
+      // Each one starts when the one before has its first bytes: concurrent requests would share a response.
       await once(socket, 'readable');
     }
     const ports = sockets.flatMap(({ localPort }) => localPort ?? []);
@@ -135,7 +135,7 @@ describe('Clients that do not read', () => {
     return { totalMs: performance.now() - sentAtMs, longestMs };
   }
 
-  it('delay nobody with requests that they pipeline', async () => {
+  it('delay no other client with requests that they pipeline', async () => {
     for (let round = 0; round < 200; round += 1) await request('/me');
     const { totalMs, longestMs } = await pipeline();
     expect(longestMs).toBeLessThan(MAX_DELAY * totalMs);

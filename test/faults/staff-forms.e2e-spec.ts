@@ -8,7 +8,7 @@ import { startTestService } from '../support/test-service';
 
 const chromium = findChromium();
 
-/** What is filled into a field of a search: text that its description allows. */
+/** The value of a field of a search: text that its description allows. */
 function searchedFor({ name, schema }: Parameter): string | number {
   const { type, format, pattern, enum: words } = isObject(schema) ? schema : {};
   if (name === 'target') return 'user:1';

@@ -31,11 +31,11 @@ const UNKNOWN_OUTCOME = /order \d+: the outcome is unknown/;
 interface Tour {
   readonly docs: string;
   readonly token: string;
-  /** What to paste, by its name. */
+  /** The commands to paste, by name. */
   readonly commands: Readonly<Record<string, string>>;
 }
 
-/** What a start on the embedded default prints for its user. */
+/** The output of a start on the embedded default. */
 function readTour(service: BuiltService): Tour {
   const named = [...service.stdout().matchAll(/^(\w+(?: \w+)?) {2,}(\S.*)$/gm)].map(
     ([, name = '', text = '']) => [name, text] as const,
@@ -48,7 +48,7 @@ function readTour(service: BuiltService): Tour {
   };
 }
 
-/** What the demo user has, as the service tells. */
+/** The balance of the demo user, as the service returns it. */
 async function readPossessions(service: BuiltService) {
   const { GET } = createApiClient(service.baseUrl, readTour(service).token);
   const [profile, proxies] = [await GET('/me'), await GET('/proxies')];
@@ -80,7 +80,7 @@ async function paste(line: string): Promise<{ status: number; text: string }> {
   return { status: Number(status), text };
 }
 
-/** For a machine without curl: the shell tells what curl would be told. */
+/** For a machine without curl: the shell prints the arguments of curl. */
 async function fetchInsteadOf(line: string): Promise<{ status: number; text: string }> {
   const { stdout } = await runProgram('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`]);
   const parameters = stdout.split('\0');
@@ -245,7 +245,7 @@ describe('a start without configuration', () => {
     await buy(service);
   });
 
-  it('serves beside another one that is given its sandbox, and leaves the database to it', async () => {
+  it('serves next to another one that is given its sandbox, and leaves the database to it', async () => {
     await liftRateLimit();
     const other = await startBeside();
     const companions = await readCompanionPids(dataDir);
@@ -265,7 +265,7 @@ describe('a start without configuration', () => {
     await untilNothingRuns(companions);
   });
 
-  it('is refused beside another one whose sandbox it is not given, without harm to that', async () => {
+  it('is refused next to another one whose sandbox it is not given, without harm to that', async () => {
     const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: '0' });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^Another process uses the sandbox in .*PX6_BASE_URL and PX6_API_KEY.*\n$/);
@@ -333,7 +333,7 @@ describe('a start without configuration', () => {
     }
     await GET('/proxies/export');
     await fetch(`${talkative.baseUrl}/me?access_token=${token}`);
-    /** Once more, if the service beside it has sent the order. */
+    /** Once more, if the service next to it has sent the order. */
     const failOnce = (fault: Parameters<typeof control.addFault>[0], logged: RegExp) =>
       eventually(async () => {
         await control.addFault(fault);
@@ -413,7 +413,7 @@ describe('a start on a database of its own', () => {
     }
   });
 
-  it('is refused without a key for the provider, unless the sandbox is asked for', async () => {
+  it('is refused without a key for the provider, unless the sandbox is configured', async () => {
     const database = await createTestDatabase({ migrated: false });
     const client = new Client({ connectionString: database.url });
     await client.connect();

@@ -26,7 +26,7 @@ async function groupOf(leader: number): Promise<number[]> {
   );
 }
 
-describe('A service that is told to stop', () => {
+describe('A service that gets a signal to stop', () => {
   let dataDir: string;
   let leftovers: readonly number[] = [];
 

@@ -10,7 +10,7 @@ import {
 import { findChromium } from '../support/programs';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
-// What a person does first with money: `npm start`, a deposit, and a click on the page of its payment.
+// The first steps with money: `npm start`, a deposit, and a click on the page of its payment.
 
 const program = findChromium();
 

@@ -13,7 +13,7 @@ import {
   type WebhookReceiver,
 } from '../support/webhook-receiver';
 
-/** What waits for the endpoint that hangs, and how many other customers there are. */
+/** The number of events for the endpoint that hangs, and of other customers. */
 const PENDING = inLongForm(100_000, 3000);
 const OTHERS = inLongForm(99, 20);
 const EVENTS_OF_EACH = inLongForm(20, 10);
@@ -89,7 +89,7 @@ describe('Webhooks of several replicas', () => {
   const whatOf = ({ body }: ReceivedWebhook): string =>
     (JSON.parse(body) as { data: { proxy_id: string } }).data.proxy_id;
 
-  describe('beside an endpoint that hangs', () => {
+  describe('next to an endpoint that hangs', () => {
     let started: BuiltService[];
 
     /** Milliseconds from the commit of each event of the others until it was received. */
@@ -178,7 +178,7 @@ describe('Webhooks of several replicas', () => {
       await happen(hook, `kill ${at}`);
       if (at >= ((kills + 1) * EVENTS) / (KILLS + 1)) {
         const victim = running[kills % running.length];
-        // It has just begun some attempts, of which nobody else knows.
+        // It has just begun some attempts, that no other replica knows of.
         const before = receiver.received.length;
         await eventually(() => receiver.received.length > before);
         victim?.kill('SIGKILL');
