@@ -55,7 +55,7 @@ describe('Each alert', () => {
   });
 });
 
-/** The labels of each series that Prometheus gets, beside `job` and `instance`, which it adds itself. */
+/** The labels of each series that Prometheus gets, without `job` and `instance`, which it adds itself. */
 async function readSeries(): Promise<Map<string, string[]>> {
   const series = new Map([
     // These come from node exporter; test/faults/alerts.e2e-spec.ts reads them from it.
@@ -80,7 +80,7 @@ describe('The rules and the dashboard', () => {
     ...readDashboardQueries().map(({ panel, expr }) => ({ name: panel, expr })),
   ];
 
-  it('read what the service tells, by labels that it has', async () => {
+  it('read metrics of the service, by labels that it has', async () => {
     const series = await readSeries();
     const unknown = queries.flatMap(({ name, expr }) => {
       const selectors = selectorsOf(expr);

@@ -20,7 +20,7 @@ describe("Pages of a customer's orders", () => {
 
   const service = forAllTests(sharedTestService);
   beforeEach(async () => {
-    // What is placed here stays in the queue.
+    // The orders that are placed here stay in the queue.
     lookAway(service);
     user = await service.createUser({ balance: '100000.00' });
     const caller = await service.app.get(TokensService).findCaller(user.token);
@@ -106,7 +106,7 @@ describe("Pages of a customer's orders", () => {
     );
   }
 
-  it('skip none and repeat none while orders are placed: whoever follows them sees each once', async () => {
+  it('skip none and repeat none while orders are placed: a reader sees each once', async () => {
     const state = { isWriting: true };
     const writing = write(40).finally(() => (state.isWriting = false));
     const followed: number[] = [];
@@ -140,7 +140,7 @@ describe("Pages of a customer's orders", () => {
     }
   });
 
-  it('are as long as asked for, and the last one says so', async () => {
+  it('are as long as requested, and the last one says so', async () => {
     await write(28);
     const all = (await idsInDatabase()).toReversed();
     expect(await page({ limit: 3 })).toEqual({ ids: all.slice(0, 3), next: all[2] });

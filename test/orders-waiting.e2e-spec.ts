@@ -74,7 +74,7 @@ describe('A request that waits for the end of an order', () => {
     return result;
   }
 
-  it('is answered as soon as the order is delivered', async () => {
+  it('returns as soon as the order is delivered', async () => {
     const response = await whileOrderIsOpen(async (orderId) => {
       const waiting = read(orderId);
       await untilWaiting(1);
@@ -83,7 +83,7 @@ describe('A request that waits for the end of an order', () => {
     expect(await response.waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
   });
 
-  it('is answered when another replica delivers it', async () => {
+  it('returns when another replica delivers it', async () => {
     const { waiting } = await whileOrderIsOpen(async (orderId) => {
       const { baseUrl } = replica;
       return { waiting: read(orderId, { baseUrl }) };
@@ -91,7 +91,7 @@ describe('A request that waits for the end of an order', () => {
     expect(await waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
   });
 
-  it('is answered when reconciliation or staff end it', async () => {
+  it('returns when reconciliation or staff end it', async () => {
     await leaveOrderOpen(service, user);
     const waiting = read(await latestOrder());
     await untilWaiting(1);
@@ -100,7 +100,7 @@ describe('A request that waits for the end of an order', () => {
     expect(await waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
   });
 
-  it('is answered at once when the order is closed, or without a time to wait', async () => {
+  it('returns immediately when the order is closed, or without a time to wait', async () => {
     expect((await buy('closed')).status).toBe(200);
     const closed = await read(await latestOrder());
     expect(closed).toMatchObject({ status: 200, order: { state: 'completed' } });
@@ -109,7 +109,7 @@ describe('A request that waits for the end of an order', () => {
     for (const { elapsedMs } of [closed, open]) expect(elapsedMs).toBeLessThan(10_000);
   });
 
-  it('is answered with the state of the moment when its time is over', async () => {
+  it('returns the state of the moment when its time is over', async () => {
     const { order, elapsedMs } = await whileOrderIsOpen((orderId) => read(orderId, { wait: 1 }));
     expect(order.state).toBe('open');
     expect(elapsedMs).toBeGreaterThanOrEqual(1000);
@@ -155,7 +155,7 @@ describe('A request that waits for the end of an order', () => {
     await passQuietTime(service);
   });
 
-  it('is sent to by the answer to a repeated purchase, to the byte as it was', async () => {
+  it('is named by the response to a replayed purchase, which is the same to the byte', async () => {
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
     const first = buy('first');
     await service.control.untilGateReached(gate);
@@ -172,7 +172,7 @@ describe('A request that waits for the end of an order', () => {
     expect((await waiting).order.state).toBe('completed');
   });
 
-  it('is sent to by the answer to an order whose outcome is unknown', async () => {
+  it('is named by the response to an order whose outcome is unknown', async () => {
     const { data } = await user.buy();
     const proxyId = data?.proxies[0]?.id ?? '';
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
@@ -185,7 +185,7 @@ describe('A request that waits for the end of an order', () => {
     expect(bought.headers.get('Location')).toBe(`/orders/${unknown}`);
     expect(bought.headers.get('Retry-After')).toBe('5');
     expect(await bought.text()).toBe(JSON.stringify({ detail: text }));
-    // The same key asks for the same order.
+    // The same key is for the same order.
     expect((await buy('unknown')).headers.get('Location')).toBe(`/orders/${unknown}`);
     await service.control.resetFaults();
     await passQuietTime(service);

@@ -25,7 +25,7 @@ describe("A customer's orders", () => {
       async (response) => [response.status, (await response.json()) as { detail: unknown }] as const,
     );
 
-  it('tell what was asked for, what it cost and what came', async () => {
+  it('show the request, the cost and the delivery', async () => {
     const { data } = await buy('first', 2);
     const [order] = await list();
     expect(order).toEqual({
@@ -122,7 +122,7 @@ describe("A customer's orders", () => {
   });
 
   it.each(['0', '-1', '1.0', 'last', '9007199254740993', '1'.repeat(400), '%00', '١'])(
-    'are not found by an id that is nobody’s or no id: %s',
+    'are not found by an unknown id or no id: %s',
     async (id) => {
       expect(await statusOf(`/orders/${id}`)).toMatchObject([404, { detail: 'Order not found' }]);
     },

@@ -112,7 +112,7 @@ describe('A payment of another source', () => {
     expect(body.items.filter(({ reason }) => reason === 'reused-reference')).toHaveLength(1);
   });
 
-  it('of nobody, or above a limit, waits for staff', async () => {
+  it('of no customer, or above a limit, waits for staff', async () => {
     const user = await createUser();
     expect((await report({ user: { id: 999_999 } })).body).toMatchObject({ state: 'unmatched' });
     const large = await report({ user: { id: user.id }, amount: '500.01' }, { source: 'bank' });

@@ -8,7 +8,7 @@ const NOT_FOUND = { latency_ms: null, detail: 'Proxy not found' };
 
 describe('POST /proxies/ping', () => {
   const silent = forAllTests(openSilentPort);
-  // Only the end of the answer or of the connection ends an attempt.
+  // Only the end of the response or of the connection ends an attempt.
   const service = forAllTests(() => startTestService({ tuning: { pingTimeoutMs: 60_000 } }));
 
   const ping = (user: TestUser, body: object, signal?: AbortSignal) =>

@@ -10,8 +10,8 @@ import { startTestService, type TestUser } from './support/test-service';
 
 const SCOPES: readonly Scope[] = ['proxies:write'];
 
-describe('Orders that are asked for together', () => {
-  // What is placed here stays in the queue.
+describe('Orders that are requested together', () => {
+  // The orders that are placed here stay in the queue.
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
   const rich = forEachTest(() => service.createUser({ balance: '1000.00' }));
   const poor = forEachTest(() => service.createUser({ balance: '100.00' }));
@@ -210,7 +210,7 @@ describe('Orders that are asked for together', () => {
     await service.audit();
   });
 
-  it('wait for nobody but themselves when an account is locked', async () => {
+  it('delay no orders of others when an account is locked', async () => {
     const lock = await lockRow(service.owner, `SELECT FROM accounts WHERE user_id = ${poor.id} FOR UPDATE`);
     const waiting = place([await orderOf(poor, '10.00')]);
     expect(await outcomesOf([await orderOf(rich, '10.00')])).toEqual(['placed']);

@@ -4,7 +4,7 @@ import { forAllTests } from './support/fixtures';
 import { executeAll, type Executed, startDemoService } from './support/prefilled';
 import { createStaff } from './support/staff';
 
-describe('What the page of customers prefills', () => {
+describe('The prefilled fields of the page of customers', () => {
   // A service of its own: the examples name the first proxy, order, token and link, as after `npm start`.
   const demo = forAllTests(startDemoService);
 
@@ -46,7 +46,7 @@ describe('What the page of customers prefills', () => {
   });
 });
 
-describe('What the page of staff prefills', () => {
+describe('The prefilled fields of the page of staff', () => {
   // A service of its own: the examples name the first proxy, order, token and link, as after `npm start`.
   const demo = forAllTests(startDemoService);
 

@@ -153,7 +153,7 @@ describe('A rule for a country', () => {
 });
 
 describe('The history of the rules', () => {
-  it('tells which markup held at a moment, whatever has changed since', async () => {
+  it('returns the markup that applied at a moment, also after later changes', async () => {
     const offer = { userId: user.id, country: null, version: '6', period: 30 } as const;
     const first = await rules.add({ userId: user.id, markupPercent: '15' }, BY);
     const second = await rules.add(
@@ -238,7 +238,7 @@ describe('A preview', () => {
     expect((await buy(user.api, { country: 'us' })).price_charged).toBe(inUs?.after.unit_price);
   });
 
-  it('shows that a country does not become dearer, and leaves out versions not on sale there', async () => {
+  it('shows a country that does not become more expensive, without versions not on sale there', async () => {
     const { changed, offers } = await preview({ add: { country: 'us', markupPercent: '50' } });
     expect(changed).toBe(0);
     expect(new Set(offers.map(({ country }) => country))).toEqual(new Set(['us']));

@@ -71,7 +71,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     },
   );
 
-  it("answers 404 for another user's proxy", async () => {
+  it("returns 404 for another user's proxy", async () => {
     const { id } = await buyOne(await service.createUser());
     const { response } = await prolong(await service.createUser(), id);
     expect(response.status).toBe(404);

@@ -83,7 +83,7 @@ describe('GET /proxies', () => {
     expect(days).toBe(30);
   });
 
-  it('shows the stored times, whatever the time zone of the database', async () => {
+  it('shows the stored times, with any time zone of the database', async () => {
     const user = await service.createUser();
     const [id] = await insert(user, 1, { descr: 'mine' });
     await service.dataSource.query(
@@ -104,7 +104,7 @@ describe('GET /proxies', () => {
 });
 
 describe('A proxy', () => {
-  it('is active while its rental lasts, at the time of the answer', async () => {
+  it('is active while its rental lasts, at the time of the response', async () => {
     const user = await service.createUser();
     await insert(user, 1, { endsInSeconds: 3600 });
     await insert(user, 1, { endsInSeconds: 2 * 3600 });
@@ -120,7 +120,7 @@ describe('A proxy', () => {
     expect(await activity()).toEqual([false, false]);
   });
 
-  it('is active by its dates, whatever the stored flag says', async () => {
+  it('is active by its dates, with either stored flag', async () => {
     const user = await service.createUser();
     await insert(user, 1, { active: false, endsInSeconds: 30 * 24 * 3600 });
     await insert(user, 1, { active: true, endsInSeconds: -1 });
@@ -132,7 +132,7 @@ describe('A proxy', () => {
 });
 
 describe('A proxy that the provider has withdrawn', () => {
-  it('is inactive, whatever its end and the stored flag', async () => {
+  it('is inactive, with any end and stored flag', async () => {
     const user = await service.createUser();
     const [withdrawn = 0, kept = 0] = await insert(user, 2, { active: true });
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
@@ -150,7 +150,7 @@ describe('A proxy that the provider has withdrawn', () => {
 });
 
 describe('GET /proxies/export', () => {
-  it('is a JSON file with the answer of GET /proxies', async () => {
+  it('is a JSON file with the response of GET /proxies', async () => {
     const user = await service.createUser();
     await buy(user, { count: 2 });
     await buy(user, { proxy_type: 'socks' });
@@ -245,7 +245,7 @@ describe('GET /proxies/export', () => {
     expect((await download(user, '?format=json&format=xml')).status).toBe(422);
   });
 
-  it('writes UTF-8, and valid JSON whatever the fields contain', async () => {
+  it('writes UTF-8, and valid JSON with any text in the fields', async () => {
     const user = await service.createUser();
     const password = 'p\u00e4ss "\\\u{1f511}\u2028';
     await insert(user, 1, { password });
@@ -346,7 +346,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     }
   });
 
-  it('answers 404 for another user’s proxy, as for one that does not exist', async () => {
+  it('returns 404 for another user’s proxy, as for one that does not exist', async () => {
     const [id = 0] = await insert(await service.createUser(), 1);
     const user = await service.createUser();
     for (const unknown of [id, 999_999_999]) {
@@ -376,7 +376,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
       '9'.repeat(30),
       'x'.repeat(5000),
     ].map((id) => [id.slice(0, 40), id] as const),
-  )('answers 404 to the malformed id %s', async (_, id) => {
+  )('returns 404 for the malformed id %s', async (_, id) => {
     const user = await service.createUser();
     const response = await sendRaw(service.baseUrl, { path: `/proxies/${id}/ping`, token: user.token });
     expect(response.status).toBe(404);

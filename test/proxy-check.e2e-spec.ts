@@ -57,7 +57,7 @@ const history = async (id: string, query: object = {}) =>
     next_cursor: null,
   };
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 async function closedPort(): Promise<string> {
   const unused = await startTcpRelay();
   await unused.close();
@@ -65,7 +65,7 @@ async function closedPort(): Promise<string> {
 }
 
 describe.each(TYPES)('The check of a proxy of type %s', (type) => {
-  it('goes through the proxy to the judge, and tells the exit address and the times', async () => {
+  it('goes through the proxy to the judge, and returns the exit address and the times', async () => {
     const proxy = await buy(type);
     const { status, data, headers } = await check(proxy.id);
     expect(status).toBe(200);
@@ -81,7 +81,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect(headers.get('Cache-Control')).toBe('no-store');
   });
 
-  it('tells a refused connection', async () => {
+  it('reports a refused connection', async () => {
     const proxy = await buy(type);
     await change(proxy.id, { ...proxy, port: await closedPort() });
     expect((await check(proxy.id)).data).toMatchObject({
@@ -93,7 +93,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     });
   });
 
-  it('tells a wrong login, and a rental that has ended at the provider', async () => {
+  it('reports a wrong login, and a rental that has ended at the provider', async () => {
     const proxy = await buy(type);
     await change(proxy.id, { ...proxy, password: 'wrong' });
     expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'wrong-login' });
@@ -103,7 +103,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     ['hang', 'timeout'],
     ['close', 'closed'],
     ['unreachable', 'judge-unreachable'],
-  ])('tells what the proxy does wrong: %s', async (fault, reason) => {
+  ])('reports what the proxy does wrong: %s', async (fault, reason) => {
     const proxy = await buy(type);
     await setFault(proxy.id, fault);
     expect((await check(proxy.id)).data).toMatchObject({
@@ -124,7 +124,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + 5000);
   });
 
-  it('tells once that the exit address is another one than before', async () => {
+  it('reports once that the exit address is another one than before', async () => {
     const proxy = await buy(type);
     await check(proxy.id);
     await setFault(proxy.id, 'elsewhere');
@@ -136,7 +136,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect((await check(proxy.id)).data).toMatchObject({ works: true, reason: null });
   });
 
-  it('calls nothing dead while the judge is down, and tells staff once', async () => {
+  it('calls nothing dead while the judge is down, and logs it once', async () => {
     const proxy = await buy(type);
     relay.target = null;
     const log = captureLog();
@@ -169,7 +169,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     await new Promise((resolve) => impostor.close(resolve));
   });
 
-  it('reads no more of an answer than it needs', async () => {
+  it('reads no more of a response than it needs', async () => {
     const proxy = await buy(type);
     let sent = 0;
     const flood = net.createServer((socket) => {
@@ -192,7 +192,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
 });
 
 describe('The check of an HTTP proxy', () => {
-  it('tells that it leaks X-Forwarded-For', async () => {
+  it('reports that it leaks X-Forwarded-For', async () => {
     const proxy = await buy();
     await setFault(proxy.id, 'forwarded-for');
     expect((await check(proxy.id)).data).toMatchObject({
@@ -280,14 +280,14 @@ describe('GET /judge', () => {
     return { status: response.status, body: await response.json(), headers: response.headers };
   };
 
-  it('tells the address of whoever asks, and nothing but that', async () => {
+  it('returns the address of the client, and nothing else', async () => {
     const { status, body, headers } = await request('?nonce=0123abcd');
     expect(status).toBe(200);
     expect(body).toEqual({ nonce: '0123abcd', address: '127.0.0.1', forwarded_for: false });
     expect(headers.get('Cache-Control')).toBe('no-store');
   });
 
-  it('tells whether a header told for whom the request came', async () => {
+  it('returns whether a header revealed the client of the request', async () => {
     const response = await request('?nonce=01', { 'X-Forwarded-For': '203.0.113.9' });
     expect(response.body).toEqual({ nonce: '01', address: '127.0.0.1', forwarded_for: true });
   });
@@ -301,7 +301,7 @@ describe('GET /judge', () => {
 });
 
 describe('Without a judge', () => {
-  it('checks are switched off, and say so', async () => {
+  it('checks are disabled, and say so', async () => {
     const plain = await sharedTestService();
     const someone = await plain.createUser();
     const { data } = await someone.buy({ count: 1, version: '6', proxy_type: 'http' });

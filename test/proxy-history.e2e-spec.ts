@@ -38,7 +38,7 @@ async function buyOne(user: TestUser) {
 const prolong = (user: TestUser, id: string, key?: string) => user.prolong(id, { key });
 
 describe('The history of a proxy', () => {
-  it('tells by which orders it was bought and prolonged, and at what price', async () => {
+  it('shows by which orders it was bought and prolonged, and at what price', async () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
     const { data } = await prolong(user, proxy.id);
@@ -66,7 +66,7 @@ describe('The history of a proxy', () => {
     });
   });
 
-  it('tells what the provider changed, and never a login or a password', async () => {
+  it('shows what the provider changed, and never a login or a password', async () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
     const sweep = () => service.runJob('sweep');
@@ -95,7 +95,7 @@ describe('The history of a proxy', () => {
     await sweep();
   });
 
-  it('tells of a change of the type', async () => {
+  it('shows a change of the type', async () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
     const response = await sendRaw(service.baseUrl, {
@@ -141,7 +141,7 @@ describe('The history of a proxy', () => {
     expect(walked).toEqual(whole.items);
   });
 
-  it('of what was before the notes is told by the orders', async () => {
+  it('of the time before the notes comes from the orders', async () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
     const kept = await prolong(user, proxy.id, 'kept');

@@ -5,7 +5,7 @@ import { startTestService, type TestUser } from './support/test-service';
 
 const DAY_S = 24 * 3600;
 
-// Proxies are inserted that nobody bought, which an audit of a shared service would find.
+// Proxies are inserted that no order bought, which an audit of a shared service would find.
 const service = forAllTests(startTestService);
 
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
@@ -167,7 +167,7 @@ describe('A page', () => {
     expect((await request(user, '/proxies?limit=1000')).text).toBe(whole.text);
   });
 
-  it('is confirmed while it and its Link stay the same, whatever happens elsewhere', async () => {
+  it('is confirmed while it and its Link stay the same, with any changes elsewhere', async () => {
     const one = await service.createUser();
     const [first = 0, second = 0] = await insert(one, 2);
     const { headers } = await request(one, '/proxies?limit=2');

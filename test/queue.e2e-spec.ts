@@ -27,7 +27,7 @@ describe('An order in the queue that no request waits for', () => {
     return Number(data?.proxies[0]?.id);
   };
 
-  /** As an order is made that nobody waits for: of a replica that was killed, or of a renewal. */
+  /** An order without a waiting request: of a replica that was killed, or of a renewal. */
   async function orderOf(by: TestUser, proxyId: number | null, key: string): Promise<NewOrder> {
     const kind = proxyId === null ? 'purchase' : 'prolongation';
     const item = { kind, country: 'ru', version: '6', period: PERIOD, count: 1 } as const;
@@ -136,11 +136,11 @@ describe('An order in the queue that no request waits for', () => {
       return { renewal, purchase: await leave(user) };
     }
 
-    /** What was claimed here is not sent. */
+    /** The orders that were claimed here are not sent. */
     const refund = (ids: readonly number[]) =>
       service.app.get(HoldReleases).releaseHolds(ids, 'unavailable', ['submitting']);
 
-    it('lets customers go first, whoever was served last', async () => {
+    it('lets customers go first, after any order', async () => {
       const { purchase, renewal } = await leaveBoth();
       const claimed = [await claimNext(), await claimNext()];
       expect(claimed).toEqual([[purchase], [renewal]]);

@@ -39,7 +39,7 @@ describe('An order whose outcome is unknown', () => {
   });
 
   describe('after the last of its scheduled checks', () => {
-    /** Leaves an order open whose purchase was not carried out, as if its deadline were an hour ago. */
+    /** Leaves an order open whose purchase was not executed, as if its deadline were an hour ago. */
     beforeEach(async () => {
       const user = await service.createUser();
       await service.control.addFault({ method: 'buy', kind: 'reset' });

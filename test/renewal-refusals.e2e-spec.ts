@@ -1,4 +1,4 @@
-// A service of its own: it has proxies that nobody bought.
+// A service of its own: it has proxies that no order bought.
 import type { EntityManager } from 'typeorm';
 import { Money } from '../src/common';
 import {
@@ -20,7 +20,7 @@ import { startTestService } from './support/test-service';
 const CASES = 150;
 const BALANCE = '12.00';
 
-/** What can forbid a renewal, as statements of SQL about the proxy `$1`. */
+/** The changes that forbid a renewal, as statements of SQL about the proxy `$1`. */
 const FORBIDDING = {
   paused: `UPDATE renewal_settings SET paused_at = now(), paused_reason = 'test'
             WHERE user_id = (SELECT user_id FROM proxies WHERE id = $1)`,
@@ -68,7 +68,7 @@ async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>)
   }
 }
 
-/** Writes the rows of a case, and asks for the renewal what the job asks, and what places orders. */
+/** Writes the rows of a case, and runs the checks of the job and of the placement for the renewal. */
 const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
   inVain(async (manager) => {
     const query = async <Row>(statement: string, parameters: unknown[]): Promise<Row> => {

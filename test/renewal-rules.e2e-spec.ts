@@ -51,7 +51,7 @@ async function rulesOn(): Promise<number[]> {
   return (await read<{ items: RenewalRuleOut[] }>('/rules')).items.map(({ id }) => id);
 }
 
-/** The rule that holds for each proxy; undefined: none does, or the proxy is excluded. */
+/** The rule that applies to each proxy; undefined if none does, or the proxy is excluded. */
 async function rulesOf(...proxyIds: number[]): Promise<(number | undefined)[]> {
   const rows = await service.dataSource.query<{ id: number; rule: number }[]>(
     `SELECT proxies.id, rule.id AS rule FROM proxies JOIN LATERAL (${ruleOfProxySql()}) AS rule ON true
@@ -71,7 +71,7 @@ const proxy = async (more: { tags?: string[]; country?: string; descr?: string }
 };
 
 describe('Renewal rules', () => {
-  it('are none until one is switched on', async () => {
+  it('are none until one is enabled', async () => {
     const id = await proxy();
     expect(await rulesOn()).toEqual([]);
     expect(await rulesOf(id)).toEqual([undefined]);
@@ -131,7 +131,7 @@ describe('Renewal rules', () => {
     }
   });
 
-  it('are told with what they say', async () => {
+  it('are returned with their fields', async () => {
     const response = await call('POST', '/rules', {
       target: 'filter',
       filter: { tag: 'a', country: null },
@@ -158,7 +158,7 @@ describe('Renewal rules', () => {
     ['no filter', { target: 'filter' }],
     ['all and a proxy', { target: 'all', proxy_id: '1' }],
     ['no proxy', { target: 'proxy' }],
-  ])('are refused for %s: nothing is switched on by mistake', async (_, rule) => {
+  ])('are refused for %s: nothing is enabled by mistake', async (_, rule) => {
     expect((await call('POST', '/rules', { period: 30, ...rule })).status).toBe(400);
     expect(await rulesOn()).toEqual([]);
   });
@@ -197,7 +197,7 @@ describe('Renewal rules', () => {
 });
 
 describe('A token that may only read', () => {
-  it('switches off, and never on', async () => {
+  it('disables, and never enables', async () => {
     const rule = { target: 'all', period: 30 };
     expect((await call('POST', '/rules', rule, reader)).status).toBe(403);
     const [narrow, wide] = [
@@ -210,7 +210,7 @@ describe('A token that may only read', () => {
     expect(await rulesOn()).toEqual([]);
   });
 
-  it('switches everything off at once, but no exclusion', async () => {
+  it('disables everything at once, but no exclusion', async () => {
     const id = await proxy();
     await switchOn({ target: 'filter', filter: { tag: 'a' } });
     await switchOn({ target: 'all' });
@@ -256,7 +256,7 @@ describe('A token with a daily limit', () => {
     }));
   });
 
-  it('switches nothing on, because nobody would count what renewals take', async () => {
+  it('enables nothing, because no limit would count renewals', async () => {
     const response = await call('POST', '/rules', { target: 'all', period: 30 }, text);
     expect(await refusalOf(response)).toEqual([403, 'A token with a daily limit cannot enable renewals']);
     expect((await call('PUT', '/budget', { monthly: '10.00' }, text)).status).toBe(200);
@@ -364,7 +364,7 @@ describe('The forecast', () => {
     return Money.parse(data?.price_single ?? '');
   }
 
-  it('tells each renewal at the price of a quote, and what is left day by day', async () => {
+  it('returns each renewal at the price of a quote, and what is left day by day', async () => {
     const id = await proxy();
     const rule = await switchOn({ target: 'all', period: 60 });
     const price = await quoted(60);
@@ -428,7 +428,7 @@ describe('The forecast', () => {
     expect(lastsUntil).toBe(items[3]?.date_end.slice(0, 10));
   });
 
-  it('takes a prolongation that is open for carried out', async () => {
+  it('counts an open prolongation as executed', async () => {
     const { data } = await user.buy();
     const id = data?.proxies[0]?.id ?? '';
     await switchOn({ target: 'all', period: 30 });
@@ -454,7 +454,7 @@ describe('The forecast', () => {
     expect(last.totals).toEqual(whole.totals);
   });
 
-  it('tells of renewals that staff have paused', async () => {
+  it('reports renewals that staff have paused', async () => {
     await proxy();
     await switchOn({ target: 'all' });
     await service.owner.query(

@@ -25,7 +25,7 @@ async function customer(): Promise<Customer> {
   const proxyId = Number(data?.proxies[0]?.id);
   await service.owner.query(`UPDATE proxies SET tags = '{team-a}', descr = 'one' WHERE id = $1`, [proxyId]);
   const [rule] = await service.dataSource.query<{ id: number }[]>(
-    // What is rented for a week is due at once.
+    // A rental of a week is due at once.
     `INSERT INTO renewal_rules (user_id, tag, label, period, hours_before)
      VALUES ($1, 'team-a', 'one', 7, 168) RETURNING id`,
     [user.id],
@@ -72,7 +72,7 @@ const REASON = { reason: 'A dispute' };
 describe.each<{
   readonly name: string;
   readonly change: (customer: Customer) => Promise<StaffResponse<unknown>>;
-  /** What it writes last, after it has locked what keeps renewals from being placed. */
+  /** Its last statement, after it has locked the rows that keep renewals from being placed. */
   readonly table?: string;
 }>([
   {

@@ -53,7 +53,7 @@ describe('Many due renewals', () => {
       (await service.dataSource.query('SELECT FROM renewals WHERE state = $1', [state])).length;
     await eventually(async () => (await count('placed')) > 0);
     const beside = await purchaseMs(buying);
-    // Otherwise the purchases had no renewals beside them.
+    // Otherwise the purchases had no renewals next to them.
     expect(await count('done')).toBeLessThan(DUE);
     stopping.abort();
     await running;

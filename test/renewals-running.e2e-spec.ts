@@ -11,7 +11,7 @@ import { passQuietTime } from './support/quiet-time';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
-/** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
+/** Days. A rental of a week is due at once by a rule that renews a week before the end. */
 const PERIOD = 7;
 const AHEAD_HOURS = 168;
 
@@ -73,7 +73,7 @@ describe('Renewals', () => {
       [id],
     );
 
-  /** Has the provider show another end than we know, beside any order. */
+  /** Has the provider show another end than we know, without any order. */
   async function extend(proxyId: number | undefined, days: number): Promise<void> {
     const [row] = await service.dataSource.query<{ id: string; end: string }[]>(
       `SELECT provider_proxy_id AS id, extract(epoch FROM date_end) AS end FROM proxies WHERE id = $1`,
@@ -113,7 +113,7 @@ describe('Renewals', () => {
     );
   });
 
-  it('of others are carried out while somebody holds the account of one customer', async () => {
+  it('of others are executed while a session locks the account of one customer', async () => {
     const [{ user: held }, { user }] = [await customerWith(1), await customerWith(1)];
     for (const one of [held, user]) await switchOn(one);
     const account = await lockRow(
@@ -173,7 +173,7 @@ describe('Renewals', () => {
     });
   });
 
-  it('of everybody are carried out when the forecast of one customer fails', async () => {
+  it('of everybody are executed when the forecast of one customer fails', async () => {
     const users = [(await customerWith(1)).user, (await customerWith(1)).user];
     for (const user of users) await switchOn(user);
     const log = captureLog();
@@ -189,7 +189,7 @@ describe('Renewals', () => {
     expect(log.lines.join()).toMatch(/user \d+: renewals are announced without a forecast/);
   });
 
-  it('are carried out beside others whose prices the provider does not tell', async () => {
+  it('are executed while the provider returns no prices for others', async () => {
     const unpriced = await Promise.all(
       [45, 50, 55].map(async (period) => {
         const { user } = await customerWith(1);
@@ -211,7 +211,7 @@ describe('Renewals', () => {
     );
   });
 
-  /** What one renewal costs. */
+  /** The price of one renewal. */
   const priceOf = async (user: TestUser): Promise<string> => {
     const [order] = await service.dataSource.query<{ unit_price: string }[]>(
       'SELECT unit_price FROM orders WHERE user_id = $1',
@@ -235,7 +235,7 @@ describe('Renewals', () => {
       [id],
     );
 
-  it('are skipped above the guard of their rule, which is told once, and tried again', async () => {
+  it('are skipped above the guard of their rule, which is reported once, and tried again', async () => {
     const { user } = await customerWith(1);
     const [rule] = await switchOn(user, { maxPrice: '0.01' });
     await run();
@@ -286,7 +286,7 @@ describe('Renewals', () => {
       ['done', null],
       ['skipped', 'budget-used-up'],
     ]);
-    // What was charged last month is no part of this one's.
+    // The charges of last month are no part of this one's.
     await service.dataSource.query(
       `UPDATE renewals SET charged_at = date_trunc('month', now(), 'UTC') - interval '1 second'
         WHERE user_id = $1 AND state = 'done'`,
@@ -505,7 +505,7 @@ describe('Renewals', () => {
   it('are charged once when the replica that has placed them is killed before it sends them', async () => {
     const { user, ids } = await customerWith(3);
     await switchOn(user);
-    // Nobody of this process looks for them: neither the run, which ends right after their placement.
+    // No job of this process looks for them: neither the run, which ends right after their placement.
     const lookAgain = lookAway(service);
     const running = new AbortController();
     const orders = service.app.get(RenewalOrders);

@@ -2,7 +2,7 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { startTestService } from './support/test-service';
 
 describe('After the replay window', () => {
-  // What is closed is counted over all users.
+  // The closed orders are counted over all users.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
 
@@ -31,7 +31,7 @@ describe('After the replay window', () => {
     return row?.n ?? -1;
   };
 
-  it('the replay still tells what was bought, and says that login and password are gone', async () => {
+  it('the replay still shows what was bought, and says that login and password are gone', async () => {
     const first = await buy('k');
     const proxyId = first.data?.proxies[0]?.id ?? '';
     const prolonged = await prolong(proxyId, 'p');
@@ -71,7 +71,7 @@ describe('After the replay window', () => {
     expect((await buy('k')).data?.proxies).toMatchObject(
       (first.data?.proxies ?? []).map(({ login, password }) => ({ login, password })),
     );
-    // The answer is as old as its rental was at first, which was prolonged since.
+    // The response is as old as its rental was at first, which was prolonged since.
     await end(29);
     await end(31, { list: false });
     await close();

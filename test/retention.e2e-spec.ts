@@ -24,8 +24,8 @@ interface ActionsPage {
   readonly next_cursor: string | null;
 }
 
-describe('What has been kept for long enough', () => {
-  // What is kept is of all users, and the tests make it old: each has a service of its own.
+describe('Rows past their retention', () => {
+  // Retention covers all users, and the tests make rows old: each has its own service.
   const service = forEachTest(() =>
     startTestService({
       environment: { AUDIT_LOG_READ_DAYS: '365' },

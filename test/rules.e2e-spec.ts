@@ -1,4 +1,4 @@
-// A service of its own: it has proxies that nobody bought.
+// A service of its own: it has proxies that no order bought.
 import { EnvironmentError, readEnvironment } from '../src/config/environment';
 import { SHOWN_KIND } from '../src/ledger';
 import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';

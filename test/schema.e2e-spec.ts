@@ -49,7 +49,7 @@ describe('The migrations', () => {
     await database.drop();
   });
 
-  it('run once on an empty database, whoever starts them', async () => {
+  it('run once on an empty database, by any process', async () => {
     await open({ migrated: false });
     const done = await Promise.all(Array.from({ length: 8 }, () => migrate(database)));
     expect(done.flat()).toEqual(MIGRATION_NAMES);

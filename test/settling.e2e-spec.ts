@@ -25,7 +25,7 @@ async function startEmbellisher(target: string): Promise<{ url: string; close():
   return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
 }
 
-describe('What the provider answers to an order', () => {
+describe('The response of the provider to an order', () => {
   // Nothing else may change the stock, or be written of it.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
@@ -64,7 +64,7 @@ describe('What the provider answers to an order', () => {
     }
   }
 
-  it.each([undefined, 'k'])('is stored, recorded and answered by one statement (key: %s)', async (key) => {
+  it.each([undefined, 'k'])('is stored, recorded and returned by one statement (key: %s)', async (key) => {
     let proxyId = '';
     const [settled, ...more] = await statementsNaming('provider_calls', async () => {
       const bought = await buy(key);
@@ -118,7 +118,7 @@ describe('What the provider answers to an order', () => {
     await eventually(async () => (await stored()) === before - 9);
   });
 
-  it.each([undefined, 'k'])('is answered as the list of proxies then shows it (key: %s)', async (key) => {
+  it.each([undefined, 'k'])('is returned as the list of proxies then shows it (key: %s)', async (key) => {
     const bought = await buy(key);
     const { data: listed } = await user.api.GET('/proxies');
     expect(listed).toEqual(bought?.proxies);

@@ -72,7 +72,7 @@ describe('A service that is closed', () => {
     await service.sandbox.close();
   }, 60_000);
 
-  it('does not wait for idle connections, whoever hung up in the middle of a request before', async () => {
+  it('does not wait for idle connections, also after one hung up in the middle of a request', async () => {
     const service = await startTestService();
     const user = await service.createUser();
     const { hostname, port } = new URL(service.baseUrl);
@@ -121,7 +121,7 @@ describe('A service that is closed', () => {
     const compose = await readFile(join(__dirname, '..', 'docker', 'compose.yaml'), 'utf8');
     const [, seconds] = /# The longest order[^]*?stop_grace_period: (\d+)s/.exec(compose) ?? [];
     const defaults = readEnvironment({ DATABASE_URL: 'postgres://localhost/x', PROVIDER: 'sandbox' });
-    // What runs when the last order has been answered, a statement for instance, may take its time as well.
+    // The work after the last response, a statement for instance, may take its time as well.
     expect(Number(seconds) * 1000).toBeGreaterThanOrEqual(longestOrderMs(defaults) + 35_000);
   });
 });

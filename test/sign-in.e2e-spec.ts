@@ -58,7 +58,7 @@ function hashOf(fields: URLSearchParams, botToken: string): string {
   return createHmac('sha256', key).update(lines.join('\n')).digest('hex');
 }
 
-/** What Telegram gives to the Mini App, signed here and not by the library. */
+/** The data that Telegram gives to the Mini App, signed here and not by the library. */
 function initData(
   fields: Record<string, string> | [name: string, value: string][],
   botToken = BOT_TOKEN,
@@ -69,7 +69,7 @@ function initData(
   return signed.toString();
 }
 
-/** A JSON object with so many fields that nobody knows. */
+/** A JSON object with so many unknown fields. */
 const bodyOf = (fieldCount: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: fieldCount }, (_, n) => [n.toString(36), 1])));
 
@@ -156,7 +156,7 @@ describe('A customer who opens the Mini App', () => {
     expect(await me(token)).toMatchObject({ username: 'anna', has_app: true });
   });
 
-  it('keeps their name when Telegram tells none, or one that is none', async () => {
+  it('keeps their name when Telegram sends none, or an invalid one', async () => {
     const person = await createPerson();
     const { token } = await tokenOf(signIn(validFor(person)));
     expect(await me(token)).toMatchObject({ username: 'by staff', has_app: true });
@@ -165,7 +165,7 @@ describe('A customer who opens the Mini App', () => {
     expect(await me(token)).toMatchObject({ username: 'by staff' });
   });
 
-  it('calls itself as it likes beside what staff call it, and staff are warned of equal names', async () => {
+  it('has its own name next to the one that staff gave it, and staff are warned of equal names', async () => {
     const staff = await createStaff(service, ['staff:users']);
     const read = async (id: number) => (await staff.get<users.UserProfile>(`/staff/users/${id}`)).body;
     const known = await service.app
@@ -246,7 +246,7 @@ describe('A customer who opens the Mini App', () => {
   });
 });
 
-describe('Whoever is no customer, or has no valid data,', () => {
+describe('A person who is no customer, or has no valid data,', () => {
   const refusals: [what: string, make: (person: Person) => string][] = [
     [
       'of another bot',
@@ -318,7 +318,7 @@ describe('Whoever is no customer, or has no valid data,', () => {
     expect((await signIn('x'.repeat(200_000))).status).toBe(413);
   });
 
-  it('is told that there is no account, and gets none', async () => {
+  it('learns that there is no account, and gets none', async () => {
     const response = await signIn(validFor({ tgId: 77, username: 'stranger' }));
     expect([response.status, response.json()]).toMatchObject([
       403,
@@ -328,7 +328,7 @@ describe('Whoever is no customer, or has no valid data,', () => {
     expect(users).toEqual([]);
   });
 
-  it('is told that they are blocked, and nothing of them changes', async () => {
+  it('learns that they are blocked, and nothing of them changes', async () => {
     const person = await createPerson('anna');
     await service.dataSource.transaction((manager) =>
       service.app.get(UsersService).setBlocked(person.id, 'Ticket 1', manager),
@@ -405,7 +405,7 @@ describe('Whoever is no customer, or has no valid data,', () => {
 });
 
 describe('Signing in', () => {
-  it('is switched off without a bot', async () => {
+  it('is disabled without a bot', async () => {
     const replica = await startReplica(service, { telegram: { botToken: undefined } });
     const response = await signIn(validFor(await createPerson()), anyAddress(), replica.baseUrl);
     expect([response.status, response.json()]).toMatchObject([
@@ -424,7 +424,7 @@ describe('Signing in', () => {
     },
   );
 
-  it('stands in the log by the ids of token and user alone', async () => {
+  it('is in the log by the ids of token and user alone', async () => {
     const person = await createPerson();
     const data = validFor(person);
     const { id, token } = await tokenOf(signIn(data));

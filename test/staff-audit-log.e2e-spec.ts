@@ -10,7 +10,7 @@ import { startTestService } from './support/test-service';
 type Action = Json<dto.ActionOut>;
 type ActionsPage = Json<dto.ActionsPage>;
 
-// Every operation of staff is carried out, also those that concern all customers.
+// Every operation of staff is executed, also those that concern all customers.
 const service = forAllTests(startTestService);
 const staff = forAllTests(() => createStaff(service));
 const customer = forAllTests(() => service.createUser());
@@ -308,7 +308,7 @@ it('records the whole request, however long its texts are', async () => {
   expect((await lastOf(staff))?.request).toEqual(body);
 });
 
-it('records a search by HEAD, although its answer has no body', async () => {
+it('records a search by HEAD, although its response has no body', async () => {
   const response = await sendRaw(service.baseUrl, {
     method: 'HEAD',
     path: '/staff/users?query=somebody',
@@ -318,7 +318,7 @@ it('records a search by HEAD, although its answer has no body', async () => {
   expect(await lastOf(staff)).toMatchObject({ action: 'users.search', request: { query: 'somebody' } });
 });
 
-it('records a repeated request that was carried out once', async () => {
+it('records a retried request that was executed once', async () => {
   const key = { 'Idempotency-Key': 'logged' };
   for (const isDone of [true, false]) {
     const { status } = await staff.post(`/staff/users/${customer.id}/credit`, POSTING, key);
@@ -329,7 +329,7 @@ it('records a repeated request that was carried out once', async () => {
   }
 });
 
-it('records a request whose sender did not wait for the answer', async () => {
+it('records a request whose sender did not wait for the response', async () => {
   const runner = service.owner.createQueryRunner();
   try {
     await runner.startTransaction();

@@ -9,7 +9,7 @@ describe('When the database goes away at COMMIT', () => {
   const service = forAllTests(sharedTestService);
   const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
 
-  it('the answer is 503, and a repetition with the key is carried out once', async () => {
+  it('the response is 503, and a retry with the key is executed once', async () => {
     const replica = await startReplica(service, { database: { url: relay.url } });
     try {
       const clerk = await createStaff(service);

@@ -57,7 +57,7 @@ const openOrders = async (): Promise<Order[]> =>
     `SELECT * FROM orders WHERE state IN ('submitting', 'confirming', 'review') ORDER BY id`,
   );
 
-/** Brings about what a day of checks without an answer leads to. */
+/** Brings about the result of a day of checks without a response. */
 async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Promise<Order[]> {
   await service.control.addFault(fault);
   const gate = await service.control.addGate({ method: fault.method ?? '', stage: 'received' });
@@ -463,7 +463,7 @@ describe('An orphan', () => {
   });
 });
 
-describe('What a restore of the database has forgotten', () => {
+describe('An order that a restore of the database has forgotten', () => {
   const DAY_MS = 86_400_000;
   const wire = () => new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
   const sold = async () => {
@@ -619,7 +619,7 @@ describe('What a restore of the database has forgotten', () => {
     expect((await user.prolong(proxyId, { key: 'new' })).response.status).toBe(200);
   });
 
-  it('is written off while orders are shut, and its retry is told so when they are open', async () => {
+  it('is written off while orders are shut, and its retry says so when they are open', async () => {
     await mark(await forgottenPurchase(1), 'written-off');
     await service.owner.query('INSERT INTO recoveries DEFAULT VALUES');
     expect((await user.buy({}, 'early')).response.status).toBe(503);

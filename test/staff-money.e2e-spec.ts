@@ -165,7 +165,7 @@ describe('Credit and debit', () => {
 });
 
 describe('With an Idempotency-Key a credit', () => {
-  it('is carried out once, even by concurrent requests, and answered alike', async () => {
+  it('is executed once, even by concurrent requests, with the same response', async () => {
     const responses = await Promise.all(
       Array.from({ length: 8 }, () => post('credit', { amount: '5.00' }, `once-${user.id}`)),
     );

@@ -191,7 +191,7 @@ describe('An order', () => {
     ]);
   });
 
-  it('that the provider refused shows its answer and the returned money', async () => {
+  it('that the provider refused shows its response and the returned money', async () => {
     const user = await service.createUser();
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy(user);
@@ -328,7 +328,7 @@ describe('An order', () => {
     expect((await staff.get('/staff/orders/last')).status).toBe(422);
   });
 
-  it('is shown to nobody without the scope for orders', async () => {
+  it('is shown only with the scope for orders', async () => {
     const clerk = await createStaff(service, ['staff:users', 'staff:balance', 'staff:audit']);
     const customer = await service.createUser();
     const { orderId } = await buy(customer);
@@ -458,7 +458,7 @@ describe('Orders', () => {
     },
   );
 
-  it('of a host with very many proxies are paged by their deliveries, whatever is asked for', async () => {
+  it('of a host with very many proxies are paged by their deliveries, with any filter', async () => {
     const user = users[2] as TestUser;
     const host = '198.51.100.99';
     await service.owner.query(

@@ -119,7 +119,7 @@ describe('A price rule', () => {
     });
   });
 
-  it('is listed newest first, each once, and with the history when asked for', async () => {
+  it('is listed newest first, each once, and with the history when requested', async () => {
     const rules: Rule[] = [];
     for (const markup of ['1', '2', '3']) rules.push(await add({ user_id: user.id, markup_percent: markup }));
     const [first, second, third] = rules.map(({ id }) => id);
@@ -283,7 +283,7 @@ describe('A preview', () => {
     });
   });
 
-  it('tells why nothing changes', async () => {
+  it('says why nothing changes', async () => {
     await quoted();
     const rule = await add({ user_id: user.id, ...SCOPE, markup_percent: '0' });
     await prices.applyChanges();

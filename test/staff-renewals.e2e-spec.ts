@@ -102,7 +102,7 @@ describe('Staff', () => {
     });
   });
 
-  it('see what a user has switched on, what of the budget is used up, and nothing of others', async () => {
+  it('see what a user has enabled, what of the budget is used up, and nothing of others', async () => {
     const customer = await service.createUser();
     const empty = (await staff.get<OfUser>(`/staff/users/${customer.id}/renewals`)).body;
     expect(empty).toMatchObject({

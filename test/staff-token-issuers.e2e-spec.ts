@@ -51,7 +51,7 @@ describe('A token that is issued by another one', () => {
     expiresAt: new Date(Date.now() + HOUR_MS),
   });
 
-  it('has the restrictions of that one where it asks for none', async () => {
+  it('has the restrictions of that one where it requests none', async () => {
     const limits = bounds();
     const issuer = await restricted(limits);
     const { status, body } = await issue(issuer, { scopes: EVERYTHING });
@@ -160,7 +160,7 @@ describe('The daily limit of a token', () => {
     });
   const EXCEEDED = [400, { detail: 'Daily spending limit of the token exceeded' }];
 
-  it('is shared with the tokens that came from it, of whatever user', async () => {
+  it('is shared with the tokens that came from it, of any user', async () => {
     const issuer = await restricted({ dailyLimit: Money.parse(price).times(3) });
     const own = await issued(issuer, { scopes: EVERYTHING });
     const others = await issued(issuer, { scopes: ALL_SCOPES }, customer.id);
@@ -196,7 +196,7 @@ describe('The daily limit of a token', () => {
     expect(rows).toEqual([]);
   });
 
-  it('keeps nobody waiting for ever when trees of tokens order and are refunded at once', async () => {
+  it('never deadlocks when trees of tokens order and are refunded at once', async () => {
     const issuer = await restricted({ dailyLimit: Money.parse('100000.00') });
     const tree = await Promise.all(
       Array.from({ length: 4 }, async (_, n) =>
@@ -223,7 +223,7 @@ describe('The tokens that came from a token', () => {
   const statusOf = async ({ token }: Staff) =>
     (await sendRaw(service.baseUrl, { path: '/me', token })).status;
 
-  it('are revoked with it when that is asked for, and are listed before', async () => {
+  it('are revoked with it when that is requested, and are listed before', async () => {
     const issuer = await restricted({});
     const child = await issued(issuer, { scopes: EVERYTHING });
     const grandchild = await issued(child, { scopes: ALL_SCOPES }, customer.id);

@@ -197,7 +197,7 @@ describe('Users', () => {
     });
   });
 
-  it('that do not exist are answered with 404', async () => {
+  it('that do not exist are a 404', async () => {
     for (const path of [
       '/staff/users/999999',
       '/staff/users/999999/tokens',

@@ -67,7 +67,7 @@ describe('the status of the service', () => {
     }
   });
 
-  it('leaves out replicas that have stopped reporting, and deletes their reports after an hour', async () => {
+  it('omits replicas that have stopped reporting, and deletes their reports after an hour', async () => {
     const [shown] = await service.dataSource.query(
       `INSERT INTO replica_reports SELECT gen_random_uuid(), now() - make_interval(secs => silent), '{}'
          FROM unnest(ARRAY[10, 21, 3500, 3601]) AS silent

@@ -6,7 +6,7 @@ import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
-/** What a sweep reports while both sides agree, but for how many are listed. */
+/** The report of a sweep while both sides agree, without the number of listed proxies. */
 const NOTHING = { changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 };
 
 describe('The full sweep', () => {

@@ -154,7 +154,7 @@ describe('A customer with tokens:write', () => {
     expect((await child.api.POST('/proxies/buy', { body })).response.status).toBe(200);
     const second = await issued(issuer, { scopes: ['proxies:write'] });
     const { error } = await second.api.POST('/proxies/buy', { body });
-    // What one child spends counts for all of them.
+    // The spending of one child counts for all of them.
     expect(error).toEqual({ detail: 'Daily spending limit of the token exceeded' });
     await service.audit();
   });
@@ -169,7 +169,7 @@ describe('A customer with tokens:write', () => {
     },
   );
 
-  it('gets told what is wrong with a request, and then has issued nothing', async () => {
+  it('learns what is wrong with a request, and then has issued nothing', async () => {
     const issuer = await createIssuer();
     for (const requested of [
       { scopes: [] },
@@ -187,7 +187,7 @@ describe('A customer with tokens:write', () => {
     expect(await list(issuer)).toHaveLength(1);
   });
 
-  it('has a hundred working tokens at most, also when many are asked for, and few ended ones', async () => {
+  it('has a hundred working tokens at most, also when many are requested, and few ended ones', async () => {
     const issuer = await createIssuer();
     await service.owner.query(
       `INSERT INTO api_tokens (user_id, token_hash, scopes, origin, issued_by)
@@ -287,7 +287,7 @@ describe('Revoking a token', () => {
     expect((await revoke(issuer, issuer.tokenId)).response.status).toBe(401);
   });
 
-  it('never reaches the tokens of others, whatever a token has issued', async () => {
+  it('never reaches the tokens of others, with any issued tokens', async () => {
     const issuer = await createIssuer({ scopes: [...WRITE, 'staff:tokens', 'staff:grant', 'staff:users'] });
     const staff = staffWith(service, issuer.id, issuer.token, issuer.tokenId);
     const customer = await createCustomer();
@@ -308,7 +308,7 @@ describe('Revoking a token', () => {
     ] as const) {
       expect((await revoke(who, tokenId, true)).response.status).toBe(404);
     }
-    // What a token issued with its scopes of staff is safe even if it has lost them since.
+    // A token that was issued with scopes of staff is safe even if it has lost them since.
     await service.owner.query('UPDATE api_tokens SET scopes = $2 WHERE id = $1', [issuer.tokenId, WRITE]);
     expect((await revoke(issuer, issuer.tokenId, true)).response.status).toBe(204);
     const alive = [ofCustomer, colleague, own].map(({ token }) =>
@@ -349,7 +349,7 @@ describe('Revoking a token', () => {
   });
 });
 
-describe('What happens to tokens', () => {
+describe('The life of tokens', () => {
   const eventsOf = async (userId: number) =>
     (
       await service.dataSource.query<{ type: string; data: { token_id: number } }[]>(
@@ -358,7 +358,7 @@ describe('What happens to tokens', () => {
       )
     ).map(({ type, data }) => [type, data]);
 
-  it('is told as events, and the audit agrees also when tokens that ended are gone', async () => {
+  it('is reported as events, and the audit agrees also when tokens that ended are gone', async () => {
     const issuer = await createIssuer();
     const of = (token: { id: number; name: string | null }) => ({
       token_id: token.id,
@@ -413,7 +413,7 @@ it('Tokens of one user get their ids one after the other, so that a walk by curs
   expect(second.id).toBeGreaterThan(first.id);
 });
 
-it('Tokens can be removed: whatever table names one is asked before, by an index', async () => {
+it('Tokens can be removed: every table that names one is read before, by an index', async () => {
   const references = await service.owner.query<{ table: string; column: string; isIndexed: boolean }[]>(
     `SELECT conrelid::regclass::text AS "table", attname AS "column",
             EXISTS (SELECT FROM pg_index WHERE indrelid = conrelid AND indkey[0] = conkey[1]) AS "isIndexed"

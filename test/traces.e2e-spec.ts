@@ -331,7 +331,7 @@ describe('Traces', () => {
       expect(leaks([await scrape()])).toEqual([]);
     });
 
-    it('would be caught telling one', async () => {
+    it('would be caught showing one', async () => {
       const names = [...secrets.keys()];
       const metrics = service.app.get(Metrics);
       for (const secret of secrets.values()) {
@@ -377,7 +377,7 @@ describe('A service whose collector', () => {
     expect(log.lines.filter((line) => line.includes('traces are lost'))).toHaveLength(1);
   });
 
-  it('is to be sent nothing sends nothing, whatever a caller asks for', async () => {
+  it('is to be sent nothing sends nothing, with any headers of a caller', async () => {
     const receiver = await startOtlpReceiver();
     expect(await buyAndEnd(receiver.url, '0')).toEqual(ALL_BOUGHT);
     await receiver.close();

@@ -20,7 +20,7 @@ describe('A transaction', () => {
 
   const database = forAllTests(createTestDatabase, (opened) => opened.drop());
   const relay = forAllTests(() => startDatabaseRelay(database.url));
-  // One connection, so that each transaction would meet whatever the one before left open.
+  // One connection, so that each transaction would meet the rest of an open one before it.
   const dataSource = forAllTests(
     () => connect(relay.url, 1),
     (opened) => opened.destroy(),
@@ -58,7 +58,7 @@ describe('A transaction', () => {
     expect(await session()).toBe(pid);
   });
 
-  it('is read committed, whatever the default of the server', async () => {
+  it('is read committed, with any default of the server', async () => {
     await inTransaction(dataSource, async (manager) => {
       expect(await manager.query('SHOW transaction_isolation')).toEqual([
         { transaction_isolation: 'read committed' },
@@ -78,7 +78,7 @@ describe('A transaction', () => {
     expect(await count('lost')).toBe(0);
   });
 
-  it('rejects when the work swallowed an error, so that COMMIT was answered with ROLLBACK', async () => {
+  it('rejects when the work swallowed an error, so that COMMIT returned ROLLBACK', async () => {
     const attempt = inTransaction(dataSource, async (manager) => {
       await add(manager, 'swallowed');
       await manager.query('SELECT 1 / 0').catch(() => undefined);
@@ -125,7 +125,7 @@ describe('A transaction', () => {
     const [first, second] = ids.map(({ id }) => id);
     const other = observer.createQueryRunner();
     await other.startTransaction();
-    // Whoever waits for so long looks for a deadlock: the other one has been waiting for longer.
+    // A session that waits for so long looks for a deadlock: the other one has been waiting for longer.
     await other.query(`SET LOCAL deadlock_timeout = '30s'`);
     await other.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [second]);
     const lockBoth = `WITH first AS MATERIALIZED (SELECT id FROM users WHERE id = $1 FOR UPDATE),

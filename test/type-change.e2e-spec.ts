@@ -134,7 +134,7 @@ describe('PUT /proxies/{id}/type', () => {
     await sweep();
   });
 
-  it('tells when the provider no longer has the proxy', async () => {
+  it('reports when the provider no longer has the proxy', async () => {
     const proxy = await buy();
     await service.control.withdrawProxy(await service.providerIdOf(proxy.id));
     expect(await change(proxy.id, 'socks')).toMatchObject({
@@ -153,7 +153,7 @@ describe('A change of type whose answer says nothing', () => {
     ['a web page', { kind: 'html', effect: true }],
     ['502', { kind: 'http-status', status: 502, effect: true }],
     ['late', { kind: 'late', afterMs: 5000 }],
-  ])('is answered from the listing: %s', async (_name, spec) => {
+  ])('is confirmed by the listing: %s', async (_name, spec) => {
     const proxy = await buy();
     await fault(spec);
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
@@ -161,7 +161,7 @@ describe('A change of type whose answer says nothing', () => {
     expect(await callsOf('settype')).toBe(1);
   });
 
-  it('is answered 503 with Retry-After when it did nothing, and done by the next request', async () => {
+  it('returns 503 with Retry-After when it did nothing, and done by the next request', async () => {
     const proxy = await buy();
     await fault({ kind: 'error', errorId: 30 });
     expect(await change(proxy.id, 'socks')).toMatchObject({
@@ -173,7 +173,7 @@ describe('A change of type whose answer says nothing', () => {
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
   });
 
-  it('is answered 503 while the listing is silent too, and repeating it finds out', async () => {
+  it('returns 503 while the listing is silent too, and a retry finds out', async () => {
     const proxy = await buy();
     await fault({ kind: 'answer-lost' });
     await fault({ kind: 'http-status', status: 500 }, 'getproxy');
@@ -196,7 +196,7 @@ describe('A change of type whose answer says nothing', () => {
     expect(await callsOf('settype')).toBe(0);
   });
 
-  it('is put right by the sweep when nobody repeats it', async () => {
+  it('is put right by the sweep without a retry', async () => {
     const proxy = await buy();
     await fault({ kind: 'answer-lost' });
     await fault({ kind: 'http-status', status: 500 }, 'getproxy');
@@ -208,7 +208,7 @@ describe('A change of type whose answer says nothing', () => {
 });
 
 describe('A change of type that the provider refuses', () => {
-  it('is answered 503 when the method is gone, and staff are told in the log', async () => {
+  it('returns 503 when the method is gone, and the log says so', async () => {
     const log = captureLog();
     const proxy = await buy();
     await fault({ kind: 'error', errorId: 110 });
@@ -222,7 +222,7 @@ describe('A change of type that the provider refuses', () => {
     expect(await list()).toEqual([proxy]);
   });
 
-  it('is answered 409 when it concerns the proxy', async () => {
+  it('returns 409 when it concerns the proxy', async () => {
     const proxy = await buy();
     await fault({ kind: 'error', errorId: 260 });
     expect(await change(proxy.id, 'socks')).toMatchObject({

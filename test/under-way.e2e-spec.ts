@@ -18,7 +18,7 @@ const MOST_WAITING = 100;
 const MOST_EXPORTS = 16;
 const TOO_MANY = { detail: 'Too many requests of this kind are under way' };
 
-describe('What one user has under way', () => {
+describe('The concurrent requests of one user', () => {
   const log = forAllTests(captureLog, (opened) => opened.stop());
   const silent = forAllTests(openSilentPort);
   const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 60_000 } }));
@@ -105,7 +105,7 @@ describe('What one user has under way', () => {
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([401, 403]);
   });
 
-  it('is two pings of many proxies, whose client may leave, and delays nobody else', async () => {
+  it('is two pings of many proxies, whose client may leave, and delays no other user', async () => {
     const pingAll = (user: TestUser, signal?: AbortSignal) =>
       user.api.POST('/proxies/ping', { body: { filter: {} }, ...(signal && { signal }) });
     const [leaver, user, other] = await Promise.all([1, 2, 3].map(() => service.createUser()));
@@ -222,7 +222,7 @@ describe('What one user has under way', () => {
     if (typeof write !== 'function') throw new Error('the database writes it');
     const writing = { now: 0, most: 0 };
     const spy = jest.spyOn(clash as { write: typeof write }, 'write').mockImplementation((proxy) => {
-      // Nobody else has a turn before this.
+      // No other user has a turn before this.
       if (writing.now === 0) queueMicrotask(() => (writing.now = 0));
       writing.most = Math.max(writing.most, (writing.now += 1));
       return write(proxy);

@@ -41,7 +41,7 @@ async function refund(orderId: number, amount: string): Promise<void> {
   expect(response.status).toBe(200);
 }
 
-/** What a prolongation of one of these proxies is quoted at. */
+/** The quote for a prolongation of one of these proxies. */
 async function quote(period: number, version = '6'): Promise<Money> {
   const { data } = await user.api.GET('/price', {
     params: { query: { count: 1, period, version } as never },
@@ -71,7 +71,7 @@ describe('GET /usage', () => {
     });
   });
 
-  it('tells what was captured today and this month, less refunds, by country and version', async () => {
+  it('returns what was captured today and this month, less refunds, by country and version', async () => {
     const ru = await buy();
     const us = await buy(30, { country: 'us', version: '4' });
     const early = await buy(7);
@@ -125,7 +125,7 @@ describe('GET /usage', () => {
     expect((await readUsage()).spent.this_month).toBe(total.toString());
   });
 
-  it('tells what the token may still take today, with what the tokens that issued it leave', async () => {
+  it('returns what the token may still take today, with what the tokens that issued it leave', async () => {
     const issue = async (dailyLimit: string | null) =>
       service.app.get(TokensService).issue({
         userId: user.id,
@@ -163,7 +163,7 @@ describe('GET /usage', () => {
     expect((await readUsage((await issue(null)).text)).token).toBeNull();
   });
 
-  it('tells when rentals end, and what renewing them for their last period costs', async () => {
+  it('returns when rentals end, and what renewing them for their last period costs', async () => {
     await buy(30);
     const { proxy } = await buy(3);
     await buy(7);
@@ -186,7 +186,7 @@ describe('GET /usage', () => {
       [user.id],
     );
     expect(stored.map(({ period }) => period)).toEqual([30, 14, 7]);
-    // What was delivered before the period was kept is looked up.
+    // The period of older deliveries, which did not store it, is looked up.
     await service.dataSource.query('UPDATE proxies SET period = NULL WHERE user_id = $1', [user.id]);
     expect((await readUsage()).rentals).toEqual(rentals);
     // A withdrawn proxy is not on rent.
@@ -194,7 +194,7 @@ describe('GET /usage', () => {
     expect((await readUsage()).rentals).toMatchObject({ active: 2 });
   });
 
-  it('tells until when the balance pays for the renewals', async () => {
+  it('returns until when the balance pays for the renewals', async () => {
     await buy(7);
     const week = await quote(7);
     const keep = async (amount: Money) => {
@@ -213,7 +213,7 @@ describe('GET /usage', () => {
     expect((await readUsage()).rentals.balance_lasts_until).toBeNull();
   });
 
-  it('leaves out of the cost, and counts, what has no price', async () => {
+  it('omits from the cost, and counts, proxies without a price', async () => {
     await buy(7);
     const { rentals: before } = await readUsage();
     await service.dataSource.query('UPDATE proxies SET period = 46 WHERE user_id = $1', [user.id]);
@@ -233,7 +233,7 @@ describe('GET /usage', () => {
     expect(calls.filter((call) => /\b46\b/.test(JSON.stringify(call)))).toEqual([]);
   });
 
-  it('shows nobody what belongs to others', async () => {
+  it('shows no user what belongs to others', async () => {
     await buy();
     const other = await service.createUser({ balance: '7.00' });
     await insertProxies(service.dataSource, other.id, 3);

@@ -161,7 +161,7 @@ describe('Delivery of webhooks', () => {
     expect(await webhookOf(webhook.id)).toEqual({ fails: false, failures: 0, reason: null });
   });
 
-  it('records an attempt without an answer', async () => {
+  it('records an attempt without a response', async () => {
     const webhook = await createWebhook();
     await owner(`UPDATE webhooks SET url = 'http://10.1.2.3/' WHERE id = $1`, [webhook.id]);
     const [attempt] = await untilAttempted(await deliver(webhook), 1);
@@ -196,7 +196,7 @@ describe('Delivery of webhooks', () => {
     expect(await deliveryOf(other)).toMatchObject({ state: 'pending', attempts: 0 });
   });
 
-  it('does not wait longer than it sends an event at all, whatever Retry-After says', async () => {
+  it('waits no longer than the whole delivery may take, with any Retry-After', async () => {
     const webhook = await createWebhook();
     receiver.responder = (_received, response) => {
       response.writeHead(503, { 'Retry-After': '999999' }).end();
@@ -241,7 +241,7 @@ describe('Delivery of webhooks', () => {
     const line = `webhook ${webhook.id} of user ${webhook.userId} is disabled: ${its.why}: 127.0.0.1:`;
     await eventually(() => warnings().some((warning) => warning.includes(line)));
 
-    // What waits is kept, and sent once the webhook is on again.
+    // Waiting deliveries stay, and are sent once the webhook is enabled again.
     const waiting = await deliver(webhook);
     receiver.responder = () => 204;
     const other = await createWebhook();
@@ -265,7 +265,7 @@ describe('Delivery of webhooks', () => {
     expect(await webhookOf(webhook.id)).toEqual({ fails: true, failures: 1, reason: null });
   });
 
-  it('leaves what is leased to whoever leased it, until the lease ends', async () => {
+  it('leaves leased deliveries to their replica, until the lease ends', async () => {
     const webhook = await createWebhook();
     const [held, lapsed] = [
       await deliver(
@@ -301,7 +301,7 @@ describe('Delivery of webhooks', () => {
 
   it('has no more than the bound under way for a webhook, and one once it fails', async () => {
     const webhook = await createWebhook();
-    // Nobody waits for a second here.
+    // No delivery waits for a second here.
     const timeoutMs = 500;
     const replaced = jest.replaceProperty(
       Reflect.get(service.app.get(DeliveryService), 'sender'),
@@ -313,7 +313,7 @@ describe('Delivery of webhooks', () => {
     await owner('UPDATE webhook_deliveries SET next_attempt_at = now() WHERE webhook_id = $1', [webhook.id]);
     await eventually(async () => ((await webhookOf(webhook.id))?.failures ?? 0) >= 8);
     expect(receiver.mostAtOnce(webhook.path)).toBe(8);
-    // What was claimed before the third failure has timed out this long after the last of it has come.
+    // Deliveries that were claimed before the third failure have timed out this long after the last arrival.
     const arrivals = () => receiver.of(webhook.path).map(({ atMs }) => atMs);
     const failing = () => arrivals().filter((atMs) => atMs > (arrivals()[11] ?? Infinity) + timeoutMs);
     await eventually(() => failing().length > 1);
@@ -325,7 +325,7 @@ describe('Delivery of webhooks', () => {
     replaced.restore();
   });
 
-  it('tells metrics and spans of attempts, and no log line has a path', async () => {
+  it('has metrics and spans of attempts, and no log line has a path', async () => {
     await untilState(await deliver(await createWebhook()), 'delivered');
     const refusing = await createWebhook();
     receiver.responder = () => 500;

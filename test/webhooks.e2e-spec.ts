@@ -12,7 +12,7 @@ import { startWebhookReceiver } from './support/webhook-receiver';
 jest.setTimeout(60_000);
 
 const MOST_WEBHOOKS = 3;
-/** Nobody listens there. */
+/** There is no listener. */
 const URL = 'https://127.0.0.2/hooks?key=sesame';
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
@@ -227,7 +227,7 @@ describe('A webhook', () => {
     await create();
   });
 
-  it('is changed in what is named, and tells its customer when it is switched off', async () => {
+  it('is changed in the named fields, and its customer gets an event when it is disabled', async () => {
     const { id, secret: _, ...made } = await create({ types: ['order.completed'], description: 'mine' });
     const path = `/webhooks/${id}`;
     const url = 'https://127.0.0.3/other';
@@ -251,7 +251,7 @@ describe('A webhook', () => {
     expect((await send('PATCH', path, { enabled: true })).body).toMatchObject(on);
   });
 
-  it('has its old secret for some time beside a new one, and an even older one no longer', async () => {
+  it('has its old secret for some time next to a new one, and an even older one no longer', async () => {
     const { id } = await create();
     const secrets = async () => {
       const [row] = await service.dataSource.query<{ secret: string; previous: string | null }[]>(
@@ -341,7 +341,7 @@ describe('Replaying', () => {
     await auditWebhooks();
   });
 
-  it('is bounded, and tells where the next request goes on', async () => {
+  it('is bounded, and returns where the next request goes on', async () => {
     const { id } = await create({ types: ['order.completed'] });
     const owner = service.owner;
     await owner.query(
@@ -426,7 +426,7 @@ describe('Replaying', () => {
 });
 
 describe('A test event', () => {
-  it('goes to the webhook that asked for it, whatever its types are, and to no other', async () => {
+  it('goes to the webhook that requested it, with any types, and to no other', async () => {
     const { id } = await create({ types: ['order.completed'] });
     await create();
     expect(await send('POST', `/webhooks/${id}/test`)).toEqual({ status: 204, body: null });
@@ -576,7 +576,7 @@ describe('Staff', () => {
     expect((await list('&failing=true')).map(({ id }) => id)).toEqual([failing.id]);
   });
 
-  it('switch a webhook off, which only they switch on again, with the reason in the log', async () => {
+  it('disable a webhook, which only they enable again, with the reason in the log', async () => {
     const { id } = await create();
     const path = `/staff/webhooks/${id}`;
     const off = await staff.post(`${path}/disable`, { reason: 'floods' });
@@ -598,7 +598,7 @@ describe('Staff', () => {
     expect((await staff.post('/staff/webhooks/999999/disable', { reason: 'test' })).status).toBe(404);
   });
 
-  it('switch a receiver off for its user, whatever is deleted and made meanwhile', async () => {
+  it('disable a receiver for its user, also if webhooks are deleted and created meanwhile', async () => {
     const off = { enabled: false, disabled_reason: 'operator' };
     const on = { enabled: true, disabled_reason: null };
     const state = async (id: number) => (await send('GET', `/webhooks/${id}`)).body;
@@ -639,7 +639,7 @@ describe('Staff', () => {
     }
   });
 
-  it('leave what its user switched off to them, but only where nothing else is switched off', async () => {
+  it('leave webhooks that users disabled to them, but only where nothing else is disabled', async () => {
     const { id } = await create();
     const { id: mine } = await create();
     await send('PATCH', `/webhooks/${mine}`, { enabled: false });
