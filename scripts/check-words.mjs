@@ -34,7 +34,7 @@ const texts = [
     .filter((path) => !path.endsWith('.spec.ts'))
     .flatMap((path) => [...proseOfCode(path, textOf), ...commentsOf(path)]),
   ...list('src/*.sql').flatMap((path) => commentsOf(path)),
-  ...list('src/*.spec.ts', 'drills/*.ts', 'bench/*.ts').flatMap((path) => [
+  ...list('src/*.spec.ts', 'test/*.ts', 'drills/*.ts', 'bench/*.ts').flatMap((path) => [
     ...proseOfCode(path, titleOf),
     ...commentsOf(path),
   ]),

@@ -23,7 +23,7 @@ type paths = Omit<described, keyof Orders> & Orders;
 export type ApiClient = Client<paths>;
 
 /**
- * A client generated from the service's own description: what a customer's would be. It takes the answers of
+ * A client generated from the service's own description: like that of a customer. It takes the responses of
  * orders for those of orders in earnest; tests of dry runs say so.
  */
 export function createApiClient(baseUrl: string, token: string): ApiClient {

@@ -14,7 +14,7 @@ export async function loadBeforeTheBaseline(url: string): Promise<void> {
   await client.connect();
   try {
     const { rowCount } = await client.query(`SELECT FROM pg_roles WHERE rolname = 'proxy_rental_test'`);
-    // What the service needs is granted to this one.
+    // The rights of the service are granted to this one.
     if (rowCount === 0) await client.query('CREATE ROLE proxy_rental_test');
     await client.query(readFileSync(FIXTURE, 'utf8'));
     // An order that is open for a day is left to staff. The fixture's was open on 24 November 2026.

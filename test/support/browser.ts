@@ -33,10 +33,10 @@ export interface Barrier {
   readonly why: string;
 }
 
-/** The answer of an operation as the page shows it. */
+/** The response of an operation as the page shows it. */
 export interface ShownResponse {
   readonly status: string;
-  /** The parsed body of a JSON answer. */
+  /** The parsed body of a JSON response. */
   readonly body: Record<string, unknown>;
 }
 
@@ -97,7 +97,7 @@ export class DocsBrowser {
     await this.page.locator('.opblock').first().waitFor();
   }
 
-  /** Tells whether the page has a token for its operations. */
+  /** Returns whether the page has a token for its operations. */
   async isAuthorized(): Promise<boolean> {
     const locks = this.page.locator('.opblock .authorization__btn');
     return (await locks.first().getAttribute('aria-label')) === 'authorization button locked';
@@ -112,7 +112,7 @@ export class DocsBrowser {
     await dialog.locator('.btn-done').click();
   }
 
-  /** Fills in the form of an operation, presses Execute and reads the answer. */
+  /** Fills in the form of an operation, presses Execute and reads the response. */
   async execute(method: string, path: string, form: Form = {}): Promise<ShownResponse> {
     return this.readResponse(await this.press(method, path, form), `${method} ${path}`);
   }
@@ -129,7 +129,7 @@ export class DocsBrowser {
     };
   }
 
-  /** Presses Execute on a form as the page offers it, and tells whether a request was sent. */
+  /** Presses Execute on a form as the page offers it, and returns whether a request was sent. */
   async pressAtOnce(method: string, path: string): Promise<'sent' | 'not sent'> {
     let sent: 'sent' | 'not sent' = 'not sent';
     const note = (request: Request): void => {
@@ -144,7 +144,7 @@ export class DocsBrowser {
     return sent;
   }
 
-  /** Executes an operation that answers with a file and downloads the file. */
+  /** Executes an operation that returns a file and downloads the file. */
   async download(method: string, path: string, form: Form = {}): Promise<{ name: string; text: string }> {
     const operation = await this.press(method, path, form);
     const link = operation.getByRole('link', { name: 'Download file' });
@@ -168,7 +168,7 @@ export class DocsBrowser {
     );
   }
 
-  /** Clicks a link in an answer that the page shows, and gives the answer of the operation that it opens. */
+  /** Clicks a link in a shown response, and returns the response of the operation that it opens. */
   async follow(link: string): Promise<ShownResponse> {
     const wanted = new URL(link, this.origin);
     const responses = this.page.locator('.live-responses-table .highlight-code');
@@ -199,7 +199,7 @@ export class DocsBrowser {
   }
 
   /**
-   * What axe-core finds in the page, with these operations open: the rule, and the elements that break it.
+   * The findings of axe-core in the page, with these operations open: rules and the elements that break them.
    *
    * @param tags the rules to check, such as `wcag2aa`
    */

@@ -99,7 +99,7 @@ export async function killLeftovers(): Promise<void> {
   await eventually(() => running.size === 0);
 }
 
-/** Polls until the answer is truthy or 0, and gives it. Throws after 30 s. */
+/** Polls until the result is truthy or 0, and returns it. Throws after 30 s. */
 export async function eventually<Value>(
   check: () => Value | undefined | null | false | Promise<Value | undefined | null | false>,
 ): Promise<Value> {
@@ -124,7 +124,7 @@ export async function readSandboxAddress(
   return JSON.parse(await readFile(join(dataDir, 'sandbox', 'address.json'), 'utf8'));
 }
 
-/** What `npm start` gives to node. */
+/** The arguments that `npm start` gives to node. */
 export const SHIPPED_NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=8';
 
 export async function residentMb({ pid }: BuiltService): Promise<number> {
@@ -132,7 +132,7 @@ export async function residentMb({ pid }: BuiltService): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
 
-/** Tells whether the process runs. A zombie does not count. */
+/** Returns whether the process runs. A zombie does not count. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -37,7 +37,7 @@ interface Stopped {
 
 /**
  * Kills a process at every step of an order and at every stage of its call: one kill stops several orders,
- * each at another step. Each must be carried out and paid exactly once.
+ * each at another step. Each must be executed and paid exactly once.
  */
 export function describeCrashes(method: 'buy' | 'prolong'): void {
   jest.setTimeout(60_000);
@@ -132,7 +132,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
     }
 
     it.each(['before', 'after'] as const)(
-      'at reserve, claim and settle, %s their commits: each order is carried out and paid once',
+      'at reserve, claim and settle, %s their commits: each order is executed and paid once',
       async (moment) => {
         const stopped = await stopAtEachStep(moment);
         await killVictim(stopped);
@@ -141,7 +141,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       },
     );
 
-    it('at reserve, claim and settle, while they wait for a lock: each is carried out once', async () => {
+    it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
       const stopped = await stopAtEachStep('before');
       const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
       for (const [at, step] of FROM_LAST.entries()) {
@@ -153,7 +153,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       await expectEachOnce(stopped.map(({ order }) => order));
     });
 
-    it(`when the provider has ${STAGES.join(', ')} its calls: each is carried out once`, async () => {
+    it(`when the provider has ${STAGES.join(', ')} its calls: each is executed once`, async () => {
       const orders = await prepare();
       const stopped: { outcome: Promise<unknown>; gate: number }[] = [];
       survivor.kill('SIGSTOP');
@@ -188,7 +188,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       await replicas.untilSettled();
       for (const order of [before, after]) {
         const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
-        // Nothing was placed before the commit; after it the order is answered, or was refunded unsent.
+        // Nothing was placed before the commit; after it the order returns, or was refunded unsent.
         expect([200, 409]).toContain(tooLow.status);
       }
       // Nothing is placed by the dry run, and its key is free.

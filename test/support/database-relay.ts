@@ -4,7 +4,7 @@ import { Client } from 'pg';
 
 /**
  * When to intercept a statement: before the database receives it, while the database waits for a lock on its
- * behalf, or after its commit, before the answer. The database notices a cut connection only once it no
+ * behalf, or after its commit, before the response. The database notices a cut connection only once it no
  * longer waits, and has committed the statement by then.
  */
 export type Moment = 'before' | 'waiting' | 'after';

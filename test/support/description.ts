@@ -53,7 +53,7 @@ export async function readDescription(address: string): Promise<Description> {
   return (await (await fetch(address)).json()) as Description;
 }
 
-/** Every operation, with the answers that it shares with others in place of references to them. */
+/** Every operation, with shared responses instead of references to them. */
 export const operationsOf = ({ paths, components }: Description) =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { responses, ...operation }]) => ({

@@ -7,7 +7,7 @@ import { type Answer, decode, encode } from 'dns-packet';
 export interface DnsServer {
   /** Asks this server only. */
   readonly resolver: Resolver;
-  /** How often a name's IPv4 addresses were asked for. */
+  /** How often a name's IPv4 addresses were requested. */
   requested(name: string): number;
   close(): Promise<void>;
 }

@@ -35,7 +35,7 @@ export async function postOrder(
   };
 }
 
-/** @throws when it is not the answer of a dry run */
+/** @throws when it is not the response of a dry run */
 export function readDryRun({ status, body }: ServiceResponse): DryRun {
   if (status !== 200 || body['dry_run'] !== true) throw new Error(`${status}: ${JSON.stringify(body)}`);
   return body as unknown as DryRun;
@@ -81,10 +81,10 @@ async function createCustomer(service: TestService, dice: SeededRandom): Promise
 }
 
 /**
- * Asks for orders dry and then in earnest, in random states of stock, balance, limits, guards and keys. What
- * the dry run says must be what the order is then answered, and the dry run must leave no trace.
+ * Requests orders as dry runs and then in earnest, in random states of stock, balance, limits, guards and
+ * keys. The order must then have the predicted response, and the dry run must leave no trace.
  *
- * @returns how often each answer was foretold
+ * @returns how often each response was predicted
  */
 export async function compareDryRuns(
   service: TestService,

@@ -4,7 +4,7 @@ import type { Scope } from '../../src/auth';
 
 export interface Endpoint {
   readonly method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
-  /** With an id that belongs to nobody where the path has one. */
+  /** With an id that belongs to no user where the path has one. */
   readonly path: string;
   readonly scope: Scope;
   /** A valid body, where one is needed. */

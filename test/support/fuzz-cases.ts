@@ -11,7 +11,7 @@ export type World = Readonly<Record<string, string | number | boolean | null>>;
 export interface FuzzCase {
   /** `GET /staff/orders` */
   readonly operation: string;
-  /** What is hostile about the request. */
+  /** The hostile part of the request. */
   readonly what: string;
   readonly request: RawRequest;
   /** The statuses that the description lists. */
@@ -128,7 +128,7 @@ type Described = ReturnType<typeof operationsOf>[number];
 
 /**
  * Makes requests to every operation of a description: a valid one, in each place where the caller says
- * something each of the worst values once, if that is asked for, and then `random` more requests with several
+ * something each of the worst values once, if that is requested, and then `random` more requests with several
  * hostile values at a time. The same seed makes the same requests.
  */
 export function fuzzCases(
@@ -144,7 +144,7 @@ export function fuzzCases(
   const more = Array.from({ length: options.random }, () => dice.pick([first, ...others]).random());
   const valid = drafts.map((draft) => draft.valid());
   return {
-    // What is there to be found is taken away last, one thing before all of them.
+    // Objects that are there to be found are removed last, one before all of them.
     valid: valid.toSorted((one, other) => takesAway(one) - takesAway(other)),
     hostile: [...systematic, ...more],
   };
@@ -270,7 +270,7 @@ class Draft {
     };
   }
 
-  /** What the service can carry out, so that hostile values reach code behind the validation. */
+  /** Requests that the service can execute, so that hostile values reach code behind the validation. */
   private validParts(withOptions: boolean): Parts {
     const parts: Parts = { path: {}, query: [], headers: {}, body: null };
     for (const { name, in: place, required, schema } of this.parameters) {
@@ -351,7 +351,7 @@ const inQueryAgain = (name: string, text: string) => (parts: Parts) =>
   void parts.query.push([name, text], [name, text]);
 const inBody = (name: string, json: string) => (parts: Parts) => {
   if (parts.body !== null && typeof parts.body === 'object' && !Buffer.isBuffer(parts.body)) {
-    // An entry of the object, whatever its name.
+    // An entry of the object, with any name.
     Object.defineProperty(parts.body, name, { value: json, enumerable: true, configurable: true });
   }
 };

@@ -15,9 +15,9 @@ const WEBHOOK_URL = 'https://127.0.0.1/hooks';
 
 export interface FuzzReport {
   readonly requests: number;
-  /** The operations whose valid request was not carried out, so that nothing behind their checks is tried. */
+  /** The operations whose valid request was not executed, so that nothing behind their checks is tried. */
   readonly notReached: readonly string[];
-  /** What was answered wrongly, with what repeats it. */
+  /** Wrong responses, with the command that reproduces them. */
   readonly violations: readonly string[];
 }
 
@@ -31,7 +31,7 @@ interface FuzzOptions {
 
 /**
  * Sends hostile requests to every operation of both descriptions, with a customer's token and with one of
- * staff that has every scope, and judges the answers: none is a 5xx, each has a status that the description
+ * staff that has every scope, and judges the responses: none is a 5xx, each has a status that the description
  * lists, and every error is `{"detail": …}`.
  */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
@@ -142,7 +142,7 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     'DELETE /renewals/rules/{rule_id} rule_id': Number(renewalRule.data?.id),
     proxy_id: '1',
     'proxy_ids[]': '1',
-    // Whoever names proxies by their ids gives no filter.
+    // A request that names proxies by their ids has no filter.
     filter: null,
     country: 'ru',
     period: 30,
@@ -169,7 +169,7 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
   };
 }
 
-/** What is wrong with an answer, or null. */
+/** The error in a response, or null. */
 function findFault({ status, text }: RawResponse, listed: readonly string[]): string | null {
   if (status >= 500) return `was answered with ${status}`;
   if (!listed.includes(String(status))) return `was answered with ${status}, which is not described`;

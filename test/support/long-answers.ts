@@ -20,7 +20,7 @@ export function usedBytes(): number {
   return heapUsed + external;
 }
 
-/** The head of an answer; its body is left to the caller, who may read it slowly or never. */
+/** The head of a response; its body is left to the caller, who may read it slowly or never. */
 export async function startDownload(
   service: TestService,
   user: TestUser,

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 const PROJECT = join(__dirname, '..', '..');
 
 /**
- * What a later release may change while the one of today runs beside it: a table, a column, an index that is
- * built beside the writers, and a trigger that writes to the new ones, whichever release its statement is of.
+ * Changes of a later release that may run next to the one of today: a table, a column, an index that is
+ * built while others write, and a trigger that writes to the new ones, whichever release its statement is of.
  */
 const MIGRATIONS = `
 const { createIndexConcurrently } = require('../concurrent-index');

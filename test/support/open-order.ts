@@ -1,7 +1,7 @@
 import type { TestService, TestUser } from './test-service';
 
 /**
- * Leaves an order of the user open: the purchase is carried out, its answer is lost, and the provider lists
+ * Leaves an order of the user open: the purchase is executed, its response is lost, and the provider lists
  * nothing of ours until `resetFaults`.
  */
 export async function leaveOrderOpen({ control }: TestService, user: TestUser): Promise<void> {

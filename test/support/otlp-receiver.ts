@@ -50,7 +50,7 @@ const toSpan = ({ attributes, links = [], status, ...span }: WireSpan): Received
   hasFailed: status.code === 2,
 });
 
-/** A collector of OpenTelemetry, as far as spans are concerned: OTLP in JSON over HTTP. */
+/** A collector of OpenTelemetry for spans: OTLP in JSON over HTTP. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];

@@ -31,7 +31,7 @@ export interface OwnPostgres extends DatabaseUrls {
 const SETTINGS = { fsync: 'off' };
 
 /**
- * @param environment what the environment of its processes has besides
+ * @param environment additional variables of its processes
  * @param settings further ones of the server
  */
 export async function startOwnPostgres(

@@ -7,7 +7,7 @@ export interface PriceRace {
   readonly placed: number;
   /** Orders that were refused because the price had risen above their guard. */
   readonly refused: number;
-  /** What went wrong: a charge above the guard, or a refusal that names a price within it. */
+  /** The errors: a charge above the guard, or a refusal that names a price within it. */
   readonly chargedAboveGuard: readonly string[];
 }
 
@@ -17,8 +17,8 @@ const RISES_BETWEEN_RESTS = 10;
 const ABOVE = /^"The price is (\d+\.\d\d), above the max_price of (\d+\.\d\d)"$/;
 
 /**
- * Raises the price of a user's orders as often as said, one rise after the other, while buyers ask for the
- * price and order with what they were told as their guard.
+ * Raises the price of a user's orders as often as said, one rise after the other, while buyers request the
+ * price and order with the returned one as their guard.
  */
 export async function racePrices(
   service: TestService,

@@ -9,7 +9,7 @@ export interface PrometheusOptions {
   readonly directory: string;
   /** How often it scrapes, and evaluates its rules. */
   readonly intervalMs: number;
-  /** What it scrapes: `host:port` by the name of the job. */
+  /** Its targets: `host:port` by the name of the job. */
   readonly jobs: Readonly<Record<string, readonly string[]>>;
   /** The text of a file of rules. */
   readonly rules?: string;
@@ -22,9 +22,9 @@ export interface Prometheus extends Daemon {
   readonly baseUrl: string;
   /** The alerts that are firing now, by their labels. */
   firing(): Promise<Labels[]>;
-  /** What a query gives now: a value for each series. */
+  /** The result of a query now: a value for each series. */
   query(expr: string): Promise<{ labels: Labels; value: number }[]>;
-  /** What a query gives over a time: pairs of seconds since 1970 and a value. */
+  /** The result of a query over a time: pairs of seconds since 1970 and a value. */
   queryRange(
     expr: string,
     range: { start: number; end: number; stepSeconds: number },
@@ -107,7 +107,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   };
 }
 
-/** Starts the node exporter of Debian. It tells the file systems of this machine. */
+/** Starts the node exporter of Debian. It exports the file systems of this machine. */
 export async function startNodeExporter(): Promise<Daemon & { address: string }> {
   const address = `${LOOPBACK}:${await freePort()}`;
   const daemon = await startDaemon({

@@ -27,7 +27,7 @@ export interface ServiceResponse {
   readonly replayed: boolean;
 }
 
-/** Shortens times, and lifts limits of rates. No logic is left out. */
+/** Shortens times, and lifts limits of rates. All logic runs. */
 const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '500',
@@ -166,7 +166,7 @@ export class Replicas {
 export interface Order {
   readonly customer: Customer;
   readonly key?: string;
-  /** Left out: the service draws one. */
+  /** The service draws one if omitted. */
   readonly requestId?: string;
   readonly path: string;
   readonly body: object;
@@ -206,7 +206,7 @@ export async function send(baseUrl: string, order: Order, signal?: AbortSignal):
   };
 }
 
-/** Repeats the request with the same key until the answer is 200, or a 4xx other than 409 and 429. */
+/** Retries the request with the same key until the response is 200, or a 4xx other than 409 and 429. */
 export function sendUntilResponse(chooseBaseUrl: () => string, order: Order): Promise<ServiceResponse> {
   return eventually(async () => {
     const response = await send(chooseBaseUrl(), order).catch(() => null);

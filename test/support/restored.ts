@@ -8,7 +8,7 @@ import type { TestService } from './test-service';
 export interface Restored {
   /** Runs a command, and gives what it prints. */
   command<Result = unknown>(words: readonly string[]): Promise<Result>;
-  /** Runs a command that is refused, and gives the line that tells why. */
+  /** Runs a command that is refused, and returns the line that says why. */
   refused(words: readonly string[]): Promise<string>;
   query<Row>(statement: string, parameters?: readonly unknown[]): Promise<Row[]>;
   /** Starts the service on the restored database. It sweeps, and compares payments, each second. */

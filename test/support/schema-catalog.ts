@@ -1,16 +1,15 @@
 import type { Queryable } from '../../src/database';
 import { queryRows } from '../../src/database';
 
-/** Left out: what belongs to an extension. */
+/** Omits objects of extensions. */
 const OWN = `NOT EXISTS (SELECT FROM pg_depend WHERE objid = oid AND deptype = 'e')`;
-/** Left out: where TypeORM notes what has run. */
+/** Omits the table in which TypeORM notes what has run. */
 const TABLES = `SELECT oid, relname, relkind, relpersistence, reloptions, relacl FROM pg_class
                  WHERE relnamespace = 'public'::regnamespace AND relname !~ '^migrations' AND ${OWN}`;
 
 /**
- * Everything that makes up the schema, as the catalogs have it, one line each. The order of columns is left
- * out, and so are comments, in functions too, and the names of NOT NULL constraints, which servers before 18
- * lack.
+ * Everything that makes up the schema, as the catalogs have it, one line each. Omitted are the order of
+ * columns, comments, also in functions, and the names of NOT NULL constraints, which servers before 18 lack.
  */
 export async function readSchema(queryable: Queryable): Promise<string[]> {
   const rows = await queryRows<{ line: string }>(

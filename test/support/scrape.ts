@@ -1,6 +1,6 @@
 import { PREFIX } from '../../src/metrics';
 
-/** What a replica told of itself. */
+/** The metrics of a replica. */
 export interface Scrape {
   readonly text: string;
   /** The value of one of our series, written without the prefix; 0 when there is none. */

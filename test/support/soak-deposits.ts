@@ -14,7 +14,7 @@ export class SoakDeposits {
     private readonly chooseService: (random: SeededRandom) => BuiltService,
   ) {}
 
-  /** @param retry sends a request until its answer is final */
+  /** @param retry sends a request until its response is final */
   async make(
     customer: Customer,
     key: string,

@@ -14,12 +14,12 @@ type ReadEvent = readonly [id: string, text: string];
 const toReadEvent = (event: { readonly id: string }): ReadEvent => [event.id, JSON.stringify(event)];
 const positionOf = ([id]: ReadEvent): number => Number(id.replace('evt_', ''));
 
-/** Reads the events of a customer as a script does: at any replica, from the cursor of its last answer. */
+/** Reads the events of a customer as a script does: at any replica, from the cursor of its last response. */
 export class EventReader {
   readonly received: ReadEvent[] = [];
-  /** Answers that no outage explains. */
+  /** Responses that no outage explains. */
   readonly refusals: string[] = [];
-  /** Requests that were not answered with 200. */
+  /** Requests without a 200. */
   failures = 0;
   private cursor = '';
 
@@ -29,7 +29,7 @@ export class EventReader {
     private readonly own: SeededRandom,
   ) {}
 
-  /** Reads until the signal, through whatever happens to the replicas, and hangs up now and then. */
+  /** Reads until the signal, through all faults of the replicas, and hangs up now and then. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const hangUpMs = this.own.chance(0.1) ? this.own.integer(1, 100) : PATIENCE_MS;
@@ -75,7 +75,7 @@ export async function untilPublished(replicas: Replicas): Promise<void> {
   });
 }
 
-/** What each reader was told is what the log has of its customer: each event once, in order, and as it is. */
+/** Each reader received the events that the log has of its customer: each once, in order and unchanged. */
 export async function compareReaders(replicas: Replicas, readers: readonly EventReader[]): Promise<string[]> {
   const differences: string[] = [];
   for (const reader of readers) {
@@ -103,7 +103,7 @@ export class SoakWebhooks {
 
   private constructor(private readonly receiver: WebhookReceiver) {}
 
-  /** Each webhook is of its customer, and of these types. Null: of all. */
+  /** Each webhook is of its customer, and of these types. Of all customers if null. */
   static async open(
     baseUrl: string,
     receiver: WebhookReceiver,
@@ -127,7 +127,7 @@ export class SoakWebhooks {
     return this.receiver.received.length;
   }
 
-  /** Each received every event of its types and nothing else, as readers are told it, and rightly signed. */
+  /** Each received every event of its types and nothing else, as readers get it, and correctly signed. */
   async compare(replicas: Replicas): Promise<string[]> {
     // A lease of a replica that was killed ends first.
     const isOver = async () =>

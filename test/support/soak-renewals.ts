@@ -4,7 +4,7 @@ import { type Customer, type Replicas, send } from './replicas';
 /** Roubles that one of them may spend on renewals, so that some are skipped. */
 const BUDGET = '150.00';
 
-/** What was rented for three days is due at once. What was renewed, or rented for longer, is not. */
+/** Rentals of three days are due at once. Renewed or longer ones are not. */
 const RULE = { target: 'all', period: 7, hours_before: 72 };
 
 /** Customers who have everything renewed that they rent for three days. */
@@ -21,7 +21,7 @@ export class SoakRenewals {
     this.userIds = customers.map(({ id }) => id);
   }
 
-  /** Switches renewals on. The first of the customers has a budget. */
+  /** Enables renewals. The first of the customers has a budget. */
   static async switchOn(
     replicas: Replicas,
     baseUrl: string,
@@ -43,7 +43,7 @@ export class SoakRenewals {
   }
 
   /**
-   * Waits until what is due was renewed as far as the budget reaches, switches renewals off, and waits for
+   * Waits until the due rentals were renewed within the budget, disables renewals, and waits for
    * their orders. Nothing fails any more.
    */
   async finish(baseUrl: string): Promise<void> {
@@ -82,7 +82,7 @@ export class SoakRenewals {
     });
   }
 
-  /** What is due was renewed, once and within the budget, and its customer was told of it once. */
+  /** Due rentals were renewed, once and within the budget, with one event each. */
   async compare(): Promise<string[]> {
     const twice = await this.query<{ id: number; count: number }>(
       `SELECT proxy_id AS id, count(*) AS count FROM orders
@@ -115,7 +115,7 @@ export class SoakRenewals {
     ];
   }
 
-  /** What has failed often is tried again after minutes: not so long in a test. */
+  /** A renewal that has failed often is tried again after minutes: not so long in a test. */
   private async shortenPauses(): Promise<void> {
     await this.query(
       `UPDATE renewals SET next_try_at = now() + interval '3 seconds'

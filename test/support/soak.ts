@@ -58,10 +58,10 @@ export interface SoakReport {
   readonly orphans: number;
   /** Orders that were sent in a batch with others. */
   readonly batched: number;
-  /** What the readers of events were told, and how many of their requests failed. */
+  /** How many events readers received, and how many of their requests failed. */
   readonly eventsRead: number;
   readonly failedReads: number;
-  /** What the endpoint of all webhooks was sent, repetitions included. */
+  /** The requests to the endpoint of all webhooks, retries included. */
   readonly webhookRequests: number;
   /** Deposits of customers, paid or canceled. */
   readonly deposits: number;
@@ -85,7 +85,7 @@ class Tally {
  * random: processes are killed and stopped, connections are cut, the database is ended, the provider has
  * faults. All the while the events of each customer are read, and those of some are sent to their webhooks.
  * Some have what they rent renewed, and all pay in. When all is quiet, the books are compared with the
- * sandbox's, and what was told with the books.
+ * sandbox's, and the responses with the books.
  */
 export async function soak(
   replicas: Replicas,
@@ -100,7 +100,7 @@ export async function soak(
   const requests = new Tally();
   const answered = new Tally();
   const responses: { order: Order; response: ServiceResponse }[] = [];
-  /** Of requests that were sent once, without a key. Null: the connection was lost. */
+  /** Of requests that were sent once, without a key. It is null if the connection was lost. */
   const onlyAnswers: { requestId: string; response: ServiceResponse | null }[] = [];
   const services: [BuiltService, BuiltService] = await Promise.all([
     replicas.start({ throughRelay: true }),
@@ -180,7 +180,7 @@ export async function soak(
     }
   };
 
-  /** Repeats the order at either replica until its answer is final. The client hangs up now and then. */
+  /** Retries the order at either replica until its response is final. The client hangs up now and then. */
   const retry = async (order: Order, own: SeededRandom): Promise<ServiceResponse> => {
     for (;;) {
       const signal = own.chance(0.02) ? AbortSignal.timeout(own.integer(1, 60)) : undefined;
@@ -298,7 +298,7 @@ export async function soak(
   };
 }
 
-/** An order without a key that was refused was never carried out, unless its caller was told otherwise. */
+/** An order without a key that was refused was never executed, unless the response says otherwise. */
 async function compareRefusals(
   replicas: Replicas,
   responses: readonly { requestId: string; response: ServiceResponse | null }[],

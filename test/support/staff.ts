@@ -1,7 +1,7 @@
 import { ALL_STAFF_SCOPES, type Scope, TokensService } from '../../src/auth';
 import type { TestService } from './test-service';
 
-/** What JSON makes of a class that the description shows: times become text. */
+/** The JSON form of a class that the description shows: times become text. */
 export type Json<Value> = Value extends Date
   ? string
   : Value extends object
@@ -33,7 +33,7 @@ export interface Staff {
   ): Promise<StaffResponse<Body>>;
 }
 
-/** Creates a member of staff with a token for the scopes. @param userId who it is; left out: a new user */
+/** Creates a member of staff with a token for the scopes. @param userId who it is; a new user if omitted */
 export async function createStaff(
   service: TestService,
   scopes: readonly Scope[] = ALL_STAFF_SCOPES,

@@ -4,7 +4,7 @@ import { eventually } from './built-service';
 const SLOT = 'standby_of_a_test';
 
 /**
- * What a primary sees of a standby: a session that streams its log by a replication slot.
+ * A standby as the primary sees it: a session that streams its log by a replication slot.
  *
  * @param ownerUrl of a superuser
  */

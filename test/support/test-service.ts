@@ -89,7 +89,7 @@ export function testUser(baseUrl: string, id: number, token: string): TestUser {
   };
 }
 
-/** Makes the tests quick: no limits of rates, short quiet times. No logic is left out. */
+/** Makes the tests quick: no limits of rates, short quiet times. All logic runs. */
 const QUICK = {
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
@@ -126,7 +126,7 @@ export async function listen(app: NestExpressApplication, work: Work, intervalsM
   await app.listen(0, '127.0.0.1');
 }
 
-/** What leads a service to a sandbox of payments. */
+/** The settings that lead a service to a sandbox of payments. */
 export const paymentsEnvironment = ({ baseUrl, shopId, secretKey }: PaymentsSandbox) => ({
   PAYMENTS: 'sandbox',
   YOOKASSA_BASE_URL: baseUrl,
@@ -148,7 +148,7 @@ interface TestServiceOptions {
   sandbox?: SandboxOptions;
   /** Where customers pay. */
   payments?: PaymentsSandbox;
-  /** A migrated database of the test's own; left out: one is created. */
+  /** A migrated database of the test; one is created if omitted. */
   database?: DatabaseUrls;
   /** Runs before the service starts on the database, whose owner's URL it is given. */
   prepareDatabase?: (ownerUrl: string) => Promise<void>;
@@ -156,7 +156,7 @@ interface TestServiceOptions {
   jobIntervalsMs?: JobIntervalsMs;
 }
 
-/** What runs, without the methods that belong to one test file. */
+/** The running services, without the methods that belong to one test file. */
 interface Started {
   readonly app: NestExpressApplication;
   readonly baseUrl: string;

@@ -15,7 +15,7 @@ export interface ReceivedWebhook {
   readonly atMs: number;
 }
 
-/** Gives the status to answer with, `hang` for none, or writes the answer itself and gives nothing. */
+/** Returns the status to respond with, `hang` for none, or writes the response itself and returns nothing. */
 export type Responder = (
   received: ReceivedWebhook,
   response: http.ServerResponse,
