@@ -273,6 +273,12 @@ export const METRICS = {
     labels: {},
     isShared: true,
   },
+  orders_shut: {
+    type: 'gauge',
+    help: '1 while a recovery shuts orders, which then return 503.',
+    labels: {},
+    isShared: true,
+  },
   replicas: {
     type: 'gauge',
     help: 'Replicas that reported in the last 20 seconds.',

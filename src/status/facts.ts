@@ -1,5 +1,5 @@
 import { sqlList } from '../database';
-import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState } from '../orders';
+import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, RECOVERING_SQL } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
 import { WAITING_RENEWALS } from '../renewals';
 import type { WaitingSql } from '../work';
@@ -170,6 +170,11 @@ export class Facts {
       ...report,
       unknown_migrations: report.unknown_migrations ?? [],
     }));
+  }
+
+  /** Whether a recovery shuts orders. */
+  async areOrdersShut(): Promise<boolean> {
+    return (await this.row<{ areShut: boolean }>(`SELECT ${RECOVERING_SQL} AS "areShut"`)).areShut;
   }
 
   /** How many webhooks were disabled because their receivers fail. */

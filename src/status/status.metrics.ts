@@ -97,6 +97,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       const ageOf = (moment: Date | null | undefined): number =>
         moment ? Math.max(0, (now.getTime() - moment.getTime()) / 1000) : 0;
       await readOrders(facts, setLater, ageOf);
+      setLater('orders_shut', {}, (await facts.areOrdersShut()) ? 1 : 0);
       await readRenewals(facts, setLater);
       if (this.config.payments.provider !== 'off') await readPayments(facts, setLater, ageOf);
       setLater('webhooks_disabled', {}, await facts.failedWebhooks());

@@ -258,6 +258,9 @@ if (missing.length > 0) {
       await fires('WebhooksNotSent');
       await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);
       await fires('WebhookSwitchedOff');
+      await age('INSERT INTO recoveries DEFAULT VALUES');
+      await fires('OrdersShut');
+      await age('UPDATE recoveries SET ended_at = now()');
       await payWithoutNotifications();
       await fires('PaymentNotificationsMissing', 'PaymentAmountDiffers', 'PaymentUndecided');
       await failToRenew();
