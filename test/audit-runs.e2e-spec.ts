@@ -70,10 +70,10 @@ describe('the audit as a job', () => {
       violations: [{ name: 'balances-equal-sums-of-entries', violations: 1 }],
     });
     expect((await events())[0]?.violations[0]).not.toHaveProperty('rows');
-    const [kept] = await service.dataSource.query(
+    const [stored] = await service.dataSource.query(
       'SELECT violations FROM audit_runs ORDER BY id DESC LIMIT 1',
     );
-    expect(kept.violations[0].rows).toEqual([expect.objectContaining({ user_id: user.id })]);
+    expect(stored.violations[0].rows).toEqual([expect.objectContaining({ user_id: user.id })]);
     await tamper(`UPDATE accounts SET available = available - 1 WHERE user_id = ${user.id}`);
     expect(await run('day')).toMatchObject({ violated: 0 });
   });

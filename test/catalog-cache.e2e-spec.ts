@@ -259,13 +259,13 @@ describe('In the background', () => {
     );
     await price(user.api, 1, 30);
     await service.app.get(CatalogService).forgetOldPrices();
-    const [kept] = await service.dataSource.query<{ prices: number; oldest: string; tables: number }[]>(
+    const [stored] = await service.dataSource.query<{ prices: number; oldest: string; tables: number }[]>(
       `SELECT count(*) FILTER (WHERE key LIKE 'price/%') AS prices,
               count(*) FILTER (WHERE key = 'prices') AS tables,
               max(now() - changed_at) FILTER (WHERE key LIKE 'price/%') < interval '1030 seconds' AS oldest
          FROM catalog_copies`,
     );
-    expect(kept).toEqual({ prices: 1000, tables: 1, oldest: true });
+    expect(stored).toEqual({ prices: 1000, tables: 1, oldest: true });
   });
 });
 

@@ -237,16 +237,16 @@ describe('An earlier answer about proxies', () => {
       { ...fields, active: true, descr: strange },
       { ...fields, active: false, descr: null, date_start: null, date_end: null },
     ];
-    const kept = await request(user, '/proxies');
-    expect(kept.text).toBe(JSON.stringify(kept.json()));
-    expect(kept.json()).toMatchObject(shown);
+    const stored = await request(user, '/proxies');
+    expect(stored.text).toBe(JSON.stringify(stored.json()));
+    expect(stored.json()).toMatchObject(shown);
     const lines = (await request(user, '/proxies/export?format=txt')).text;
     expect(lines).toBe(`${strange}:${strange}:${strange}:${strange}\n`.repeat(2));
     // More than are kept.
     await insert(user, 8000);
     const inPieces = await request(user, '/proxies/export');
     expect(inPieces.headers).not.toHaveProperty('content-length');
-    expect(inPieces.text.slice(0, kept.text.length - 1)).toBe(kept.text.slice(0, -1));
+    expect(inPieces.text.slice(0, stored.text.length - 1)).toBe(stored.text.slice(0, -1));
     expect(inPieces.text).toBe(JSON.stringify(inPieces.json()));
     expect((await request(user, '/proxies')).text).toBe(inPieces.text);
     expect((await request(user, '/proxies/export?format=txt')).text.slice(0, lines.length)).toBe(lines);

@@ -219,16 +219,16 @@ describe('Events', () => {
     it('are not returned to a token that was revoked, or whose user was blocked, meanwhile', async () => {
       const staff = await createStaff(service, ['staff:tokens', 'staff:users']);
       const issue = async () => service.app.get(TokensService).issue({ userId: user.id, scopes: ALL_SCOPES });
-      const [revoked, kept] = [await issue(), await issue()];
+      const [revoked, remaining] = [await issue(), await issue()];
       const cursor = await now();
-      const waiting = [revoked, kept].map(({ text }) =>
+      const waiting = [revoked, remaining].map(({ text }) =>
         read(`after=${cursor}&wait=30&type=proxy.moved`, { token: text }),
       );
       await untilWaiting(2);
       await staff.post(`/staff/tokens/${revoked.token.id}/revoke`, { reason: 'test' });
       await write(['proxy.moved']);
       expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([401, 200]);
-      const blocked = read(`after=${await now()}&wait=30`, { token: kept.text });
+      const blocked = read(`after=${await now()}&wait=30`, { token: remaining.text });
       await untilWaiting(1);
       await staff.post(`/staff/users/${user.id}/block`, { reason: 'test' });
       await write(['proxy.moved']);

@@ -148,19 +148,19 @@ describe('Customers who request one exact price after the other', () => {
     await other.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     const over = new AbortController();
     let requested = 0;
-    let answered = 0;
+    let responded = 0;
     // Six at a time wait, and each has a price of its own, which is not in the table of prices.
     const prices = Array.from({ length: 6 }, async () => {
       while (!over.signal.aborted) {
         requested += 1;
         const query = { count: requested, period: 13 };
         const { response } = await curious.api.GET('/price', { params: { query } });
-        if (response.status < 500) answered += 1;
+        if (response.status < 500) responded += 1;
       }
     });
     await eventually(() => requested > 12);
     const waits: { status: number; tookMs: number }[] = [];
-    const first = answered;
+    const first = responded;
     for (const country of ['gb', 'pl', 'fi', 'se']) {
       const startedAtMs = performance.now();
       const { response } = await other.api.GET('/countries/{country}/count', {
@@ -173,7 +173,7 @@ describe('Customers who request one exact price after the other', () => {
     // Every one of them waited for ten seconds and was refused when exact prices went before the rest.
     expect(waits.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(Math.max(...waits.map(({ tookMs }) => tookMs))).toBeLessThan(9000);
-    expect(answered - first).toBeGreaterThan(0);
+    expect(responded - first).toBeGreaterThan(0);
   }, 90_000);
 
   it('do not delay the price of an order, or the prices of others', async () => {

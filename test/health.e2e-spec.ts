@@ -168,8 +168,8 @@ describe('A replica that drains', () => {
       const call = request(service.baseUrl + path, { agent, method: body ? 'POST' : 'GET', headers });
       call.end(body && JSON.stringify(body));
       const [response] = (await once(call, 'response')) as [IncomingMessage];
-      const { statusCode, headers: answered } = response;
-      return { status: statusCode, body: await readJson(response), connection: answered.connection };
+      const { statusCode } = response;
+      return { status: statusCode, body: await readJson(response), connection: response.headers.connection };
     }
     try {
       expect(await onKeepAliveConnection('/health/ready')).toEqual({ ...READY, connection: 'keep-alive' });

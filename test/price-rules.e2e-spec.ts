@@ -287,7 +287,7 @@ describe('Two replicas', () => {
     const seen = async () => {
       const requestedMs = performance.now();
       const prices = await Promise.all(apis.map(async (api) => (await quote(api)).price_final));
-      return { askedMs: requestedMs, answeredMs: performance.now(), prices };
+      return { requestedMs, respondedMs: performance.now(), prices };
     };
     const changesTo = (price: string) =>
       eventually(async () => {
@@ -298,7 +298,7 @@ describe('Two replicas', () => {
 
     const writtenMs = performance.now();
     const { id } = await rules.add({ userId: user.id, markupPercent: '0' }, BY);
-    const { askedMs: requestedMs, answeredMs: respondedMs } = await changesTo('20.90');
+    const { requestedMs, respondedMs } = await changesTo('20.90');
     expect(respondedMs - writtenMs).toBeGreaterThan(1490);
     expect(requestedMs - writtenMs).toBeLessThan(3000);
 

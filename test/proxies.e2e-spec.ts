@@ -134,11 +134,11 @@ describe('A proxy', () => {
 describe('A proxy that the provider has withdrawn', () => {
   it('is inactive, with any end and stored flag', async () => {
     const user = await service.createUser();
-    const [withdrawn = 0, kept = 0] = await insert(user, 2, { active: true });
+    const [withdrawn = 0, remaining = 0] = await insert(user, 2, { active: true });
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
     const shown = [
       { id: String(withdrawn), active: false },
-      { id: String(kept), active: true },
+      { id: String(remaining), active: true },
     ];
     expect(await list(user)).toMatchObject(shown);
     expect((await download(user)).json()).toMatchObject(shown);

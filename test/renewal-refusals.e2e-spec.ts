@@ -57,7 +57,7 @@ beforeAll(async () => {
 });
 
 /** Runs as the owner, and leaves nothing behind. */
-async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>): Promise<Result> {
+async function rolledBack<Result>(work: (manager: EntityManager) => Promise<Result>): Promise<Result> {
   const runner = service.owner.createQueryRunner();
   await runner.startTransaction();
   try {
@@ -70,7 +70,7 @@ async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>)
 
 /** Writes the rows of a case, and runs the checks of the job and of the placement for the renewal. */
 const queryDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
-  inVain(async (manager) => {
+  rolledBack(async (manager) => {
     const query = async <Row>(statement: string, parameters: unknown[]): Promise<Row> => {
       const [row] = await manager.query<Row[]>(statement, parameters);
       if (row === undefined) throw new Error('no row');

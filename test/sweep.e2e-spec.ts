@@ -346,10 +346,10 @@ describe('The full sweep', () => {
   it('records its report with the job', async () => {
     await buy(await service.createUser(), 2);
     const report = await run();
-    const [kept] = await service.dataSource.query(
+    const [stored] = await service.dataSource.query(
       `SELECT report, finished_at IS NOT NULL AS finished FROM job_runs WHERE name = 'sweep'`,
     );
-    expect(kept).toEqual({ report, finished: true });
+    expect(stored).toEqual({ report, finished: true });
   });
 
   it('is recorded once it is complete, with the moment before its first page', async () => {

@@ -104,7 +104,9 @@ describe('A customer with tokens:write', () => {
     expect(result).not.toContain(token.slice(4));
   });
 
-  it.each<[what: string, bounds: Parameters<typeof createIssuer>[0], asked: RequestedToken, detail: string]>([
+  it.each<
+    [what: string, bounds: Parameters<typeof createIssuer>[0], requested: RequestedToken, detail: string]
+  >([
     [
       'scopes',
       {},

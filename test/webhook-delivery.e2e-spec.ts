@@ -139,7 +139,7 @@ describe('Delivery of webhooks', () => {
     ]);
   });
 
-  it('sends again after a failure with the same id, and keeps what each attempt was answered', async () => {
+  it('sends again after a failure with the same id, and stores the response of each attempt', async () => {
     const webhook = await createWebhook();
     const statuses = [500, 302, 404, 200];
     receiver.responder = ({ path }, response) => {

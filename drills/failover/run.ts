@@ -20,8 +20,8 @@ export interface FailoverReport {
   readonly rounds: readonly Round[];
   readonly seconds: number;
   readonly orders: number;
-  readonly answers: Readonly<Record<string, number>>;
-  readonly longestAnswerSeconds: number;
+  readonly responses: Readonly<Record<string, number>>;
+  readonly longestResponseSeconds: number;
   readonly timelines: number;
   readonly sales: number;
   readonly orphans: number;
@@ -90,7 +90,7 @@ export async function runFailover(
   await clients.stop();
   await cluster.untilSettled();
 
-  const answered = clients.completed.map(({ intent, response }) => ({ order: intent, response }));
+  const completed = clients.completed.map(({ intent, response }) => ({ order: intent, response }));
   const book = await cluster.control.getState();
   const [{ orphans } = { orphans: -1 }] = await cluster.query<{ orphans: number }>(
     'SELECT count(*)::int AS orphans FROM orphans',
@@ -98,20 +98,20 @@ export async function runFailover(
   return {
     rounds,
     seconds: (performance.now() - startedAtMs) / 1000,
-    orders: answered.length,
-    answers: clients.counts,
-    longestAnswerSeconds: clients.longestResponseMs / 1000,
+    orders: completed.length,
+    responses: clients.counts,
+    longestResponseSeconds: clients.longestResponseMs / 1000,
     timelines: Math.max(...(await cluster.database.readMembers()).map(({ timeline }) => timeline ?? 0)),
     sales: book.sales.length,
     orphans,
     violations: [
       ...Object.entries(clients.counts)
         .filter(([response]) => !ALLOWED.test(response))
-        .map(([response, times]) => `${times} times a client was answered: ${response}`),
+        .map(([response, times]) => `${times} times a client got: ${response}`),
       ...(await cluster.office.findViolations()),
       ...(await compareWithBook(cluster)),
-      ...(await compareResponses(cluster, answered)),
-      ...(await compareProxies(cluster, answered)),
+      ...(await compareResponses(cluster, completed)),
+      ...(await compareProxies(cluster, completed)),
     ],
   };
 }

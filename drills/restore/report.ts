@@ -5,7 +5,7 @@ const megabytes = (bytes: number): string => (bytes / 1_000_000).toFixed(1);
 
 /** The report as Markdown. */
 export function restoreMarkdown(report: RestoreReport): string {
-  const { backups, decided, secondsUntil, orders, soldSince, answers: responses, violations } = report;
+  const { backups, decided, secondsUntil, orders, soldSince, responses, violations } = report;
   return [
     '| backup, beside the sales | s | database, MB | copied, MB | in the repository, MB |',
     '| --- | ---: | ---: | ---: | ---: |',
@@ -21,19 +21,19 @@ export function restoreMarkdown(report: RestoreReport): string {
     `| what a lost disk costs: log that was not archived yet, s | ${seconds(report.secondsNotArchived)} |`,
     `| copying the backup back, s | ${seconds(report.restoreSeconds)} |`,
     `| replaying the log, s | ${seconds(report.replaySeconds)} |`,
-    `| from the destruction until reads are answered, s | ${seconds(secondsUntil.read)} |`,
+    `| from the destruction until reads return, s | ${seconds(secondsUntil.read)} |`,
     `| from the destruction until orders are open, s | ${seconds(secondsUntil.ordered)} |`,
     '',
     '| orders and books | |',
     '| --- | ---: |',
-    `| orders that clients were told of | ${orders.answered} |`,
+    `| orders with a response | ${orders.answered} |`,
     `| of them forgotten by the restored database | ${orders.lost} |`,
     `| sold since that moment: proxies · prolongations | ${soldSince.proxies} · ${soldSince.prolongations} |`,
     `| decided by staff: orphans · found prolongations | ${decided.orphans} · ${decided.prolongations} |`,
     `| orders after the opening | ${orders.afterwards} |`,
     ...Object.entries(responses)
       .toSorted(([one], [other]) => one.localeCompare(other))
-      .map(([response, times]) => `| answers: ${response} | ${times} |`),
+      .map(([response, times]) => `| responses: ${response} | ${times} |`),
     `| violations | ${violations.length} |`,
     ...(violations.length > 0 ? ['', ...violations.map((violation) => `- ${violation}`)] : []),
   ].join('\n');

@@ -43,7 +43,7 @@ export interface RestoreReport {
   /** Sales after the restored moment, in proxies and prolongations. */
   readonly soldSince: { readonly proxies: number; readonly prolongations: number };
   readonly decided: Decided;
-  readonly answers: Readonly<Record<string, number>>;
+  readonly responses: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
 
@@ -135,17 +135,19 @@ async function sellAndRestore(
     ({ intent, response }) =>
       response.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
   );
-  onProgress(`${forgotten.length} answered orders are gone; the service looks for them at the provider`);
+  onProgress(
+    `${forgotten.length} orders with a response are gone; the service looks for them at the provider`,
+  );
   const refunded = new Set(await shop.untilEverythingIsFound(REASON));
   const completed = clients.completed.filter(
-    (answered) => forgotten.includes(answered) || refunded.has(Number(answered.response.body['order_id'])),
+    (request) => forgotten.includes(request) || refunded.has(Number(request.response.body['order_id'])),
   );
   const decided = await decide(shop, { completed, open: [...clients.open] }, unitPriceOf(clients), REASON);
   await shop.asStaff('POST', '/recovery/end', { reason: REASON });
   const openedAt = new Date();
   onProgress(`orders are open again, ${((openedAt.getTime() - destroyedAtMs) / 1000).toFixed(1)} s after`);
   const retried = await retryAll(clients, forgotten);
-  await until('orders that are answered again', () => clients.countCompleted(openedAt) >= options.customers);
+  await until('orders that return again', () => clients.countCompleted(openedAt) >= options.customers);
   await clients.stop();
   await shop.untilSettled();
 
@@ -172,7 +174,7 @@ async function sellAndRestore(
       prolongations: book.prolongations.filter(({ atMs }) => since(atMs)).length,
     },
     decided,
-    answers: clients.counts,
+    responses: clients.counts,
     violations: [
       ...problems,
       ...(await shop.findViolations()),
@@ -180,7 +182,7 @@ async function sellAndRestore(
       ...findUnnamed(clients, retried, book, await shop.readLogins()),
       ...Object.entries(clients.counts)
         .filter(([response]) => !ALLOWED.test(response))
-        .map(([response, times]) => `${times} times a client was answered ${response}`),
+        .map(([response, times]) => `${times} times a client got ${response}`),
     ],
   };
 }
@@ -188,14 +190,14 @@ async function sellAndRestore(
 /** Each customer repeats one key after the other. */
 async function retryAll(clients: Clients, orders: readonly CompletedRequest[]): Promise<CompletedRequest[]> {
   const customers = new Set(orders.map(({ intent }) => intent.customer));
-  const answered = [...customers].map(async (customer) => {
+  const retries = [...customers].map(async (customer) => {
     const own: CompletedRequest[] = [];
     for (const { intent } of orders) {
       if (intent.customer === customer) own.push({ intent, response: await clients.retry(intent) });
     }
     return own;
   });
-  return (await Promise.all(answered)).flat();
+  return (await Promise.all(retries)).flat();
 }
 
 /** The service reads and does not sell before the recovery has ended. */
@@ -206,14 +208,14 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
       headers: { Authorization: `Bearer ${customer.token}` },
     });
     await profile.arrayBuffer();
-    if (profile.status !== 200) problems.push(`GET /me answers ${profile.status} in the recovery`);
+    if (profile.status !== 200) problems.push(`GET /me returns ${profile.status} in the recovery`);
     const { response } = await clients.send({
       customer,
       key: `too-early-${at}`,
       path: '/proxies/buy',
       body: { country: 'ru', period: 30 },
     });
-    if (response) problems.push(`an order was answered ${response.status} in the recovery`);
+    if (response) problems.push(`an order returned ${response.status} in the recovery`);
   }
   return problems;
 }
@@ -271,14 +273,14 @@ function findUnnamed(
   book: StateView,
   logins: ReadonlyMap<string, string>,
 ): string[] {
-  const loginsOf = (answered: CompletedRequest) =>
-    boughtOf(answered).map(({ id, login }) => login || logins.get(id));
+  const loginsOf = (request: CompletedRequest) =>
+    boughtOf(request).map(({ id, login }) => login || logins.get(id));
   const times = new Map<string | undefined, number>();
-  for (const answered of [...clients.completed, ...replayed]) {
-    for (const login of loginsOf(answered)) times.set(login, (times.get(login) ?? 0) + 1);
+  for (const request of [...clients.completed, ...replayed]) {
+    for (const login of loginsOf(request)) times.set(login, (times.get(login) ?? 0) + 1);
   }
   const sold = book.sales.flatMap(({ proxyIds }) => proxyIds).length;
-  const first = new Map(clients.completed.map((answered) => [answered.intent, answered]));
+  const first = new Map(clients.completed.map((request) => [request.intent, request]));
   const twice = replayed.filter(({ intent }) => {
     const before = first.get(intent);
     return before && loginsOf(before).some((login) => times.get(login) === 1);

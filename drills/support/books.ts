@@ -82,10 +82,10 @@ export async function compareResponses(
     if (response.status !== 200) {
       return found ? [`order ${found.id} was refused with ${response.status}, and is ${found.state}`] : [];
     }
-    if (!found) return [`an order answered 200 is gone: ${JSON.stringify(response.body['order_id'])}`];
+    if (!found) return [`an order with a 200 is gone: ${JSON.stringify(response.body['order_id'])}`];
     return found.id === response.body['order_id'] && found.captured === response.body['price_charged']
       ? []
-      : [`order ${found.id} is not as it was answered`];
+      : [`order ${found.id} is not as in its response`];
   });
   const unexplained = await books.query<{ id: number }>(
     `SELECT user_id AS id FROM accounts
@@ -126,14 +126,14 @@ export async function compareProxies(books: Books, responses: readonly Completed
   return responses.flatMap(({ order, response }) => {
     const { proxies, proxy } = response.body as { proxies?: ReturnedProxy[]; proxy?: ReturnedProxy };
     return [...(proxies ?? []), ...(proxy ? [proxy] : [])]
-      .filter((told) => {
-        const found = stored.get(told.id);
+      .filter((returned) => {
+        const found = stored.get(returned.id);
         const isSame =
           found?.userId === order.customer.id &&
-          (['host', 'login', 'password'] as const).every((name) => found[name] === told[name]) &&
-          found.port === told.port;
-        return !isSame || found.dateEnd.getTime() < Math.floor(Date.parse(told.date_end));
+          (['host', 'login', 'password'] as const).every((name) => found[name] === returned[name]) &&
+          found.port === returned.port;
+        return !isSame || found.dateEnd.getTime() < Math.floor(Date.parse(returned.date_end));
       })
-      .map(({ id }) => `proxy ${id} is not as user ${order.customer.id} was told`);
+      .map(({ id }) => `proxy ${id} is not as in the response to user ${order.customer.id}`);
   });
 }

@@ -107,7 +107,7 @@ export class Clients {
     for (;;) {
       const { response, retryAfterMs } = await this.send(intent);
       if (response) return response;
-      if (this.isAbandoned) throw new Error('the drill has ended before its orders were answered');
+      if (this.isAbandoned) throw new Error('the drill has ended before its orders returned');
       await pause(Math.min(retryAfterMs, MAX_PAUSE_MS) * (0.8 + 0.4 * Math.random()));
     }
   }

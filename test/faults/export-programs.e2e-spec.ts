@@ -208,7 +208,7 @@ describe('Chromium, driven by Playwright', () => {
     const context = await browser.newContext({ proxy });
     try {
       const response = await (await context.newPage()).goto(pageUrl, { timeout: 20_000 });
-      if (!response?.ok()) throw new Error(`the proxy answered ${response?.status()}`);
+      if (!response?.ok()) throw new Error(`the proxy returned ${response?.status()}`);
       return await response.text();
     } finally {
       await context.close();

@@ -117,14 +117,14 @@ describe('Clients that do not read', () => {
   /** How long the pipelined requests took, and the longest that another request took meanwhile. */
   async function pipeline(): Promise<{ totalMs: number; longestMs: number }> {
     const socket = await open();
-    let answered = 0;
+    let responded = 0;
     socket.setEncoding('latin1').on('data', (text: string) => {
-      answered += text.split('HTTP/1.1 200').length - 1;
+      responded += text.split('HTTP/1.1 200').length - 1;
     });
     const sentAtMs = performance.now();
     socket.write(requestText('/me', customer).repeat(PIPELINED_REQUESTS));
     // A status line may come in two pieces.
-    const isOver = (): boolean => answered > 0.99 * PIPELINED_REQUESTS;
+    const isOver = (): boolean => responded > 0.99 * PIPELINED_REQUESTS;
     let longestMs = 0;
     while (!isOver()) {
       const { status, ms } = await request('/me');

@@ -122,7 +122,7 @@ describe('a start without configuration', () => {
   };
 
   /** Another one on the same data: it is given the address of the sandbox that the first has started. */
-  const startBeside = async (environment: Record<string, string> = {}): Promise<BuiltService> =>
+  const startSecond = async (environment: Record<string, string> = {}): Promise<BuiltService> =>
     start({ ...(await readProvider(dataDir)), ...environment });
 
   beforeAll(async () => {
@@ -247,7 +247,7 @@ describe('a start without configuration', () => {
 
   it('serves next to another one that is given its sandbox, and leaves the database to it', async () => {
     await liftRateLimit();
-    const other = await startBeside();
+    const other = await startSecond();
     const companions = await readCompanionPids(dataDir);
     expect(other.baseUrl).not.toBe(service.baseUrl);
     expect(readTour(other).token).toBe(readTour(service).token);
@@ -279,7 +279,7 @@ describe('a start without configuration', () => {
     const print = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
     await writeFile(program, `process.on('exit', () => ${print});`);
     await liftRateLimit();
-    const other = await startBeside({ NODE_OPTIONS: `--require ${program}` });
+    const other = await startSecond({ NODE_OPTIONS: `--require ${program}` });
     await buy(other);
     await other.stop();
 
@@ -303,8 +303,8 @@ describe('a start without configuration', () => {
     const users = await runCli(['users', 'list'], { DATA_DIR: dataDir });
     expect(users).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(users.stdout)).toEqual([expect.objectContaining({ username: 'demo' })]);
-    const beside = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
-    expect(beside).toMatchObject({ code: 0, stderr: '' });
+    const second = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
+    expect(second).toMatchObject({ code: 0, stderr: '' });
     await buy(service);
     const companions = await readCompanionPids(dataDir);
 
@@ -319,7 +319,7 @@ describe('a start without configuration', () => {
 
   it('logs no secret, at the most talkative level and when the provider fails', async () => {
     await liftRateLimit();
-    const talkative = await startBeside({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json', BREAKER_FAILURES: '9' });
+    const talkative = await startSecond({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json', BREAKER_FAILURES: '9' });
     const { token } = readTour(talkative);
     const address = await readSandboxAddress(dataDir);
     const { baseUrl, controlSecret, apiKey } = address;

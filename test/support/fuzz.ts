@@ -171,12 +171,12 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
 
 /** The error in a response, or null. */
 function findFault({ status, text }: RawResponse, listed: readonly string[]): string | null {
-  if (status >= 500) return `was answered with ${status}`;
-  if (!listed.includes(String(status))) return `was answered with ${status}, which is not described`;
+  if (status >= 500) return `returned ${status}`;
+  if (!listed.includes(String(status))) return `returned ${status}, which is not described`;
   if (status < 400) return null;
   const detail = readDetail(text);
   const isRight = status === 422 ? Array.isArray(detail) : typeof detail === 'string';
-  return isRight ? null : `was answered with ${status} and no detail`;
+  return isRight ? null : `returned ${status} without a detail`;
 }
 
 function readDetail(text: string): unknown {

@@ -30,7 +30,7 @@ export async function racePrices(
   const chargedAboveGuard: string[] = [];
   let placed = 0;
   let refused = 0;
-  let answered = 0;
+  let responded = 0;
   const rising = new AbortController();
 
   async function raise(): Promise<void> {
@@ -41,8 +41,8 @@ export async function racePrices(
       await priceLead.applyChanges();
       if (rise % RISES_BETWEEN_RESTS !== 0) continue;
       // One of the buyers has then ordered twice, so the second order began after the rise.
-      const resting = answered + buyers + 1;
-      await eventually(() => answered >= resting);
+      const resting = responded + buyers + 1;
+      await eventually(() => responded >= resting);
     }
     rising.abort();
   }
@@ -67,7 +67,7 @@ export async function racePrices(
   async function buyOn(): Promise<void> {
     while (!rising.signal.aborted) {
       await order();
-      answered += 1;
+      responded += 1;
     }
   }
 

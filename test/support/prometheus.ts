@@ -62,7 +62,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   const get = async <Data>(path: string): Promise<Data> => {
     const response = await fetch(baseUrl + path);
     const result = (await response.json()) as { status: string; data: Data; error?: string };
-    if (result.status !== 'success') throw new Error(`Prometheus answered ${path}: ${result.error}`);
+    if (result.status !== 'success') throw new Error(`Prometheus rejected ${path}: ${result.error}`);
     return result.data;
   };
   const daemon = await startDaemon({

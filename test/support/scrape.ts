@@ -11,7 +11,7 @@ export interface Scrape {
 
 export async function readMetrics(url: string): Promise<Scrape> {
   const response = await fetch(url);
-  if (response.status !== 200) throw new Error(`a scrape was answered ${response.status}`);
+  if (response.status !== 200) throw new Error(`a scrape returned ${response.status}`);
   const text = await response.text();
   const values = new Map(
     text

@@ -52,7 +52,7 @@ export interface SoakReport {
   readonly seed: number;
   readonly orders: number;
   readonly seconds: number;
-  readonly answered: Readonly<Record<string, number>>;
+  readonly responses: Readonly<Record<string, number>>;
   readonly requests: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly orphans: number;
@@ -98,10 +98,10 @@ export async function soak(
   const startedAt = performance.now();
   const faults = new Tally();
   const requests = new Tally();
-  const answered = new Tally();
+  const statuses = new Tally();
   const responses: { order: Order; response: ServiceResponse }[] = [];
   /** Of requests that were sent once, without a key. It is null if the connection was lost. */
-  const onlyAnswers: { requestId: string; response: ServiceResponse | null }[] = [];
+  const withoutKey: { requestId: string; response: ServiceResponse | null }[] = [];
   const services: [BuiltService, BuiltService] = await Promise.all([
     replicas.start({ throughRelay: true }),
     replicas.start(),
@@ -169,12 +169,12 @@ export async function soak(
         const { key: requestId, ...keyless } = order;
         const only = await send(own.pick(services).baseUrl, { ...keyless, requestId }).catch(() => null);
         requests.add(only ? String(only.status) : 'connection lost');
-        onlyAnswers.push({ requestId, response: only });
+        withoutKey.push({ requestId, response: only });
         continue;
       }
       const response = await retry(order, own);
       responses.push({ order, response });
-      answered.add(String(response.status));
+      statuses.add(String(response.status));
       const bought = (response.body['proxies'] ?? []) as { id: string }[];
       proxyIds.set(customer, [...owned, ...bought.map(({ id }) => id)]);
     }
@@ -273,7 +273,7 @@ export async function soak(
     ...(await replicas.findViolations()),
     ...(await compareWithBook(replicas)),
     ...(await compareResponses(replicas, responses)),
-    ...(await compareRefusals(replicas, onlyAnswers)),
+    ...(await compareRefusals(replicas, withoutKey)),
     ...(await compareReaders(replicas, readers)),
     ...(await webhooks.compare(replicas)),
     ...(await renewals.compare()),
@@ -283,7 +283,7 @@ export async function soak(
     seed,
     orders,
     seconds: Math.round((performance.now() - startedAt) / 1000),
-    answered: answered.counts,
+    responses: statuses.counts,
     requests: Object.values(requests.counts).reduce((sum, count) => sum + count, 0),
     faults: faults.counts,
     orphans,
@@ -312,6 +312,6 @@ async function compareRefusals(
     const orderId = orderIds.get(requestId);
     const isOpen = !response || String(response.body['detail']).endsWith('is being confirmed');
     if (isOpen || orderId === (response.status === 200 ? response.body['order_id'] : undefined)) return [];
-    return [`request ${requestId} was answered ${response.status}, and its order is ${orderId ?? 'missing'}`];
+    return [`request ${requestId} returned ${response.status}, and its order is ${orderId ?? 'missing'}`];
   });
 }

@@ -154,12 +154,12 @@ export class Px6Client {
   ): MethodResponse<Method> {
     if (TOO_MANY_CALLS.includes(status)) {
       this.permits.pauseAll();
-      throw new TooManyCalls(`${method} was answered ${status}`, status === 429);
+      throw new TooManyCalls(`${method} returned ${status}`, status === 429);
     }
-    if (status >= 500) throw new ProviderOutcomeUnknown(`${method} was answered ${status}`);
+    if (status >= 500) throw new ProviderOutcomeUnknown(`${method} returned ${status}`);
     const { success, data } = envelope.safeParse(json);
     if (!success) {
-      throw new ProviderOutcomeUnknown(`${method} was answered ${status} without the expected JSON`);
+      throw new ProviderOutcomeUnknown(`${method} returned ${status} without the expected JSON`);
     }
     if (data.status === 'no') {
       const reason = refusals.get(data.error_id);
@@ -167,7 +167,7 @@ export class Px6Client {
       throw new ProviderOutcomeUnknown(`${method} returned error ${data.error_id}`);
     }
     if (data.currency !== 'RUB') {
-      throw new ProviderOutcomeUnknown(`${method} was answered in another currency`);
+      throw new ProviderOutcomeUnknown(`${method} returned another currency`);
     }
     if (isOurs) {
       if (data.balance !== undefined) this.account.update(data.balance);
