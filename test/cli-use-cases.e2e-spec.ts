@@ -374,7 +374,7 @@ describe('A command', () => {
     expect(await refusalOf(credit.replace(' --key c-1', ''))).toBe(
       `error: required option '--key <text>' not specified`,
     );
-    expect(await refusalOf(credit.replace('5', '-1'))).toBe(
+    expect(await refusalOf(credit.replace('--amount 5', '--amount -1'))).toBe(
       `error: option '--amount <roubles>' argument '-1' is invalid. Input should be greater than 0.`,
     );
     expect(await refusalOf(credit.replace('c-1', 'ключ'))).toContain(
