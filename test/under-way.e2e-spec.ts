@@ -72,9 +72,9 @@ describe('The concurrent requests of one user', () => {
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
       expect(await refused.json()).toMatchObject(TOO_MANY);
     }
-    expect((await get(user, path.replace('30', '0'))).status).toBe(200);
+    expect((await get(user, path.replace('wait=30', 'wait=0'))).status).toBe(200);
     const other = await openOrder();
-    expect((await get(other.user, other.path.replace('30', '1'))).status).toBe(200);
+    expect((await get(other.user, other.path.replace('wait=30', 'wait=1'))).status).toBe(200);
     leaving.abort();
     await Promise.all(waits);
     await eventually(() => waitingOf() === 0);
@@ -85,7 +85,7 @@ describe('The concurrent requests of one user', () => {
     const awaited = kind === 'order' ? path : '/events?after=now&wait=30';
     await sendAndLeave(user, awaited, 400);
     await eventually(() => waitingOf() === 0);
-    expect((await get(user, awaited.replace('30', '1'))).status).toBe(200);
+    expect((await get(user, awaited.replace('wait=30', 'wait=1'))).status).toBe(200);
   });
 
   it('ends with a token that is revoked, or a user who is blocked, during a wait for an order', async () => {
