@@ -89,7 +89,7 @@ describe('Orders that are in the queue at the same moment', () => {
   const users = (count: number, balance?: string): Promise<TestUser[]> =>
     Promise.all(Array.from({ length: count }, () => service.createUser(balance ? { balance } : {})));
 
-  it('are bought as one batch, and each keeps its own charge, answer and proxies', async () => {
+  it('are bought as one batch, and each keeps its own charge, response and proxies', async () => {
     const members = await users(5);
     const responses = await inQueue(5, () =>
       members.map((user, at) => buy(user, { count: at + 1 }, `member-${at}`)),
@@ -154,7 +154,7 @@ describe('Orders that are in the queue at the same moment', () => {
     claims.mockRestore();
   });
 
-  it('are delivered once after a lost answer, by one check for all of them', async () => {
+  it('are delivered once after a lost response, by one check for all of them', async () => {
     await service.control.addFault({ method: 'buy', kind: 'answer-lost', match: { country: 'ru' } });
     const members = await users(4);
     const responses = await inQueue(members.length, () => members.map((user) => buy(user)));

@@ -111,7 +111,7 @@ describe('A database of the last version before the baseline', () => {
     );
   });
 
-  it('sells, answers repeated keys as before, and has clean books', async () => {
+  it('sells, replays keys as before, and has clean books', async () => {
     await bringOver();
     const [balance] = await owner.query('SELECT available, held FROM accounts WHERE user_id = $1', [ANNA]);
     expect(balance).toMatchObject({ held: expect.stringMatching(/^[^0]/) });

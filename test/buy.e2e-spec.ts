@@ -52,7 +52,7 @@ describe('POST /proxies/buy', () => {
     expect(listed).toEqual(data?.proxies);
   });
 
-  it('answers once for 1,000 proxies and stores them all', async () => {
+  it('returns 1,000 proxies at once and stores them all', async () => {
     const user = await service.createUser({ balance: '1000000.00' });
     await service.control.setStock('6', 'us', 1500);
     const { data } = await buy(user, { country: 'us', period: 3, count: 1000 });

@@ -62,7 +62,7 @@ describe('After a restart', () => {
     }
   };
 
-  it('answers come from the store, without a call to the provider', async () => {
+  it('responses come from the store, without a call to the provider', async () => {
     const before = await everything(user.api);
     expect(before).not.toContain(undefined);
     await failProvider();

@@ -70,7 +70,7 @@ describe('GET /countries/{country}/count', () => {
     expect((await stock('fr')).data).toEqual({ country: 'fr', version: '6', available: 17 });
   });
 
-  it('accepts the code in any case, and answers in lower case', async () => {
+  it('accepts the code in any case, and responds in lower case', async () => {
     await service.control.setStock('6', 'nl', 5);
     expect((await stock('NL')).data).toEqual({ country: 'nl', version: '6', available: 5 });
     expect((await stock('Nl')).data).toEqual({ country: 'nl', version: '6', available: 5 });
@@ -246,7 +246,7 @@ describe('The catalog cache', () => {
     '/countries/ru/count',
     '/price?count=3&period=30',
     '/price?count=1&period=7&version=4',
-  ])('answers %s with one statement, which looks up the token', async (path) => {
+  ])('serves %s with one statement, which looks up the token', async (path) => {
     const request = (id: string) =>
       sendRaw(service.baseUrl, { path, token: user.token, headers: { 'x-request-id': id } });
     const first = await request('first');
@@ -338,7 +338,7 @@ describe('The catalog cache', () => {
     }
   });
 
-  it('recovers as soon as the provider answers', async () => {
+  it('recovers as soon as the provider responds', async () => {
     await failProvider();
     expect((await countries()).response.status).toBe(503);
     await service.control.resetFaults();

@@ -382,7 +382,7 @@ describe('A command', () => {
     );
   });
 
-  it('prints the same statement as HTTP answers with', async () => {
+  it('prints the same statement as HTTP returns', async () => {
     const staff = await createStaff(service, ['staff:balance']);
     const period = new URLSearchParams({ from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' });
     const path = `/staff/users/${customer.id}/statement?${period.toString()}`;

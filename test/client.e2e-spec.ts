@@ -19,7 +19,7 @@ import { startTestService } from './support/test-service';
 const PROJECT = join(__dirname, '..');
 const CLIENT = join(PROJECT, 'clients', 'typescript');
 
-/** Passes connections on to the service, and cuts the first ones when their answer comes. */
+/** Passes connections on to the service, and cuts the first ones when their response comes. */
 async function startCuttingRelay(target: string, cuts: number): Promise<{ url: string; server: Server }> {
   const { hostname, port } = new URL(target);
   let left = cuts;
@@ -226,7 +226,7 @@ describe('The TypeScript client', () => {
       expect(ids).toEqual([...new Set(ids)].toSorted((one, other) => one - other));
     });
 
-    it('goes on after lost connections and a service that cannot answer, and misses none', async () => {
+    it('goes on after lost connections and a service that cannot respond, and misses none', async () => {
       await buy(clientOf());
       const relay = await startCuttingRelay(service.baseUrl, 1);
       let left = 1;

@@ -21,7 +21,7 @@ const EVERY_PATH = [
   '/proxies/lists/template?template=%7Bid%7D',
 ];
 
-describe('An earlier answer about proxies', () => {
+describe('An earlier response about proxies', () => {
   // The clock advances.
   const service = forAllTests(startTestService);
 

@@ -76,7 +76,7 @@ describe.each(named(/(^|\/)Dockerfile$/))('docker/%s', (name) => {
     expect(last('USER')).toMatch(/^(?!root|0)\w+$/);
   });
 
-  it('requests readiness, and not whether the process answers at all', () => {
+  it('requests readiness, and not whether the process responds at all', () => {
     if (name === 'Dockerfile') expect(last('HEALTHCHECK')).toContain('/health/ready`');
   });
 });

@@ -222,7 +222,7 @@ describe('The description', () => {
     ).toEqual(Object.keys(ENDPOINTS).sort());
   });
 
-  it('lists every error of each endpoint, and those that any endpoint may answer', () => {
+  it('lists every error of each endpoint, and those that any endpoint may return', () => {
     const EVERYWHERE = ['400', '405', '408', '431'];
     const WITH_TOKEN = [...EVERYWHERE, '401', '403', '429', '503'];
     for (const { name, operation } of operations()) {

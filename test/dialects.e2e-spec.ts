@@ -1,6 +1,6 @@
 import { ProxyProvider } from '../src/provider';
 import { SandboxControl, startSandbox } from '../src/sandbox';
-import PUBLISHED from './fixtures/px6-answers.json';
+import PUBLISHED from './fixtures/px6-responses.json';
 import { forAllTests } from './support/fixtures';
 import { startTestService } from './support/test-service';
 import { WireClient } from './support/wire-client';
@@ -21,7 +21,7 @@ describe('the sandbox', () => {
   const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
 
   it.each(Object.entries(PUBLISHED['2025']))(
-    'answers %p with the published fields',
+    'serves %p with the published fields',
     async (call, published) => {
       const { list } = await client.call<{
         list: Array<Record<'id' | 'host' | 'port' | 'user' | 'pass', string>>;

@@ -191,7 +191,7 @@ describe('A dry run', () => {
 });
 
 describe('The result of a dry run', () => {
-  it('is what the order in earnest is then answered, in random states', async () => {
+  it('is the response to the order in earnest, in random states', async () => {
     const outcomes = await compareDryRuns(service, 30);
     expect(outcomes.size).toBeGreaterThan(4);
   });

@@ -67,7 +67,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   });
 
   it.each(['pg_cancel_backend', 'pg_terminate_backend'] as const)(
-    'of a reservation, by %s: it is neither sent nor answered before a standby has it',
+    'of a reservation, by %s: it is neither sent nor returned before a standby has it',
     async (how) => {
       let response: ReturnType<typeof buy> | undefined;
       const pid = await untilWaiting('place_orders', () => (response = buy()));

@@ -111,7 +111,7 @@ describe('A request whose order another replica sends', () => {
     expect(elapsedMs).toBeGreaterThanOrEqual(POLL_INTERVAL_MS);
   });
 
-  it('is the only one that gets a hint: a replica that answers itself sends none', async () => {
+  it('is the only one that gets a hint: a replica that serves it itself sends none', async () => {
     const { body } = await buy(service.baseUrl, 1);
     const { orderId } = await untilHintResponds();
     await untilHeard(orderId);

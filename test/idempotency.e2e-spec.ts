@@ -16,7 +16,7 @@ describe('Idempotency-Key', () => {
   const soldTo = async (user: TestUser): Promise<number> =>
     (await service.control.getState()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
 
-  it('repeats the first answer and buys once', async () => {
+  it('replays the first response and buys once', async () => {
     const user = await service.createUser();
     const first = await buy(user, 'a');
     const second = await buy(user, 'a');
@@ -27,7 +27,7 @@ describe('Idempotency-Key', () => {
     expect(await soldTo(user)).toBe(1);
   });
 
-  it('answers the same body after the proxies were prolonged', async () => {
+  it('returns the same body after the proxies were prolonged', async () => {
     const user = await service.createUser();
     const first = await buy(user, 'a');
     const proxyId = first.data?.proxies[0]?.id ?? '';
@@ -106,7 +106,7 @@ describe('Idempotency-Key', () => {
     expect(bought.response.headers.get('Idempotency-Replayed')).toBeNull();
   });
 
-  it('refers to an order that is being confirmed, then answers with its outcome', async () => {
+  it('refers to an order that is being confirmed, then returns its outcome', async () => {
     const user = await service.createUser();
     // The purchase is executed, its response is lost, and the listing shows it late.
     await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 1500 });

@@ -287,7 +287,7 @@ describe('A link', () => {
   });
 });
 
-describe('An earlier answer of a link', () => {
+describe('An earlier response of a link', () => {
   it('is not sent again to clients that have it, by GET and by HEAD', async () => {
     const user = await service.createUser();
     await insert(user, 3);

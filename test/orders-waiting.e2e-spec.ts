@@ -214,7 +214,7 @@ describe('A request that waits for the end of an order', () => {
 });
 
 describe('A service that is closed', () => {
-  it('answers the requests that wait for orders at once, with the present state', async () => {
+  it('returns the present state to the requests that wait for orders at once', async () => {
     // It is closed.
     const service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
     const user = await service.createUser();

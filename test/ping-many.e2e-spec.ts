@@ -17,7 +17,7 @@ describe('POST /proxies/ping', () => {
   /** A port of this machine on which connections are accepted. */
   const openPort = (): string => new URL(service.baseUrl).port;
 
-  it('answers for each proxy in the order asked, once', async () => {
+  it('returns each proxy in the requested order, once', async () => {
     const user = await service.createUser();
     const [reachable, refusing] = [
       ...(await insertProxies(service.dataSource, user.id, 1, { port: openPort() })),
@@ -38,7 +38,7 @@ describe('POST /proxies/ping', () => {
     ]);
   });
 
-  it('answers for a thousand proxies that a filter matches, in the order of ids', async () => {
+  it('returns a thousand proxies that a filter matches, in the order of ids', async () => {
     const user = await service.createUser();
     await insertProxies(service.dataSource, user.id, 3, { proxyType: 'socks', port: openPort() });
     const ids = await insertProxies(service.dataSource, user.id, 1000, { port: openPort() });

@@ -315,7 +315,7 @@ describe('Two replicas', () => {
     await changesTo('41.80');
   });
 
-  it('know the rules when they answer their first request', async () => {
+  it('know the rules when they serve their first request', async () => {
     await service.dataSource.query(
       `INSERT INTO price_rules (user_id, markup_percent, valid_from, created_by, reason)
        VALUES ($1, 0, clock_timestamp(), 'test', 'test')`,

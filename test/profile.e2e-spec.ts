@@ -75,7 +75,7 @@ describe('GET /me', () => {
 });
 
 describe('GET /health', () => {
-  it('answers ok even while the provider is gone', async () => {
+  it('returns ok even while the provider is gone', async () => {
     // Its provider is stopped.
     const service = await startTestService();
     try {

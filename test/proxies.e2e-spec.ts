@@ -261,7 +261,7 @@ describe('GET /proxies/export', () => {
     expect((await download(user, '?format=txt')).text.split('\n')).toHaveLength(count + 1);
   });
 
-  it('answers HEAD with the headers of the file only', async () => {
+  it('serves HEAD with the headers of the file only', async () => {
     const user = await service.createUser();
     await insert(user, 1);
     const response = await sendRaw(service.baseUrl, {
@@ -308,7 +308,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     expect(heard).toEqual([]);
   });
 
-  it('measures an expired proxy that still answers', async () => {
+  it('measures an expired proxy that still responds', async () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
     await service.dataSource.query(`UPDATE proxies SET date_end = now() - interval '1 day' WHERE id = $1`, [
@@ -331,7 +331,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     expect(data).toEqual({ latency_ms: null });
   });
 
-  it('is null for a proxy that does not answer in time', async () => {
+  it('is null for a proxy that does not respond in time', async () => {
     const silent = await openSilentPort();
     try {
       const user = await service.createUser();

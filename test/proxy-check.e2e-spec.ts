@@ -149,7 +149,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'timeout' });
   });
 
-  it('is not deceived by something else that answers', async () => {
+  it('is not deceived by something else that responds', async () => {
     const proxy = await buy(type);
     const impostor = net.createServer((socket) => {
       socket.on('error', () => undefined);

@@ -8,7 +8,7 @@ describe('After the replay window', () => {
 
   const buy = (key: string) => user.buy({ count: 2 }, key);
   const prolong = (proxyId: string, key: string) => user.prolong(proxyId, { key });
-  /** Moves the ends of rentals into the past, in the customer's list and in the kept answers. */
+  /** Moves the ends of rentals into the past, in the customer's list and in the stored responses. */
   const end = async (daysAgo: number, what: { list: boolean } = { list: true }) => {
     const ended = new Date(Date.now() - daysAgo * 24 * 3_600_000);
     await service.owner.query(

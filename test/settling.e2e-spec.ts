@@ -8,7 +8,7 @@ import { startTestService } from './support/test-service';
 
 const RU_30 = { country: 'ru', period: 30 } as const;
 
-/** Passes requests on to the sandbox, whose answers to money calls get one more field. */
+/** Passes requests on to the sandbox, whose responses to money calls get one more field. */
 async function startEmbellisher(target: string): Promise<{ url: string; close(): void }> {
   const server = http.createServer((request, response) => {
     void passOn(request, response);
@@ -79,7 +79,7 @@ describe('The response of the provider to an order', () => {
     expect((await recordsOf('prolongation')).map(({ method }) => method)).toEqual(['getproxy', 'prolong']);
   });
 
-  it('is not read again from the database to answer the customer', async () => {
+  it('is not read again from the database for the response to the customer', async () => {
     let proxyId = '';
     const readsOfProxies = await statementsNaming('FROM proxies WHERE', async () => {
       const bought = await buy();

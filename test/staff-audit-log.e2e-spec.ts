@@ -411,7 +411,7 @@ it('is append-only', async () => {
   }
 });
 
-it('answers with nothing, not even the beginning of a file, when it cannot be written', async () => {
+it('returns nothing, not even the beginning of a file, when it cannot be written', async () => {
   await service.owner.query(
     `ALTER TABLE audit_log
        ADD CONSTRAINT full_disk CHECK (action NOT IN ('scopes.list', 'ledger.statement')) NOT VALID`,

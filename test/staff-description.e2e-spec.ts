@@ -84,7 +84,7 @@ describe('The description for staff', () => {
     }
   });
 
-  it('has an example of every answer, field by field', () => {
+  it('has an example of every response, field by field', () => {
     const bare = operationsOf(description).flatMap(({ name, operation }) => {
       const successes = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
       if (successes.length === 0) return [`${name} has no answer`];

@@ -283,7 +283,7 @@ describe('An order', () => {
     expect([...methods].sort()).toEqual(['buy', 'getproxy', 'prolong']);
   });
 
-  it('shows the latest calls only, and very long answers without their list', async () => {
+  it('shows the latest calls only, and very long responses without their list', async () => {
     const { orderId } = await buy(await service.createUser());
     await service.dataSource.query(
       `INSERT INTO provider_calls (order_id, method, request, outcome, answer, duration_ms, created_at)
@@ -300,7 +300,7 @@ describe('An order', () => {
     expect(calls.at(-1)?.answer).toEqual({ list_count: 1000, list: 'omitted' });
   });
 
-  it('shows also answers that jsonb refuses', async () => {
+  it('shows also responses that jsonb refuses', async () => {
     const { orderId } = await buy(await service.createUser());
     const responses = [
       { note: 'a\0b' },

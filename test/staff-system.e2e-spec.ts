@@ -49,7 +49,7 @@ beforeAll(async () => {
 const readStatus = async (): Promise<StatusResponse> =>
   (await staff.get<StatusResponse>('/staff/status')).body;
 
-it('answers with exactly the fields that the description names', async () => {
+it('returns exactly the fields that the description names', async () => {
   const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as Description;
   const named = [...JSON.stringify(description).matchAll(/"#\/components\/schemas\/([^"]*)"/g)].map(
     ([, name]) => name,

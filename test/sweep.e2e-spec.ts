@@ -154,7 +154,7 @@ describe('The full sweep', () => {
       ]);
     });
 
-    it('shows it as inactive in every answer', async () => {
+    it('shows it as inactive in every response', async () => {
       await run();
       await run();
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([false, true]);

@@ -44,7 +44,7 @@ async function typeAtProvider(id: string): Promise<string | undefined> {
 }
 
 describe('PUT /proxies/{id}/type', () => {
-  it('changes the type at the provider, and answers and lists the proxy as it is then', async () => {
+  it('changes the type at the provider, and returns and lists the proxy as it is then', async () => {
     const proxy = await buy();
     const { status, data } = await change(proxy.id, 'socks');
     expect(status).toBe(200);
@@ -146,7 +146,7 @@ describe('PUT /proxies/{id}/type', () => {
   });
 });
 
-describe('A change of type whose answer says nothing', () => {
+describe('A change of type whose response says nothing', () => {
   it.each<[string, Omit<FaultSpec, 'method'>]>([
     ['lost', { kind: 'answer-lost' }],
     ['error 30', { kind: 'error', errorId: 30, effect: true }],
@@ -182,7 +182,7 @@ describe('A change of type whose answer says nothing', () => {
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
   });
 
-  it('does not let the stored type answer for the provider afterwards', async () => {
+  it('does not take the stored type for that of the provider afterwards', async () => {
     const proxy = await buy();
     await fault({ kind: 'answer-lost' });
     await fault({ kind: 'http-status', status: 500 }, 'getproxy');

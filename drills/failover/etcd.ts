@@ -84,7 +84,7 @@ export class Etcd {
         ETCD_INITIAL_ADVERTISE_PEER_URLS: `http://${LOOPBACK}:${peerPort}`,
         ETCD_INITIAL_CLUSTER: peers.join(','),
         ETCD_INITIAL_CLUSTER_STATE: 'new',
-        // A machine with many processes answers late.
+        // A machine with many processes responds late.
         ETCD_HEARTBEAT_INTERVAL: '200',
         ETCD_ELECTION_TIMEOUT: '2000',
         ETCD_LOGGER: 'zap',

@@ -68,7 +68,7 @@ export class DatabaseNode {
     return this.patroni?.output() ?? '';
   }
 
-  /** Returns when Patroni answers, which is before PostgreSQL does. */
+  /** Returns when Patroni responds, which is before PostgreSQL does. */
   async start(): Promise<void> {
     const { name, directory, databasePort, restPort, etcdHosts, passwords, files, account } = this.options;
     this.patroni = await startDaemon({

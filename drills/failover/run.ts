@@ -28,7 +28,7 @@ export interface FailoverReport {
   readonly violations: readonly string[];
 }
 
-/** Answers that a client may get while it is not served. */
+/** Responses that a client may get while it is not served. */
 const ALLOWED = /^(200|200, replayed|(503|409) with Retry-After: .*)$/;
 
 /**

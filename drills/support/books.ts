@@ -6,7 +6,7 @@ export interface Books {
   query<Row>(statement: string, parameters?: unknown[]): Promise<Row[]>;
 }
 
-/** The last answer to an order with a key. */
+/** The last response to an order with a key. */
 export interface CompletedOrder {
   readonly order: { readonly customer: { readonly id: number }; readonly key?: string };
   readonly response: { readonly status: number; readonly body: Record<string, unknown> };

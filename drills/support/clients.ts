@@ -28,7 +28,7 @@ export interface ClientResponse {
   readonly atMs: number;
 }
 
-/** An order with its final answer. */
+/** An order with its final response. */
 export interface CompletedRequest {
   readonly intent: Intent;
   readonly response: ClientResponse;
@@ -50,7 +50,7 @@ export interface ClientsOptions {
 export class Clients {
   /** In the order of the responses. */
   readonly completed: CompletedRequest[] = [];
-  /** Without a final answer yet. */
+  /** Without a final response yet. */
   readonly open = new Set<Intent>();
   /** How often clients got which response: its status and, where they are to repeat, what it says. */
   readonly counts: Record<string, number> = {};
@@ -87,7 +87,7 @@ export class Clients {
     return this.completed.filter(({ response }) => response.atMs > since.getTime()).length;
   }
 
-  /** The longest time without a final answer between the two moments. */
+  /** The longest time without a final response between the two moments. */
   longestGapMs(fromMs: number, toMs: number): number {
     const moments = this.completed
       .map(({ response: { atMs } }) => atMs)

@@ -79,7 +79,7 @@ async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): 
     return await Promise.race([
       work(),
       tooLate.then(() => {
-        throw new Error('the database does not answer');
+        throw new Error('the database does not respond');
       }),
     ]);
   } finally {

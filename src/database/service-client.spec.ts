@@ -34,7 +34,7 @@ describe('A connection of the service', () => {
     await run(dataSource, `UPDATE users SET username = 'x'`);
   });
 
-  it('ends when no answer comes', async () => {
+  it('ends when no response comes', async () => {
     const client = new ServiceClient({ connectionString: database.url, responseTimeoutMs: 100 });
     await client.connect();
     await expect(client.query('SELECT pg_sleep(60)')).rejects.toThrow('Connection terminated');

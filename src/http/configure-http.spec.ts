@@ -347,7 +347,7 @@ describe('A client that reads nothing of its response', () => {
     expect(performance.now() - startedAtMs).toBeGreaterThan(2 * READER_IDLE_MS);
   });
 
-  it('is not one whose answer takes long to make, nor one between two requests', async () => {
+  it('is not one whose response takes long to build, nor one between two requests', async () => {
     const socket = connect(port, '127.0.0.1');
     for (const time of [2 * READER_IDLE_MS, 0]) {
       socket.write(get(`/slow/${time}`));
@@ -361,7 +361,7 @@ describe('A client that reads nothing of its response', () => {
 });
 
 describe('Requests that are pipelined on a connection', () => {
-  it('are served one after the other, and answered in their order', async () => {
+  it('are served one after the other, and return in their order', async () => {
     const pages = Array.from({ length: 2500 }, (_, n) => `/pages/${n}`);
     const responses = await exchange(pages.map((path) => get(path)).join('') + get('/pages/last', CLOSE));
     const ids = [...responses.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
@@ -570,7 +570,7 @@ describe('A request that is not valid HTTP', () => {
     expect(response).toMatch(/^HTTP\/1.1 400 .*X-Request-Id: mine\r\n/s);
   });
 
-  it('is not answered twice', async () => {
+  it('gets no second response', async () => {
     const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
     const response = await exchange(
       `POST /parcels HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}zz\r\n`,

@@ -133,7 +133,7 @@ describe('RatePermits', () => {
     await expect(permits.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
-  it('go to a waiting call when they are given back right after the database’s answer', async () => {
+  it('go to a waiting call when they are given back right after the response of the database', async () => {
     const permits = createPermits(1, 60_000);
     const permit = await permits.waitForPermit('order', 0);
     const createQueryRunner = dataSource.createQueryRunner.bind(dataSource);

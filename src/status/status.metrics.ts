@@ -109,7 +109,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       for (const setNow of gauges) setNow();
       set('database_up', {}, 1);
     } catch (error) {
-      this.logger.debug(`the database did not answer a scrape: ${messageOf(error)}`);
+      this.logger.debug(`the database did not respond to a scrape: ${messageOf(error)}`);
       set('database_up', {}, 0);
     }
   }

@@ -96,7 +96,7 @@ async function stopAt(statement: string, moment: 'before' | 'after', begin: () =
 
 const sendToVictim = (order: Order) => () => void send(victim.baseUrl, order).catch(() => undefined);
 
-/** Sends a request whose call at the provider is not answered. */
+/** Sends a request whose call at the provider gets no response. */
 async function leaveWithoutResponse(method: 'create' | 'refund', fault: 'unread' | 'late', order: Order) {
   payments.fail(method, fault);
   const before = payments.calls[method];

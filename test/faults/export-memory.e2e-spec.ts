@@ -7,7 +7,7 @@ import { PROXYCHAINS_START } from '../../src/proxies/export/proxychains';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { captureLog } from '../support/log-capture';
-import { MAX_GROWTH_BYTES, openConnections, startDownload, usedBytes } from '../support/long-answers';
+import { MAX_GROWTH_BYTES, openConnections, startDownload, usedBytes } from '../support/long-responses';
 import { insertProxies } from '../support/proxy-rows';
 import { startTestService } from '../support/test-service';
 

@@ -43,7 +43,7 @@ it('A database that hangs is queried once for all scrapes, which report that it 
   expect((await scrape()).value('database_up')).toBe(1);
 });
 
-it('A replica is not ready while the database does not answer, and says so in time', async () => {
+it('A replica is not ready while the database does not respond, and says so in time', async () => {
   const relay = await startDatabaseRelay(service.databaseUrl);
   const replica = await startReplica(service, { database: { url: relay.url, poolSize: 2 } });
   const request = async (path: string): Promise<string> => (await fetch(replica.baseUrl + path)).text();

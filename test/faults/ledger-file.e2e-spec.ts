@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
-import { MAX_GROWTH_BYTES, openConnections, startDownload, usedBytes } from '../support/long-answers';
+import { MAX_GROWTH_BYTES, openConnections, startDownload, usedBytes } from '../support/long-responses';
 import { startTestService } from '../support/test-service';
 
 /** About 12 MB of text: more than the buffers of the sockets take. */

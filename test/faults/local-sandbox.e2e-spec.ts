@@ -65,7 +65,7 @@ describe('the sandbox of a directory', () => {
     await removeTestDirectory(root);
   });
 
-  it('answers with the key it gave, and ends when it is released', async () => {
+  it('accepts the key it gave, and ends when it is released', async () => {
     const sandbox = await start();
     const pid = await readPid();
     expect(await request(sandbox)).toMatchObject({ status: 'yes' });

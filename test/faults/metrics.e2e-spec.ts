@@ -66,7 +66,7 @@ function write({ method, path, token }: Kind): string {
   return `${method} ${path()} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}Content-Length: 0\r\n\r\n`;
 }
 
-/** Sends requests on a connection, and resolves when as many answers have come. */
+/** Sends requests on a connection, and resolves when as many responses have come. */
 async function exchange(socket: Socket, requests: readonly string[]): Promise<void> {
   let left = requests.length;
   let tail = '';

@@ -2,7 +2,7 @@ import { insertProxies } from '../support/proxy-rows';
 import { openSilentPort } from '../support/silent-port';
 import { startTestService } from '../support/test-service';
 
-it('POST /proxies/ping answers within 10 s when no proxy does, and says which were not tried', async () => {
+it('POST /proxies/ping returns within 10 s if no proxy responds, and says which were not tried', async () => {
   const service = await startTestService({ tuning: { pingTimeoutMs: 60_000 } });
   const silent = await openSilentPort();
   try {

@@ -50,7 +50,7 @@ describe('a failing provider', () => {
     it.each<[string, FaultSpec]>([
       ['connection closed', { method: 'buy', kind: 'answer-lost' }],
       ['connection reset', { method: 'buy', kind: 'reset', effect: true }],
-      ['no answer in time', { method: 'buy', kind: 'hang' }],
+      ['no response in time', { method: 'buy', kind: 'hang' }],
       ['502', { method: 'buy', kind: 'http-status', status: 502, effect: true }],
       ['503', { method: 'buy', kind: 'http-status', status: 503, effect: true }],
       ['error 30', { method: 'buy', kind: 'error', errorId: 30, effect: true }],
@@ -63,7 +63,7 @@ describe('a failing provider', () => {
         '429 although the purchase was made',
         { method: 'buy', kind: 'http-status', status: 429, effect: true },
       ],
-    ])('it is delivered in the same answer: %s', async (_, fault) => {
+    ])('it is delivered in the same response: %s', async (_, fault) => {
       const user = await service.createUser();
       await service.control.addFault(fault);
       const { data, response } = await buy(user);
@@ -84,7 +84,7 @@ describe('a failing provider', () => {
 
   it.each<[string, FaultSpec]>([
     ['connection reset', { method: 'buy', kind: 'reset' }],
-    ['no answer in time', { method: 'buy', kind: 'hang', effect: false }],
+    ['no response in time', { method: 'buy', kind: 'hang', effect: false }],
     ['502', { method: 'buy', kind: 'http-status', status: 502 }],
     ['error 30', { method: 'buy', kind: 'error', errorId: 30 }],
     ['a web page', { method: 'buy', kind: 'html' }],

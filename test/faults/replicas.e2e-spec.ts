@@ -67,7 +67,7 @@ describe('Two replicas on one database', () => {
       Promise.all(
         ['/me', '/countries'].map(async (path) => (await sendRaw(other.baseUrl, { path, token })).status),
       );
-    /** The other replica's answer to the first request after this one has answered the member of staff. */
+    /** The other replica's response to the first request after the response to the member of staff. */
     const changeAndRead = async (what: string, target: string, { token }: Customer) => {
       const path = `/staff/${target}/${what}`;
       const { status } = await send(one.baseUrl, { customer: staff, path, body: { reason: 'test' } });

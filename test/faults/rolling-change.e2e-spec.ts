@@ -62,7 +62,7 @@ class Traffic {
     for (;;) {
       const baseUrls = [...this.baseUrls];
       const baseUrl = baseUrls[(this.sent += 1) % baseUrls.length];
-      // Without a replica, or when its connection is lost, there is no answer.
+      // Without a replica, or when its connection is lost, there is no response.
       const response = baseUrl === undefined ? undefined : await send(baseUrl, order).catch(() => undefined);
       if (response?.status === 200) {
         this.done.push({ order, response });

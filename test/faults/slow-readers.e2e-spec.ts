@@ -15,7 +15,7 @@ import { insertProxies } from '../support/proxy-rows';
 import { type Customer, Replicas } from '../support/replicas';
 
 const PROXY_COUNT = 32_000;
-/** Whole answers for 30 of them would take 240 MB. */
+/** Whole responses for 30 of them would take 240 MB. */
 const READER_COUNT = inLongForm(200, 30);
 /** 200 kB for each reader, and what the young generation takes with them. */
 const MAX_GROWTH_MB = 60;

@@ -163,11 +163,11 @@ if (chromium === undefined) {
       expect(await docs.overflowAt(TELEPHONE_PIXELS, operations)).toBeLessThanOrEqual(0);
     });
 
-    it('shows an error as the service answers it', async () => {
+    it('shows an error as the service returns it', async () => {
       expect(
         await docs.execute('GET', '/staff/users/{user_id}', { parameters: { user_id: 999_999 } }),
       ).toEqual({ status: '404', body: { detail: 'User not found', code: 'user-not-found' } });
-      // Chromium reports a 404 answer as an error.
+      // Chromium reports a 404 response as an error.
       expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
     });
   });

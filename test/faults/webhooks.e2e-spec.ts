@@ -241,7 +241,7 @@ describe('Webhooks of several replicas', () => {
     expect(attempts).toEqual([{ error: 'we stopped waiting: it is sent again' }, { error: null }]);
   });
 
-  it('a lost answer of the database sends nothing twice, and loses nothing', async () => {
+  it('a lost response of the database sends nothing twice, and loses nothing', async () => {
     const [hook] = await createHooks(1);
     if (!hook) throw new Error('no webhook');
     receiver.responder = () => 204;

@@ -1,7 +1,7 @@
 import createClient, { type Client } from 'openapi-fetch';
 import type { components, paths as described } from '../../clients/typescript/src/api-types';
 
-/** The description of a route whose answer is that of an order in earnest, not of a dry run. */
+/** The description of a route whose response is that of an order in earnest, not of a dry run. */
 type InEarnest<Route extends { post: { responses: { 200: object } } }, Result> = Omit<Route, 'post'> & {
   post: Omit<Route['post'], 'responses'> & {
     responses: Omit<Route['post']['responses'], 200> & {

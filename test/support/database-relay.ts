@@ -54,7 +54,7 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       service.destroy();
       database.destroy();
     };
-    /** The trap whose statement the database has received and not answered. */
+    /** The trap whose statement the database has received without a response. */
     let awaited: Trap | undefined;
     const sentStatements = new SentStatements();
     for (const socket of [service, database]) {

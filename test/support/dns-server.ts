@@ -16,7 +16,7 @@ export interface DnsServer {
  * A DNS server on loopback.
  *
  * @param zone the addresses of each name, for one question after the other: the last list is given for good.
- *   `silent`: the name is never answered. Names that are not there do not exist
+ *   `silent`: the name gets no response. Names that are not there do not exist
  */
 export async function startDnsServer(
   zone: Readonly<Record<string, 'silent' | readonly (readonly string[])[]>>,

@@ -41,7 +41,7 @@ interface Series {
   readonly values: [number, string][];
 }
 
-/** Starts the Prometheus of Debian, and returns when it answers. */
+/** Starts the Prometheus of Debian, and returns when it responds. */
 export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
   const { directory, intervalMs, jobs, rules } = options;
   const port = await freePort();

@@ -41,7 +41,7 @@ export class EventReader {
     await eventually(async () => (await this.readPage(0, PATIENCE_MS)) === 0);
   }
 
-  /** @returns how many events the page had; null: there was no answer */
+  /** @returns how many events the page had; null if there was no response */
   private async readPage(waitSeconds: number, hangUpMs: number): Promise<number | null> {
     const query = new URLSearchParams({ wait: String(waitSeconds), limit: String(this.own.integer(1, 100)) });
     if (this.cursor !== '') query.set('after', this.cursor);

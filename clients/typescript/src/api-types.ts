@@ -6654,7 +6654,7 @@ export interface operations {
         headers: {
           /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
           'Order-Guards'?: string;
-          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
+          /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
         };
@@ -6797,7 +6797,7 @@ export interface operations {
         headers: {
           /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
           'Order-Guards'?: string;
-          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
+          /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
         };
@@ -6944,7 +6944,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
+          /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
         };
@@ -10594,7 +10594,7 @@ export interface operations {
       /** @description The deposit */
       201: {
         headers: {
-          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
+          /** @description Present when this is the stored response to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
         };

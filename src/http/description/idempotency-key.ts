@@ -47,7 +47,8 @@ export const ApiIdempotencyKey =
 /** Describes the header that {@link markReplay} sets. */
 export const REPLAYED_HEADER = {
   'Idempotency-Replayed': {
-    description: 'Present when this is the stored answer to an earlier request with the same Idempotency-Key',
+    description:
+      'Present when this is the stored response to an earlier request with the same Idempotency-Key',
     schema: { type: 'string' as const, enum: ['true'] },
   },
 };

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { Global, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import PUBLISHED from '../../../test/fixtures/px6-answers.json';
+import PUBLISHED from '../../../test/fixtures/px6-responses.json';
 import { eventually } from '../../../test/support/built-service';
 import { beforeClosing, forAllTests } from '../../../test/support/fixtures';
 import { TestClock } from '../../../test/support/test-clock';
@@ -212,7 +212,7 @@ describe('the PROXY6 adapter', () => {
     ['48.80', '48.80'],
     [48.8, '48.8'],
     ['-3.5', '-3.5'],
-  ])('knows the balance of the latest answer: %p', async (given, known) => {
+  ])('knows the balance of the latest response: %p', async (given, known) => {
     respond = json({ ...ENVELOPE, balance: given, count: 1 });
     await provider.stock('ru', '6');
     expect(provider.balance()).toMatchObject({ amount: known });
@@ -241,7 +241,7 @@ describe('the PROXY6 adapter', () => {
     }
   });
 
-  /** Answers by the number of the page. */
+  /** Responds by the number of the page. */
   function pagesBy(of: (page: number) => readonly unknown[]): void {
     respond = (request, response) => {
       const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
@@ -321,7 +321,7 @@ describe('the PROXY6 adapter', () => {
       expect(await countAll()).toBe(130);
     });
 
-    it('unless a full page is all that it ever answers', async () => {
+    it('unless it only ever returns a full page', async () => {
       pagesBy(() => rows(0, 1000));
       await expect(countAll()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
@@ -408,7 +408,7 @@ describe('the PROXY6 adapter', () => {
           .writeHead(200, { 'content-length': 1000 })
           .write('{"status":"yes"', () => response.destroy()),
     ],
-    ['no answer in time', () => undefined],
+    ['no response in time', () => undefined],
     ['a body over 5 MB', (_, response) => void response.end('x'.repeat(6 * 1024 * 1024))],
   ])('reports an unknown outcome after %s, and does not retry the call', async (_, given) => {
     respond = given;

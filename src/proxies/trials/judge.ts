@@ -57,8 +57,8 @@ export class Judge {
     );
     if (this.isDown === isUp) {
       this.isDown = !isUp;
-      if (isUp) this.logger.log('the judge answers again');
-      else this.logger.error(`the judge at ${url} does not answer: checks of proxies tell nothing`);
+      if (isUp) this.logger.log('the judge responds again');
+      else this.logger.error(`the judge at ${url} does not respond: checks of proxies have no result`);
     }
     return isUp;
   }

@@ -305,16 +305,16 @@ describe('The result of a webhook', () => {
     expect(await post(undefined, 20_000)).toMatchObject({ outcome: 'delivered', response: 'a' });
   });
 
-  it('is a failure when there is no answer in time', async () => {
+  it('is a failure when there is no response in time', async () => {
     respond = () => undefined;
     expect(await post(undefined, 200)).toMatchObject({
       outcome: 'timeout',
       status: null,
-      error: 'no answer in time',
+      error: 'no response in time',
     });
   });
 
-  it('is a failure in time when no DNS server answers', async () => {
+  it('is a failure in time when no DNS server responds', async () => {
     const result = await post(urlOf('silent.test'), 2000);
     expect(result).toMatchObject({ outcome: 'unreachable', error: 'the name has no address' });
   });
@@ -336,7 +336,7 @@ describe('The result of a webhook', () => {
     });
   });
 
-  it('is a failure for what is no answer: another protocol, a change of it, and a huge head', async () => {
+  it('is a failure for an invalid response: another protocol, a change of it, and a huge head', async () => {
     const responses = [
       'SSH-2.0-OpenSSH\r\n',
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',

@@ -256,7 +256,7 @@ function failure(
     return { ...none, outcome: 'unreachable', error: text };
   }
   if (isStopped) return { ...none, outcome: 'cut-off', error: 'we stopped waiting: it is sent again' };
-  if (isLate) return { ...none, outcome: 'timeout', error: 'no answer in time' };
+  if (isLate) return { ...none, outcome: 'timeout', error: 'no response in time' };
   return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };
 }
 

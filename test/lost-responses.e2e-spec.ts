@@ -62,7 +62,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await service.audit({ withProvider: true });
   });
 
-  it('the reservation was committed: its order is found, delivered and answered', async () => {
+  it('the reservation was committed: its order is found, delivered and returned', async () => {
     const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'place_orders', moment: 'after', action: 'cut' });
     const pending = api.POST('/proxies/buy', { body: RU_30 });
