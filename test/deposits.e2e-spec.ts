@@ -548,10 +548,10 @@ describe('Staff', () => {
       '/staff/deposit-refunds?state=found',
     );
     // Newest first. Tests before may have left others.
-    const [refund] = found.items;
-    expect(refund).toMatchObject({ deposit_id: body.id, amount: '40.00' });
+    const [newest] = found.items;
+    expect(newest).toMatchObject({ deposit_id: body.id, amount: '40.00' });
     const decide = () =>
-      staff.post(`/staff/deposit-refunds/${refund?.id}/decide`, { decision: 'debit', reason: 'x' });
+      staff.post(`/staff/deposit-refunds/${newest?.id}/decide`, { decision: 'debit', reason: 'x' });
     expect(await decide()).toMatchObject({ status: 200, body: { state: 'succeeded' } });
     expect((await decide()).status).toBe(409);
     expect(await available(customer)).toBe('60.00');
