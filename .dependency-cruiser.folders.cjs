@@ -1,5 +1,5 @@
 /**
- * The arrows between folders, also those inside a module: none of them leads back. Specs are left out, since
+ * The arrows between folders, also those inside a module: none of them leads back. Specs are omitted, since
  * they import the whole application.
  * @type {import('dependency-cruiser').IConfiguration}
  */

@@ -4,7 +4,7 @@ const { oas } = require('@stoplight/spectral-rulesets');
 module.exports = {
   extends: [[oas, 'recommended']],
   rules: {
-    // OpenAPI 3.1 lets an operation name the roles that it needs beside any scheme. Spectral knows 3.0 only,
+    // OpenAPI 3.1 lets an operation name the roles that it needs with any scheme. Spectral knows 3.0 only,
     // where scopes belong to OAuth.
     'oas3-operation-security-defined': 'off',
   },

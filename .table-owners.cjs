@@ -1,7 +1,7 @@
 /**
  * Each table has an owner, the module whose statements write it, and modules that read it. Another module
  * writes a table only where two changes must be one statement or one transaction, and says here why: three
- * tables at most. A function of the database is its module's: whoever calls `log_event` writes no events. The
+ * tables at most. A function of the database is its module's: a call of `log_event` writes no events. The
  * test `test/table-owners` reads the SQL of all modules and functions. `integrity`, which reads everything,
  * is not listed.
  */

@@ -90,7 +90,7 @@ function isLockHeld() {
   }
 }
 
-/** Builds beside dist/ and swaps, so that a failed build spoils nothing and no process sees half a build. */
+/** Builds next to dist/ and swaps, so that a failed build spoils nothing and no process sees half a build. */
 function build() {
   const startedAt = new Date();
   console.error('Building the service …');

@@ -17,6 +17,8 @@ const banned = readFileSync('scripts/banned-words.txt', 'utf8')
     return { pattern: new RegExp(pattern, flags), instead };
   });
 
+// Other code is no text of the product: of tests, drills and tools, only titles and comments are read.
+const IS_SERVICE = /^src\/.*(?<!\.spec)\.ts$/;
 // Landed migrations are not edited.
 const WITHOUT_COMMENTS = /^src\/database\/migrations\//;
 
@@ -30,12 +32,9 @@ const texts = [
   ...list('*.md')
     .filter((path) => path !== 'CHANGELOG.md')
     .flatMap(proseOfMarkdown),
-  ...list('src/*.ts')
-    .filter((path) => !path.endsWith('.spec.ts'))
-    .flatMap((path) => [...proseOfCode(path, textOf), ...commentsOf(path)]),
-  ...list('src/*.sql').flatMap((path) => commentsOf(path)),
-  ...list('src/*.spec.ts', 'test/*.ts', 'drills/*.ts', 'bench/*.ts').flatMap((path) => [
-    ...proseOfCode(path, titleOf),
+  ...list('src/*.sql').flatMap(commentsOf),
+  ...list('*.ts', '*.mjs', '*.cjs').flatMap((path) => [
+    ...proseOfCode(path, IS_SERVICE.test(path) ? textOf : titleOf),
     ...commentsOf(path),
   ]),
 ];

@@ -1,7 +1,7 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { TestEnvironment } = require('jest-environment-node');
 
-/** What tests and the application hand to each other and tell apart by its class. */
+/** Classes of objects that tests and the application pass to each other and check with `instanceof`. */
 const CLASSES = [
   'AggregateError Array Boolean Date Error Map Number Object',
   'RangeError RegExp Set String SyntaxError TypeError',
@@ -18,7 +18,7 @@ for (const stream of [process.stdout, process.stderr]) {
   };
 }
 
-/** What Node and packages have warned of since the last test ended: it breaks with a later release. */
+/** Warnings of Node and packages since the last test ended: such code breaks with a later release. */
 const deprecations = [];
 process.on('warning', (warning) => {
   if (warning.name === 'DeprecationWarning') deprecations.push(warning);

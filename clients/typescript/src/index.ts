@@ -30,7 +30,7 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 /** The longest that the service lets a request wait for the end of an order, or for an event. */
 const WAIT_SECONDS = 30;
-/** A connection of which nothing more comes is given up: the wait, and time for the answer. */
+/** A connection of which nothing more comes is given up: the wait, and time for the response. */
 const LONGEST_POLL_MS = 60_000;
 const EVENTS_AT_ONCE = 200;
 const KEPT_RESPONSES = 8;
@@ -150,7 +150,7 @@ export async function* events(
   }
 }
 
-/** What may be over at the next request. `cause` is the failure. */
+/** A failure that may be over at the next request. `cause` is the failure. */
 class PassingFailure extends Error {}
 
 /** @throws EventsGoneError, PassingFailure, Error */
@@ -213,40 +213,45 @@ async function fetchPatiently(request: Request, options: ClientOptions): Promise
   const isRepeatable = request.method === 'GET' || request.headers.has('Idempotency-Key');
   const giveUpAtMs = performance.now() + patienceMs;
   for (let attempt = 0; ; attempt += 1) {
-    let answer: Response | undefined;
+    let response: Response | undefined;
     let failure: unknown;
     try {
-      answer = await send(request.clone());
+      response = await send(request.clone());
     } catch (error) {
       failure = error;
     }
-    const pauseMs = secondsOf(answer, 'Retry-After') * 1000 || backoffMs(attempt);
+    const pauseMs = secondsOf(response, 'Retry-After') * 1000 || backoffMs(attempt);
     const isLast =
-      !isRepeatable || request.signal.aborted || performance.now() + pauseMs > giveUpAtMs || isFinal(answer);
+      !isRepeatable ||
+      request.signal.aborted ||
+      performance.now() + pauseMs > giveUpAtMs ||
+      isFinal(response);
     if (isLast) {
-      if (answer) return answer;
+      if (response) return response;
       throw failure;
     }
-    const isEnded = await waitForOrder(answer, request, options);
+    const isEnded = await waitForOrder(response, request, options);
     if (!isEnded) await pause(pauseMs, request.signal);
   }
 }
 
-/** No answer at all is not final, and neither is one that a repetition may better. */
-function isFinal(answer: Response | undefined): boolean {
-  if (!answer) return false;
+/** A missing response is not final, and neither is one that a retry may change. */
+function isFinal(response: Response | undefined): boolean {
+  if (!response) return false;
   // A price above `max_price` is 409, too, but nothing that ends by itself.
-  if (answer.status === 409) return !answer.headers.has('Location') && !answer.headers.has('Retry-After');
-  return answer.status !== 429 && answer.status < 500;
+  if (response.status === 409) {
+    return !response.headers.has('Location') && !response.headers.has('Retry-After');
+  }
+  return response.status !== 429 && response.status < 500;
 }
 
-/** Waits for the end of the order that an answer names. False when it names none, or it cannot be read. */
+/** Waits for the end of the order that a response names. False when it names none, or it cannot be read. */
 async function waitForOrder(
-  answer: Response | undefined,
+  response: Response | undefined,
   { headers, signal }: Request,
   { baseUrl, fetch: send = fetch }: ClientOptions,
 ): Promise<boolean> {
-  const path = answer?.headers.get('Location');
+  const path = response?.headers.get('Location');
   if (!path?.startsWith('/orders/')) return false;
   try {
     const url = `${baseUrl.replace(/\/$/, '')}${path}?wait=${WAIT_SECONDS}`;
@@ -258,8 +263,8 @@ async function waitForOrder(
   }
 }
 
-const secondsOf = (answer: Response | undefined, header: string): number =>
-  Number(answer?.headers.get(header) ?? 0) || 0;
+const secondsOf = (response: Response | undefined, header: string): number =>
+  Number(response?.headers.get(header) ?? 0) || 0;
 
 const backoffMs = (attempt: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
