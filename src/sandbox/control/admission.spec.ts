@@ -5,7 +5,7 @@ import { forAllTests } from '../../../test/support/fixtures';
 const sandbox = forAllTests(startSandbox);
 
 /** Gives the status; `fetch` would not send these headers. */
-function ask(method: string, path: string, headers: Record<string, string> = {}): Promise<number> {
+function statusOf(method: string, path: string, headers: Record<string, string> = {}): Promise<number> {
   const { hostname, port } = new URL(sandbox.controlUrl);
   return new Promise((resolve, reject) => {
     const sent = request({ hostname, port, method, path, headers, agent: false }, (response) => {
@@ -35,7 +35,7 @@ test.each(ROUTES)('%s %s is refused without the secret', async (method, path) =>
     { authorization: sandbox.controlSecret },
     { authorization: `Bearer ${sandbox.apiKey}` },
   ]) {
-    expect([headers, await ask(method, path, headers)]).toEqual([headers, 401]);
+    expect([headers, await statusOf(method, path, headers)]).toEqual([headers, 401]);
   }
 });
 
@@ -52,14 +52,17 @@ test.each([...ROUTES, ['GET', '/'] as const])(
       { host: '127.0.0.1:1' },
       { host: `127.0.0.1.evil.example:${port()}` },
     ]) {
-      expect([headers, await ask(method, path, { ...authorization(), ...headers })]).toEqual([headers, 403]);
+      expect([headers, await statusOf(method, path, { ...authorization(), ...headers })]).toEqual([
+        headers,
+        403,
+      ]);
     }
   },
 );
 
 test('the secret opens it under each name of this machine', async () => {
   for (const name of ['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]']) {
-    expect(await ask('GET', '/state', { ...authorization(), host: `${name}:${port()}` })).toBe(200);
+    expect(await statusOf('GET', '/state', { ...authorization(), host: `${name}:${port()}` })).toBe(200);
   }
 });
 
