@@ -93,6 +93,9 @@ describe('After the database was restored to an earlier moment', () => {
     const left = ['no sweep has been complete yet'];
     expect(await begin()).toMatchObject({ recovering: true, swept_at: null, to_be_done: left });
     expect(await restored.refused(['recovery', 'end', ...REASON])).toBe(`Orders stay shut: ${left[0]}`);
+    expect(await restored.refused(['recovery', 'end', '--nothing-was-lost', ...REASON])).toBe(
+      'Staff began this recovery: it ends when everything is decided, without nothing_was_lost',
+    );
     const { baseUrl } = await restored.start();
     const client = api(baseUrl, user);
     const proxyId = bought?.proxies[0]?.id ?? '';

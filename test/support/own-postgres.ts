@@ -63,7 +63,7 @@ export async function startOwnPostgres(
       const signal = join(cluster.dataDirectory, 'recovery.signal');
       await writeFile(signal, '');
       // The server, which may run as another user, removes the file.
-      await chown(signal, cluster.account.uid ?? -1, cluster.account.gid ?? -1);
+      await chown(signal, cluster.account.uid, cluster.account.gid);
       await start(cluster, { ...all, restore_command: 'false' }, environment, port);
     },
     close: () => removeTestDirectory(directory),
