@@ -81,4 +81,16 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     const third = await start();
     expect(await third.recovery()).toMatchObject({ recovering: false });
   });
+
+  it('during a recovery that staff began, that one still needs every decision', async () => {
+    await replica?.close();
+    replica = undefined;
+    const owner = await connectAsOwner(postgres);
+    await owner.query('INSERT INTO recoveries DEFAULT VALUES');
+    await owner.destroy();
+    await postgres.restartOnNewTimeline();
+    const second = await start();
+    expect(await second.recovery()).toMatchObject({ recovering: true, is_precaution: false });
+    expect(await second.end({ nothing_was_lost: true })).toMatchObject({ status: 409 });
+  });
 });

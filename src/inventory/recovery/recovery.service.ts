@@ -21,8 +21,13 @@ export async function beginRecovery(
   queryable: Queryable,
   { skippedIds = DEFAULT_SKIPPED_IDS, isPrecaution = false } = {},
 ): Promise<void> {
-  await queryRows(queryable, 'UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
-  await queryRows(queryable, 'INSERT INTO recoveries (is_precaution) VALUES ($1)', [isPrecaution]);
+  const restarted = await queryRows<{ wasPrecaution: boolean }>(
+    queryable,
+    `UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL RETURNING is_precaution AS "wasPrecaution"`,
+  );
+  // A precaution does not replace what staff know: that the database was restored.
+  const isStillPrecaution = isPrecaution && restarted.every(({ wasPrecaution }) => wasPrecaution);
+  await queryRows(queryable, 'INSERT INTO recoveries (is_precaution) VALUES ($1)', [isStillPrecaution]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
   await doubtOpenOrders(queryable);
 }
