@@ -23,7 +23,8 @@ export async function beginRecovery(
 ): Promise<void> {
   const restarted = await queryRows<{ wasPrecaution: boolean }>(
     queryable,
-    `UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL RETURNING is_precaution AS "wasPrecaution"`,
+    `UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL
+      RETURNING is_precaution AS "wasPrecaution"`,
   );
   // A precaution does not replace what staff know: that the database was restored.
   const isStillPrecaution = isPrecaution && restarted.every(({ wasPrecaution }) => wasPrecaution);
