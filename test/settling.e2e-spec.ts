@@ -1,10 +1,10 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createApiClient } from './support/api-client';
+import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
-import { startTestService } from './support/test-service';
+import { startTestService, testUser } from './support/test-service';
 
 const RU_30 = { country: 'ru', period: 30 } as const;
 
@@ -129,26 +129,28 @@ describe('The response of the provider to an order', () => {
   });
 
   it('is delivered and recorded also when jsonb would refuse it', async () => {
-    const embellisher = await startEmbellisher(service.sandbox.baseUrl);
-    const replica = await startReplica(service, { provider: { baseUrl: embellisher.url } });
+    const idle = await startTestService();
+    // It would claim orders as well, and send them past the embellisher.
+    await idle.app.get(Work).stop();
+    const embellisher = await startEmbellisher(idle.sandbox.baseUrl);
+    const replica = await startReplica(idle, { provider: { baseUrl: embellisher.url } });
     try {
-      const api = createApiClient(replica.baseUrl, user.token);
-      const { data: bought } = await api.POST('/proxies/buy', { body: RU_30 });
+      const { id, token } = await idle.createUser();
+      const customer = testUser(replica.baseUrl, id, token);
+      const { data: bought } = await customer.buy();
       expect(bought?.proxies).toHaveLength(1);
-      const params = { path: { proxy_id: bought?.proxies[0]?.id ?? '' } };
-      const { response } = await api.POST('/proxies/{proxy_id}/prolong', { params, body: { period: 30 } });
+      const { response } = await customer.prolong(bought?.proxies[0]?.id ?? '');
       expect(response.status).toBe(200);
     } finally {
       await replica.close();
       embellisher.close();
     }
-    const stored = await service.owner.query<{ note: string }[]>(
-      `SELECT substring(c.answer FROM '"note":"[^"]*"') AS note
-         FROM provider_calls c JOIN orders ON orders.id = order_id
-        WHERE user_id = $1 AND method IN ('buy', 'prolong')`,
-      [user.id],
+    const stored = await idle.owner.query<{ note: string }[]>(
+      `SELECT substring(answer FROM '"note":"[^"]*"') AS note
+         FROM provider_calls WHERE method IN ('buy', 'prolong')`,
     );
     expect(stored).toEqual([{ note: String.raw`"note":"\u0000"` }, { note: String.raw`"note":"\u0000"` }]);
-    await service.audit({ withProvider: true });
+    await idle.audit({ withProvider: true });
+    await idle.close();
   });
 });

@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 
 const PROJECT = join(__dirname, '..', '..');
 const SERVICE = join(PROJECT, 'dist', 'src', 'main.js');
-const CLI = join(PROJECT, 'dist', 'src', 'cli', 'main.js');
 const NODE_START = [process.execPath, SERVICE];
+export const CLI_START = [process.execPath, join(PROJECT, 'dist', 'src', 'cli', 'main.js')];
 export const NPM_START = ['npm', 'start'];
 
 /** A build may have to wait for another one, on a busy machine. */
@@ -52,7 +52,7 @@ export async function ensureBuild(): Promise<void> {
 export function runCli(
   parameters: readonly string[],
   environment: Environment,
-  cli: readonly string[] = [process.execPath, CLI],
+  cli: readonly string[] = CLI_START,
 ): Promise<Outcome> {
   return endOf(start([...cli, ...parameters], environment));
 }
