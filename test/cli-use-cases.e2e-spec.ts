@@ -100,7 +100,8 @@ const insertOrphan = (): Promise<Row> =>
 
 async function insertWebhook(): Promise<number> {
   const { id } = await insert(
-    `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://127.0.0.1/hooks', 'whsec_') RETURNING id`,
+    `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://127.0.0.1/hooks', 'whsec_')
+     RETURNING id`,
     customer.id,
   );
   return id;

@@ -70,7 +70,8 @@ const foundProlongation = async (): Promise<number> =>
   );
 const webhook = (): Promise<number> =>
   insert(
-    `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://127.0.0.1/hooks', 'whsec_') RETURNING id`,
+    `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://127.0.0.1/hooks', 'whsec_')
+     RETURNING id`,
     customer.id,
   );
 const addRule = async (): Promise<number> =>

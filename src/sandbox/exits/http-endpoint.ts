@@ -54,7 +54,7 @@ export function createHttpEndpoint(
   const sockets = new Set<Socket>();
   const server = createServer();
 
-  /** @throws ProxyAnswer */
+  /** @throws ProxyResponse */
   function connectTo(request: IncomingMessage, url: URL | null): Socket {
     const [login, password] = credentialsOf(request);
     const refused = findRefusal(login, password);
