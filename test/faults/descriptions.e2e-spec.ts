@@ -1,55 +1,173 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { forAllTests } from '../support/fixtures';
-import { startTestService } from '../support/test-service';
+import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
+import { eventually } from '../support/built-service';
+import { beforeClosing, forAllTests } from '../support/fixtures';
+import { executeAll, type Executed, startDemoService } from '../support/prefilled';
+import { createStaff } from '../support/staff';
 
-/** The linters and the generator take seconds, and two of them are programs of their own. */
-jest.setTimeout(60_000);
+const PROJECT = join(__dirname, '..', '..');
+const MODULES = join(PROJECT, 'node_modules');
+const run = promisify(execFile);
 
-const service = forAllTests(startTestService);
+// The linter, the generators and the compiler are processes that take seconds each.
+jest.setTimeout(300_000);
 
-/** Expects that `redocly lint`, by redocly.yaml, has nothing to say of a description. */
-async function expectRedoclyContent(address: string): Promise<void> {
-  const { stdout } = await runTool('@redocly/cli', ['lint', address, '--format=json'], '', {
-    REDOCLY_TELEMETRY: 'off',
-    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
-  });
-  const { problems } = JSON.parse(stdout) as { problems: { ruleId: string; message: string }[] };
-  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+/** The use of generated clients: ids of responses go into paths, and an event may have a later type. */
+const USE = `
+import createClient from 'openapi-fetch';
+import type { paths } from './customers';
+import type { paths as staffPaths } from './staff';
+import { type EventDto, type GetOrderData } from './customers-hey/types.gen';
+
+const client = createClient<paths>({ baseUrl: '' });
+const staff = createClient<staffPaths>({ baseUrl: '' });
+
+export async function use(later: EventDto): Promise<string> {
+  const { data: bought } = await client.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const orderId = bought?.order_id ?? 1;
+  await client.GET('/orders/{order_id}', { params: { path: { order_id: orderId } } });
+  await client.GET('/orders/{order_id}', { params: { path: { order_id: String(orderId) } } });
+  const path: GetOrderData['path'][] = [{ order_id: orderId }, { order_id: String(orderId) }];
+  const { data: link } = await client.POST('/links', { body: { format: 'txt' } });
+  if (link) await client.DELETE('/links/{link_id}', { params: { path: { link_id: link.id } } });
+  const { data: webhook } = await client.POST('/webhooks', { body: { url: 'https://example.com' } });
+  const webhookPath = { webhook_id: webhook?.id ?? 1 };
+  await client.POST('/webhooks/{webhook_id}/test', { params: { path: webhookPath } });
+  const { data: csv } = await client.GET('/ledger/csv', { parseAs: 'text' });
+  const { data: users } = await staff.GET('/staff/users');
+  for (const { id } of users?.items ?? []) {
+    await staff.GET('/staff/users/{user_id}', { params: { path: { user_id: id } } });
+  }
+  const event: EventDto = { ...later, type: 'proxy.of-a-later-version' };
+  return event.type + path.length + (csv ?? '');
 }
+`;
 
-/** Runs the command of an installed package. */
-async function runTool(
-  command: string,
-  args: readonly string[],
-  input = '',
-  environment: Readonly<Record<string, string>> = {},
-): Promise<{ stdout: string; stderr: string }> {
-  const manifest = createRequire(__filename).resolve(`${command}/package.json`);
-  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
-  const [script = ''] = typeof bin === 'string' ? [bin] : Object.values(bin);
-  const running = promisify(execFile)(process.execPath, [join(dirname(manifest), script), ...args], {
-    cwd: join(__dirname, '..', '..'),
-    maxBuffer: 2 ** 24,
-    env: { ...process.env, ...environment },
+const COMPILER = {
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  target: 'es2022',
+  module: 'nodenext',
+  types: [],
+  lib: ['es2023', 'dom'],
+  skipLibCheck: true,
+  rootDir: '.',
+  outDir: 'out',
+};
+
+/** Parses each response with the generated schema of its operation and prints what does not pass. */
+const PARSE = `
+const { text } = require('node:stream/consumers');
+text(process.stdin).then((input) => {
+  for (const { client, schema, name, value } of JSON.parse(input)) {
+    const parser = require('./out/' + client + '/zod.gen.js')[schema];
+    const result = parser?.safeParse(value);
+    if (!result?.success) console.log(name, schema, result ? result.error.message : 'is not generated');
+  }
+});
+`;
+
+/** `found-prolongations.write-off` → `zFoundProlongationsWriteOffResponse`. */
+const schemaOf = ({ operationId, status }: Executed): string => {
+  if (status === 422) return 'zHttpValidationError';
+  if (status >= 400) return 'zErrorResponse';
+  const words = operationId.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return `z${words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('')}Response`;
+};
+
+/** The names of the generated clients, and the descriptions that they are generated from. */
+const DESCRIPTIONS = { customers: '/openapi.json', staff: '/staff/openapi.json' };
+
+describe('Both descriptions', () => {
+  let directory: string;
+  const warnings: string[] = [];
+
+  const runPackage = (script: string, ...args: string[]) =>
+    run(process.execPath, [join(MODULES, script), ...args], {
+      cwd: directory,
+      maxBuffer: 2 ** 24,
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    });
+
+  const demo = forAllTests(startDemoService);
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'clients-'));
+    await symlink(MODULES, join(directory, 'node_modules'));
+    for (const [name, path] of Object.entries(DESCRIPTIONS)) {
+      const address = demo.service.baseUrl + path;
+      const types = ['-o', `${name}.ts`, '--default-non-nullable=false'];
+      const { stderr } = await runPackage('openapi-typescript/bin/cli.js', address, ...types);
+      if (stderr !== '') warnings.push(stderr);
+      const zod = ['-o', `${name}-hey`, '-p', '@hey-api/typescript', 'zod', '--silent'];
+      await runPackage('@hey-api/openapi-ts/bin/run.js', '-i', address, ...zod);
+    }
+    await writeFile(join(directory, 'use.ts'), USE);
+    await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }));
   });
-  running.child.stdin?.end(input);
-  return running;
-}
+  beforeClosing(() => rm(directory, { recursive: true, force: true }));
 
-describe.each([
-  ['/openapi.json', '"/proxies/{proxy_id}"'],
-  ['/staff/openapi.json', '"/staff/users/{user_id}"'],
-])('The description at %s', (path, route) => {
-  it('is valid, its examples match their schemas, and it passes the linter Redocly without a word', () =>
-    expectRedoclyContent(service.baseUrl + path));
+  it.each(Object.values(DESCRIPTIONS))(
+    'are valid, and Redocly finds nothing in them, nor examples that do not match their schemas: %s',
+    async (path) => {
+      const config = `--config=${join(PROJECT, 'redocly.yaml')}`;
+      const address = demo.service.baseUrl + path;
+      const { stdout } = await runPackage(
+        '@redocly/cli/bin/cli.js',
+        'lint',
+        address,
+        config,
+        '--format=json',
+      );
+      const { problems } = JSON.parse(stdout) as { problems: { ruleId: string; message: string }[] };
+      expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+    },
+  );
 
-  it('can be turned into the types of a client without a warning', async () => {
-    const types = await runTool('openapi-typescript', [service.baseUrl + path]);
-    expect(types.stderr).toBe('');
-    expect(types.stdout).toContain(route);
+  it('become the types of clients without a warning', () => expect(warnings).toEqual([]));
+
+  it('become clients that compile strictly, and take the ids of responses for paths and events of later types', async () => {
+    const { stdout } = await runPackage('typescript/bin/tsc', '-p', '.').catch(
+      (failure: unknown) => failure as { stdout: string },
+    );
+    expect(stdout).toBe('');
+  });
+
+  it('become schemas that every response and every delivered event passes', async () => {
+    const { service, receiver } = demo;
+    const user = await service.createUser({ balance: '10000.00', scopes: ALL_SCOPES });
+    const staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+    const ofCustomers = await executeAll(demo, '/docs', user.token);
+    const ofStaff = await executeAll(demo, '/staff/docs', staff.token);
+    const { data: webhook } = await user.api.POST('/webhooks', { body: { url: `${receiver.url}/all` } });
+    const path = { webhook_id: Number(webhook?.id) };
+    await user.api.POST('/webhooks/{webhook_id}/test', { params: { path } });
+    await eventually(() => receiver.of('/all').length > 0);
+
+    const valueOf = ({ mediaType, text }: Executed): unknown =>
+      mediaType === 'application/json' ? JSON.parse(text) : text === '' ? undefined : text;
+    const parsed = [
+      ...ofCustomers.executed.map((each) => ({ ...each, client: 'customers-hey' })),
+      ...ofStaff.executed.map((each) => ({ ...each, client: 'staff-hey' })),
+    ].map((each) => ({ client: each.client, name: each.name, schema: schemaOf(each), value: valueOf(each) }));
+    for (const { body } of receiver.received) {
+      parsed.push({
+        client: 'customers-hey',
+        name: 'a webhook',
+        schema: 'zEventDto',
+        value: JSON.parse(body),
+      });
+    }
+    parsed.unshift({ client: 'customers-hey', name: 'a control', schema: 'zEventDto', value: null });
+    expect(JSON.parse(receiver.of('/all')[0]?.body ?? '')).toMatchObject({ type: 'test' });
+
+    const running = run(process.execPath, ['-e', PARSE], { cwd: directory, maxBuffer: 2 ** 24 });
+    running.child.stdin?.end(JSON.stringify(parsed));
+    const refused = (await running).stdout.match(/^.* z\w+(?= )/gm);
+    expect(refused).toEqual(['a control zEventDto']);
+    expect(parsed.length).toBeGreaterThan(70);
   });
 });
