@@ -85,12 +85,17 @@ function anchorsOf(path: string): Set<string> {
   return anchors;
 }
 
+/** The document describes these once, for all lists. */
+const PAGING = ['--after', '--before', '--limit'];
+
 /** Every command that does something, with its options. */
 function commandsOf(command: Command, words: readonly string[] = []): [string, string[]][] {
   if (command.commands.length > 0) {
     return command.commands.flatMap((child) => commandsOf(child, [...words, child.name()]));
   }
-  const options = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? '');
+  const options = command.options
+    .filter(({ hidden, long }) => !hidden && !PAGING.includes(long ?? ''))
+    .map(({ long }) => long ?? '');
   return [[words.join(' '), options.toSorted()]];
 }
 

@@ -43,19 +43,27 @@ const repeatsCode = (code: string, detail: string): boolean =>
     .replaceAll(/\b(?:the|is|are) /g, '')
     .replaceAll(' ', '-') === code;
 
-/** An entry for each code, sorted by status and code, with its shortest text. */
+/** The codes of each status, sorted, with their shortest text. Those without a text come first, together. */
 function listOf(errors: readonly DescribedError[]): string {
-  const byText = errors.toSorted((one, other) => other.detail.length - one.detail.length);
-  const entries = byText.flatMap(({ status, code, detail }) => {
-    if (code === undefined) return [];
-    const name = `- ${status} \`${code}\``;
-    return [[`${status} ${code}`, repeatsCode(code, detail) ? name : wrapped(detail, `${name}:`)] as const];
-  });
-  const lines = new Map(entries);
-  return [...lines.keys()]
-    .toSorted()
-    .map((key) => `${lines.get(key)}\n`)
-    .join('');
+  const texts = new Map<string, string>();
+  for (const { status, code, detail } of errors.toSorted((a, b) => b.detail.length - a.detail.length)) {
+    if (code !== undefined) texts.set(`${status} ${code}`, detail);
+  }
+  const lines = new Map<string, { bare: string[]; explained: string[] }>();
+  for (const key of [...texts.keys()].toSorted()) {
+    const [status = '', code = ''] = key.split(' ');
+    const detail = texts.get(key) ?? '';
+    const ofStatus = lines.get(status) ?? { bare: [], explained: [] };
+    lines.set(status, ofStatus);
+    if (repeatsCode(code, detail)) ofStatus.bare.push(`\`${code}\``);
+    else ofStatus.explained.push(wrapped(detail, `- \`${code}\`:`));
+  }
+  const sections = [...lines].map(([status, { bare, explained }]) =>
+    [`### ${status}\n`, ...(bare.length > 0 ? [wrapped(bare.join(', '), '-')] : []), ...explained, ''].join(
+      '\n',
+    ),
+  );
+  return sections.join('\n');
 }
 
 describe('docs/errors.md', () => {

@@ -19,20 +19,25 @@ function wrap(text: string, first: string): string {
   return lines.join('\n');
 }
 
-/** Types with the same fields are listed together. */
+/** Types with the same fields are listed together. A field is explained where its meaning is new. */
 function list(): string {
   const groups = new Map<string, [name: string, definition: EventTypeDefinition][]>();
   for (const [name, definition] of Object.entries<EventTypeDefinition>(EVENT_TYPES)) {
     const fields = JSON.stringify(definition.data);
     groups.set(fields, [...(groups.get(fields) ?? []), [name, definition]]);
   }
+  const explained = new Map<string, string>();
   return [...groups.values()]
     .map((types) => {
       const names = types.map(([name, { description }]) => wrap(`\`${name}\`: ${description}.`, '-'));
-      const fields = Object.entries(types[0]?.[1].data ?? {}).map(([field, meaning]) =>
-        wrap(`\`${field}\`: ${meaning}.`, '  -'),
-      );
-      return [...names, ...fields].join('\n');
+      const fields = Object.entries(types[0]?.[1].data ?? {});
+      const isNew = ([field, meaning]: [string, string]) => explained.get(field) !== meaning;
+      const known = fields.filter((field) => !isNew(field)).map(([field]) => `\`${field}\``);
+      const lines = fields.filter(isNew).map(([field, meaning]) => {
+        explained.set(field, meaning);
+        return wrap(`\`${field}\`: ${meaning}.`, '  -');
+      });
+      return [...names, ...(known.length > 0 ? [wrap(known.join(', '), '  -')] : []), ...lines].join('\n');
     })
     .join('\n');
 }

@@ -7,19 +7,31 @@ const DOCUMENT = join(__dirname, '../docs/metrics.md');
 const BEGIN = '<!-- Generated from src/metrics/definitions.ts by `npm run generate:metrics`. -->\n';
 const END = '<!-- End of the list. -->\n';
 
-function describeMetric(name: string, { type, help, labels, isShared }: MetricDefinition): string {
-  const values = Object.entries(labels).map(([label, meaning]) =>
-    wrapped(`\`${label}\`: ${meaning}.`, '  -'),
-  );
+/** @param explained the last meaning of each label, to which this metric's are added */
+function describeMetric(
+  name: string,
+  { type, help, labels, isShared }: MetricDefinition,
+  explained: Map<string, string>,
+): string {
+  const values = Object.entries(labels)
+    .filter(([label, meaning]) => explained.get(label) !== meaning)
+    .map(([label, meaning]) => {
+      explained.set(label, meaning);
+      return wrapped(`\`${label}\`: ${meaning}.`, '  -').replaceAll('\n  ', '\n    ');
+    });
   const kind = isShared ? `${type}, shared` : type;
-  const indented = values.map((text) => text.replaceAll('\n  ', '\n    '));
-  return [wrapped(`\`${PREFIX}${name}\` (${kind}): ${help}`, '-'), ...indented, ''].join('\n');
+  const names = Object.keys(labels).join(',');
+  const series = `${PREFIX}${name}${names && `{${names}}`}`;
+  return [wrapped(`\`${series}\` (${kind}): ${help}`, '-'), ...values, ''].join('\n');
 }
 
-const list = (): string =>
-  `${BEGIN}\n${Object.entries<MetricDefinition>(METRICS)
-    .map(([name, definition]) => describeMetric(name, definition))
-    .join('')}\n${END}`;
+function list(): string {
+  const explained = new Map<string, string>();
+  const entries = Object.entries<MetricDefinition>(METRICS).map(([name, definition]) =>
+    describeMetric(name, definition, explained),
+  );
+  return `${BEGIN}\n${entries.join('')}\n${END}`;
+}
 
 describe('docs/metrics.md', () => {
   it('lists every metric, as it is defined (npm run generate:metrics)', () => {

@@ -39,10 +39,9 @@ type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 
 function describeSetting({ variable, rule, default: fallback, defaultText, description }: Setting): string {
   const defaultValue = defaultText ?? `\`${String(fallback)}\``;
-  const range =
-    rule.description === undefined
-      ? ''
-      : ` Must be ${rule.description}.`.replace('Must be a whole number from', 'From');
+  const described = rule.description?.replace('a whole number from', 'from') ?? '';
+  const format = defaultText === undefined ? described.replace(/, e\.g\. .*?(?=, or |$)/, '') : described;
+  const range = format && ` ${format.charAt(0).toUpperCase()}${format.slice(1)}.`;
   const text = wrap(`\`${variable}\`: ${description}`, '  ').replace(/^ /, '-');
   return `${text}\n${wrap(`Default: ${defaultValue}.${range}`, '  ')}\n`;
 }

@@ -28,6 +28,7 @@ const METHOD = '`GET`, `POST`, …; `other` for unknown methods';
 const ROUTE = 'the template of the path; `unmatched` for paths without a route';
 const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the provider, such as `buy`';
+const PAYMENT_REASON = 'as in `cli payments list`; `found-refund`';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** Prometheus's own label `job`, which every scrape gets, would hide a label of that name. */
 const JOB_NAME = 'as in `cli status`';
@@ -96,13 +97,13 @@ export const METRICS = {
   payments_undecided: {
     type: 'gauge',
     help: 'Payments, and refunds made at the provider, that wait for staff.',
-    labels: { reason: 'as in `cli payments list`; `found-refund`' },
+    labels: { reason: PAYMENT_REASON },
     isShared: true,
   },
   payments_undecided_oldest_seconds: {
     type: 'gauge',
     help: 'Age of the oldest of them by reason; 0 if there is none.',
-    labels: { reason: 'as above' },
+    labels: { reason: PAYMENT_REASON },
     isShared: true,
   },
   payment_credit_seconds: {
@@ -227,20 +228,6 @@ export const METRICS = {
     help: 'Failed rounds of a job on this replica.',
     labels: { name: JOB_NAME },
   },
-  job_pending: {
-    type: 'gauge',
-    help: 'Rows that wait for a job: orders, ends to be read, checks, events, deliveries, renewals.',
-    labels: { name: WAITED_FOR },
-    isShared: true,
-  },
-  job_oldest_seconds: {
-    type: 'gauge',
-    help:
-      'Time that the oldest row has waited for a job; 0 if there is none. Orders of renewals in the ' +
-      'queue, webhooks whose last attempt failed, and renewals that wait for customers do not count.',
-    labels: { name: 'as above' },
-    isShared: true,
-  },
   job_claimed_total: {
     type: 'counter',
     help: 'Rows claimed, or runs begun, by a job of this replica.',
@@ -251,6 +238,20 @@ export const METRICS = {
     help: 'Duration of a row, a run or a round of a job.',
     labels: { name: JOB_NAME },
     buckets: JOB_BUCKETS,
+  },
+  job_pending: {
+    type: 'gauge',
+    help: 'Rows that wait for a job.',
+    labels: { name: WAITED_FOR },
+    isShared: true,
+  },
+  job_oldest_seconds: {
+    type: 'gauge',
+    help:
+      'Time that the oldest row has waited for a job; 0 if there is none. Orders of renewals in the ' +
+      'queue, webhooks whose last attempt failed, and renewals that wait for customers do not count.',
+    labels: { name: WAITED_FOR },
+    isShared: true,
   },
   webhook_attempts_total: {
     type: 'counter',
