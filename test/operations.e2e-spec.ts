@@ -32,12 +32,18 @@ describe('Each alert', () => {
     );
   });
 
-  it('is in the index of the runbook with its severity', () => {
+  it('is in the index of the runbook, under its severity, with its effect and the first command', () => {
     const document = readFileSync(join(OPERATIONS, '..', 'docs', 'operations.md'), 'utf8');
-    const rows = [...document.matchAll(/^\| \[(\w+)\]\(#(\w+)\) +\| (\w+)/gm)];
-    expect(rows.map(([, name, anchor, severity]) => [name, anchor, severity])).toEqual(
-      rules.map(({ alert, labels }) => [alert, alert.toLowerCase(), labels.severity]),
-    );
+    const [, critical = '', warnings = ''] =
+      /^Each alert.*?\*\*Critical\*\*(.*?)^\*\*Warnings\*\*(.*?)^### /ms.exec(document) ?? [];
+    const namesIn = (list: string) =>
+      [...list.matchAll(/^- \[(\w+)\]\(#(\w+)\): .+; .+$/gm)].map(([, name, anchor]) => [name, anchor]);
+    const namesOf = (severity: string) =>
+      rules
+        .filter(({ labels }) => labels.severity === severity)
+        .map(({ alert }) => [alert, alert.toLowerCase()]);
+    expect(namesIn(critical)).toEqual(namesOf('critical'));
+    expect(namesIn(warnings)).toEqual(namesOf('warning'));
   });
 
   it('says how urgent it is, what is wrong and what that means', () => {
