@@ -16,9 +16,11 @@ const SETTLEMENT = 'WITH member AS MATERIALIZED';
 const BARRIER = 'pg_logical_emit_message';
 
 describe('A commit whose wait for the synchronous standby is cancelled', () => {
-  // Its server waits for a standby.
+  // Its server waits for a standby, and each replica sends what was placed at it.
   const postgres = forAllTests(startOwnPostgres);
-  const service = forAllTests(() => startTestService({ database: postgres }));
+  const service = forAllTests(() =>
+    startTestService({ database: postgres, jobIntervalsMs: { 'dispatch-orders': 600_000 } }),
+  );
   const standby = forAllTests(() => connectAbsentStandby(postgres.ownerUrl));
   const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
   /** Reaches the database through the relay. */
