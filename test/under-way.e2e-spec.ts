@@ -1,8 +1,9 @@
 // A service of its own: an order stays open for as long as the tests need it.
 import { request } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import { TokensService } from '../src/auth';
+import { Counts } from '../src/common';
 import { EventWaits } from '../src/events';
+import { RequestsUnderWay } from '../src/http';
 import { HoldReleases, OrderWaits } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
 import { eventually } from './support/built-service';
@@ -146,6 +147,10 @@ describe('The concurrent requests of one user', () => {
       );
       return Number(row?.waiting) > 0;
     });
+  const exportsOf = (user: TestUser): number => {
+    const counts: Counts<string> = Reflect.get(service.app.get(RequestsUnderWay), 'counts');
+    return counts.of(`export ${user.id}`);
+  };
   /** Each is written for its caller alone. */
   const exportPath = (n: number): string =>
     `/proxies/lists/clash?ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
@@ -203,13 +208,13 @@ describe('The concurrent requests of one user', () => {
       get(user, n % 2 ? (specified[n % 3] ?? '') : exportPath(n), leaving.signal),
     );
     await untilReading();
-    await pause(300);
+    await eventually(() => exportsOf(user) === MOST_EXPORTS);
     leaving.abort();
     await Promise.allSettled(left);
-    await pause(100);
-    // Two of them were being read, and still are.
+    // Two at most were being read, and still are.
+    await eventually(() => exportsOf(user) <= 2);
     const all = Array.from({ length: MOST_EXPORTS - 2 }, (_, n) => get(user, exportPath(n)));
-    await pause(300);
+    await eventually(() => exportsOf(user) >= all.length);
     await lock.release();
     expect(new Set((await Promise.all(all)).map(({ status }) => status))).toEqual(new Set([200]));
     expect(log.lines.filter((line) => line.includes('unforeseen error'))).toEqual([]);
