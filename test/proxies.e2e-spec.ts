@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
+import { startReplica } from './support/replica';
 import { openSilentPort } from './support/silent-port';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -23,8 +25,8 @@ const FIELDS = [
 ];
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-// Pings soon give up, and the clock advances.
-const service = forAllTests(() => startTestService({ tuning: { pingTimeoutMs: PING_TIMEOUT_MS } }));
+// The clock advances.
+const service = forAllTests(startTestService);
 
 async function buy(user: TestUser, order: object = {}) {
   const { data } = await user.buy(order);
@@ -276,8 +278,8 @@ describe('GET /proxies/export', () => {
 });
 
 describe('GET /proxies/{proxy_id}/ping', () => {
-  const ping = (user: TestUser, id: string | number) =>
-    user.api.GET('/proxies/{proxy_id}/ping', { params: { path: { proxy_id: String(id) } } });
+  const ping = ({ api }: Pick<TestUser, 'api'>, id: string | number) =>
+    api.GET('/proxies/{proxy_id}/ping', { params: { path: { proxy_id: String(id) } } });
 
   it.each(['http', 'socks'])('measures how long a connection to a bought %s proxy takes', async (type) => {
     const user = await service.createUser();
@@ -333,15 +335,18 @@ describe('GET /proxies/{proxy_id}/ping', () => {
 
   it('is null for a proxy that does not respond in time', async () => {
     const silent = await openSilentPort();
+    const impatient = await startReplica(service, { tuning: { pingTimeoutMs: PING_TIMEOUT_MS } });
     try {
       const user = await service.createUser();
+      const api = createApiClient(impatient.baseUrl, user.token);
       const [id = 0] = await insert(user, 1, { port: String(silent.port) });
       const startedAt = performance.now();
-      expect((await ping(user, id)).data).toEqual({ latency_ms: null });
+      expect((await ping({ api }, id)).data).toEqual({ latency_ms: null });
       const elapsedMs = performance.now() - startedAt;
       expect(elapsedMs).toBeGreaterThan(PING_TIMEOUT_MS - 10);
       expect(elapsedMs).toBeLessThan(PING_TIMEOUT_MS + 2000);
     } finally {
+      await impatient.close();
       await silent.close();
     }
   });

@@ -1,12 +1,14 @@
 import type { FaultSpec } from '../src/sandbox';
+import { createApiClient } from './support/api-client';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { captureLog } from './support/log-capture';
-import { startTestService } from './support/test-service';
+import { startReplica } from './support/replica';
+import { startTestService, type TestUser } from './support/test-service';
 
 type ProxyType = 'http' | 'socks';
 
-// The provider is soon late, and the sweep finds what is withdrawn.
-const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '700' } }));
+// The sweep finds what is withdrawn.
+const service = forAllTests(startTestService);
 beforeClosing(() => service.audit({ withProvider: true }));
 const user = forEachTest(() => service.createUser());
 beforeEach(async () => {
@@ -21,7 +23,7 @@ async function buy(count = 1, proxyType: ProxyType = 'http') {
   return proxy;
 }
 
-async function change(id: string, proxyType: string, from = user) {
+async function change(id: string, proxyType: string, from: Pick<TestUser, 'api'> = user) {
   const { data, error, response } = await from.api.PUT('/proxies/{proxy_id}/type', {
     params: { path: { proxy_id: id } },
     body: { proxy_type: proxyType as ProxyType },
@@ -152,14 +154,25 @@ describe('A change of type whose response says nothing', () => {
     ['error 30', { kind: 'error', errorId: 30, effect: true }],
     ['a web page', { kind: 'html', effect: true }],
     ['502', { kind: 'http-status', status: 502, effect: true }],
-    ['late', { kind: 'late', afterMs: 5000 }],
   ])('is confirmed by the listing: %s', async (_name, spec) => {
     const proxy = await buy();
     await fault(spec);
-    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
+    await expectConfirmed(proxy.id);
+  });
+
+  it('is confirmed by the listing: late', async () => {
+    const proxy = await buy();
+    await fault({ kind: 'late', afterMs: 60_000 });
+    const impatient = await startReplica(service, { provider: { timeoutMs: 1000 } });
+    await expectConfirmed(proxy.id, { api: createApiClient(impatient.baseUrl, user.token) });
+    await impatient.close();
+  });
+
+  async function expectConfirmed(id: string, from: Pick<TestUser, 'api'> = user): Promise<void> {
+    expect(await change(id, 'socks', from)).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
     expect(await list()).toMatchObject([{ proxy_type: 'socks' }]);
     expect(await callsOf('settype')).toBe(1);
-  });
+  }
 
   it('returns 503 with Retry-After when it did nothing, and done by the next request', async () => {
     const proxy = await buy();

@@ -27,7 +27,7 @@ interface WebhookRow {
 describe('Delivery of webhooks', () => {
   let paths = 0;
 
-  // Receivers soon are late, pauses are short, and all that is sent is counted.
+  // Pauses are short, and all that is sent is counted.
   const log = forAllTests(captureLog, (opened) => opened.stop());
   const traces = forAllTests(startOtlpReceiver);
   const receiver = forAllTests(startWebhookReceiver, async (opened) => {
@@ -41,7 +41,7 @@ describe('Delivery of webhooks', () => {
         METRICS_PORT: '0',
         TRACES_URL: traces.url,
       },
-      tuning: { webhookTimeoutMs: 1000, webhookRetrySeconds: RETRY_SECONDS },
+      tuning: { webhookRetrySeconds: RETRY_SECONDS },
     }),
   );
   beforeEach(() => {
@@ -301,7 +301,7 @@ describe('Delivery of webhooks', () => {
 
   it('has no more than the bound under way for a webhook, and one once it fails', async () => {
     const webhook = await createWebhook();
-    // No delivery waits for a second here.
+    // No delivery waits for long here.
     const timeoutMs = 500;
     const replaced = jest.replaceProperty(
       Reflect.get(service.app.get(DeliveryService), 'sender'),
@@ -314,11 +314,11 @@ describe('Delivery of webhooks', () => {
     await eventually(async () => ((await webhookOf(webhook.id))?.failures ?? 0) >= 8);
     expect(receiver.mostAtOnce(webhook.path)).toBe(8);
     // Deliveries that were claimed before the third failure have timed out this long after the last arrival.
-    const arrivals = () => receiver.of(webhook.path).map(({ atMs }) => atMs);
-    const failing = () => arrivals().filter((atMs) => atMs > (arrivals()[11] ?? Infinity) + timeoutMs);
+    const arrivals = () => receiver.of(webhook.path);
+    const failing = () =>
+      arrivals().filter(({ atMs }) => atMs > (arrivals()[11]?.atMs ?? Infinity) + timeoutMs);
     await eventually(() => failing().length > 1);
-    const [first = 0, second = 0] = failing();
-    expect(second - first).toBeGreaterThan(timeoutMs - 100);
+    expect(new Set(failing().map(({ atOnce }) => atOnce))).toEqual(new Set([1]));
     await owner(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'operator' WHERE id = $1`, [
       webhook.id,
     ]);

@@ -13,6 +13,8 @@ export interface ReceivedWebhook {
   readonly headers: http.IncomingHttpHeaders;
   readonly body: string;
   readonly atMs: number;
+  /** How many requests of the path were open when it came, with itself. */
+  readonly atOnce: number;
 }
 
 /** Returns the status to respond with, `hang` for none, or writes the response itself and returns nothing. */
@@ -51,7 +53,7 @@ export async function startWebhookReceiver(responder: Responder = () => 204): Pr
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString();
       const { headers } = request;
-      const webhook = { path, id: String(headers['webhook-id']), headers, body, atMs: Date.now() };
+      const webhook = { path, id: String(headers['webhook-id']), headers, body, atMs: Date.now(), atOnce };
       const trusted = secrets.get(path) ?? [TEST_SECRET];
       if (!trusted.every((secret) => isSigned(webhook, secret))) receiver.forged.push(webhook);
       receiver.received.push(webhook);
