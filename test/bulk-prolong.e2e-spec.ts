@@ -311,10 +311,9 @@ it('A proxy without a turn in PURCHASE_WAIT_MS is reported, and prolonged by the
   const allowCallsPerSecond = (calls: number) => Object.assign(service.app.get(RatePermits), { calls });
   try {
     const user = await service.createUser();
-    // Each purchase is listed by a call of its own.
+    // Each purchase is listed by a call of its own. On a busy machine some have no turn in time.
     for (let n = 0; n < 8; n += 1) {
-      const { response } = await user.buy();
-      expect(response.status).toBe(200);
+      await eventually(async () => (await user.buy()).response.status === 200);
     }
     const prolong = () =>
       user.api.POST('/proxies/prolong', {

@@ -159,13 +159,16 @@ describe('Two replicas', () => {
   });
 
   it('wait for a replica that is gone no longer than its lease lasts', async () => {
-    await service.dataSource.query(
-      `INSERT INTO catalog_copies (key, refreshing_until)
-       VALUES ('countries/6', clock_timestamp() + interval '0.6 seconds')`,
-    );
-    const { response, ms } = await timed(() => countries(there));
+    // Its lease is taken within the time that is measured.
+    const { response, ms } = await timed(async () => {
+      await service.dataSource.query(
+        `INSERT INTO catalog_copies (key, refreshing_until)
+         VALUES ('countries/6', clock_timestamp() + interval '0.6 seconds')`,
+      );
+      return countries(there);
+    });
     expect(response.response.status).toBe(200);
-    expect(ms).toBeGreaterThan(300);
+    expect(ms).toBeGreaterThan(590);
     expect(await callsTo('getcountry')).toHaveLength(1);
   });
 });

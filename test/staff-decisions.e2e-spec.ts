@@ -5,6 +5,7 @@ import type { FaultSpec } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
+import { holdPermits } from './support/hold-permits';
 import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
@@ -174,8 +175,6 @@ describe('An order in review', () => {
 
   it('is decided alone when it was sent in a batch', async () => {
     const others = [user, await service.createUser(), await service.createUser()];
-    const pause = (interval: string) =>
-      service.dataSource.query('UPDATE rate_permits SET paused_until = now() + $1::interval', [interval]);
     const waiting = async () => {
       const rows = await service.dataSource.query<{ count: number }[]>(
         `SELECT count(*) AS count FROM orders WHERE state = 'reserved'`,
@@ -184,13 +183,11 @@ describe('An order in review', () => {
     };
     await buy(await service.createUser());
     const [first, second, third] = await untilInReview(async () => {
-      await pause('1 second');
-      const responses = others.map((buyer, at) => buy(buyer, at + 1));
-      await eventually(async () => {
-        await pause('1 second');
-        return (await waiting()) === others.length;
+      const responses = await holdPermits(service.dataSource, async () => {
+        const placed = others.map((buyer, at) => buy(buyer, at + 1));
+        await eventually(async () => (await waiting()) === others.length);
+        return placed;
       });
-      await pause('0');
       await Promise.all(responses);
     }, BOUGHT_UNSEEN);
     expect([first, second, third].map((order) => order?.state)).toEqual(['review', 'review', 'review']);
