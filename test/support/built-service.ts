@@ -14,7 +14,7 @@ export const NPM_START = ['npm', 'start'];
 
 /** A build may have to wait for another one, on a busy machine. */
 export const BUILD_TIMEOUT_MS = 200_000;
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 50_000;
 const POLL_MS = 20;
 
 type Environment = Readonly<Record<string, string>>;
@@ -99,7 +99,7 @@ export async function killLeftovers(): Promise<void> {
   await eventually(() => running.size === 0);
 }
 
-/** Polls until the result is truthy or 0, and returns it. Throws after 30 s. */
+/** Polls until the result is truthy or 0, and returns it. Throws after 50 s. */
 export async function eventually<Value>(
   check: () => Value | undefined | null | false | Promise<Value | undefined | null | false>,
 ): Promise<Value> {
