@@ -11,7 +11,7 @@ const CONFIRMING = {
 describe('a failing provider', () => {
   const service = forAllTests(() =>
     startTestService({
-      environment: { PROVIDER_TIMEOUT_MS: '300', RECONCILE_QUIET_SECONDS: '1' },
+      environment: { PROVIDER_TIMEOUT_MS: '600', RECONCILE_QUIET_SECONDS: '1' },
     }),
   );
   afterEach(async () => {
@@ -74,7 +74,7 @@ describe('a failing provider', () => {
 
   it('is followed by a delivery in the background when the listing shows the purchase late', async () => {
     const user = await service.createUser();
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 600 });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 1200 });
     const { error, response } = await buy(user);
     expect(response.status).toBe(503);
     expect(error).toEqual(CONFIRMING);
