@@ -5,7 +5,9 @@ import { type EventStream, openEventStream } from '../support/event-stream';
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { type Customer, Replicas } from '../support/replicas';
+import { metricsUrlOf, readMetrics } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
+import { untilPublished } from '../support/soak-events';
 
 const CUSTOMERS = 5;
 const WRITERS_PER_CUSTOMER = 4;
@@ -22,8 +24,6 @@ const IDLE_MS = inLongForm(5000, 2000);
 const MOST_STATEMENTS = 50;
 /** Together shorter than a wait. */
 const MOST_ROUNDS = 5;
-/** The remaining events are read by then, also where a hint was lost. */
-const END_MS = inLongForm(10_000, 3000);
 
 jest.setTimeout(inLongForm(700_000, 120_000));
 
@@ -44,7 +44,9 @@ describe('Events, read over three replicas', () => {
 
   // All customers have one address here, which may have half of the connections.
   const replicas = forAllTests(() =>
-    Replicas.open({ environment: { AUDIT_TIME: 'off', MAX_CONNECTIONS: '4000' } }),
+    Replicas.open({
+      environment: { AUDIT_TIME: 'off', MAX_CONNECTIONS: '4000', METRICS_PORT: '0', LOG_LEVEL: 'info' },
+    }),
   );
   beforeAll(async () => {
     services = await Promise.all([replicas.start(), replicas.start(), replicas.start()]);
@@ -87,8 +89,7 @@ describe('Events, read over three replicas', () => {
   }
 
   /** A customer's script waits at any replica, and goes on from the cursor when that is gone. */
-  async function poll(customer: Customer, isOver: () => boolean): Promise<ReadEvent[]> {
-    const seen: ReadEvent[] = [];
+  async function poll(customer: Customer, seen: ReadEvent[], isOver: () => boolean): Promise<void> {
     let cursor = '';
     while (!isOver()) {
       const query = `wait=2&limit=${1 + Math.floor(random.next() * 20)}${cursor && `&after=${cursor}`}`;
@@ -97,12 +98,10 @@ describe('Events, read over three replicas', () => {
       else await pause(20);
       cursor = page?.next_cursor ?? cursor;
     }
-    return seen;
   }
 
   /** The same with streams, which are left and opened again now and then. */
-  async function follow(customer: Customer, isOver: () => boolean): Promise<ReadEvent[]> {
-    const seen: ReadEvent[] = [];
+  async function follow(customer: Customer, seen: ReadEvent[], isOver: () => boolean): Promise<void> {
     let lastId: string | undefined;
     while (!isOver()) {
       const stream: EventStream | null = await openEventStream(anyReplica(), '/events', {
@@ -121,15 +120,21 @@ describe('Events, read over three replicas', () => {
       seen.push(...messages.map(({ data }) => JSON.parse(data) as ReadEvent));
       lastId = messages.at(-1)?.id ?? lastId;
     }
-    return seen;
   }
 
   it('skip none and come in order, also after late commits and kills', async () => {
     const customers = await Promise.all(Array.from({ length: CUSTOMERS }, () => replicas.createCustomer()));
     let isOver = false;
-    const reading = customers.map((customer) =>
-      Promise.all([poll(customer, () => isOver), follow(customer, () => isOver)]),
-    );
+    const readers = customers.map((customer) => ({
+      customer,
+      polled: [] as ReadEvent[],
+      followed: [] as ReadEvent[],
+      written: [] as ReadEvent[],
+    }));
+    const reading = readers.flatMap(({ customer, polled, followed }) => [
+      poll(customer, polled, () => isOver),
+      follow(customer, followed, () => isOver),
+    ]);
     const writing = customers.flatMap((customer) =>
       Array.from({ length: WRITERS_PER_CUSTOMER }, (_, writer) => writeSlowly(customer, writer)),
     );
@@ -139,20 +144,24 @@ describe('Events, read over three replicas', () => {
       services[at] = await replicas.start();
     }
     await Promise.all(writing);
-    await eventually(async () => {
-      const left = await replicas.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
-      return left.length === 0;
-    });
-    // Everybody gets the time to read what is left.
-    await pause(END_MS);
-    isOver = true;
-    for (const [at, customer] of customers.entries()) {
-      const written = await replicas.query<ReadEvent>(
+    await untilPublished(replicas);
+    for (const { customer, written } of readers) {
+      const logged = await replicas.query<ReadEvent>(
         `SELECT 'evt_' || position AS id, data FROM events WHERE user_id = $1 ORDER BY position`,
         [customer.id],
       );
+      written.push(...logged);
+    }
+    // A reader that has skipped some comes to the last as well.
+    await eventually(() =>
+      readers.every(({ polled, followed, written }) =>
+        [polled, followed].every((seen) => seen.at(-1)?.id === written.at(-1)?.id),
+      ),
+    ).catch(() => undefined);
+    isOver = true;
+    await Promise.all(reading);
+    for (const { polled, followed, written } of readers) {
       expect(written.length).toBeGreaterThanOrEqual(WRITERS_PER_CUSTOMER * EVENTS_PER_WRITER);
-      const [polled = [], followed = []] = (await reading[at]) ?? [];
       expect(polled.map(({ id }) => id)).toEqual(written.map(({ id }) => id));
       expect(followed.map(({ id }) => id)).toEqual(written.map(({ id }) => id));
       // Of one writer, whose transactions follow each other, the order is that of its commits.
@@ -168,7 +177,7 @@ describe('Events, read over three replicas', () => {
       Array.from({ length: WAITING_CUSTOMERS }, () => replicas.createCustomer()),
     );
     await pause(1000);
-    const [one] = services;
+    const [one] = services as [BuiltService, ...BuiltService[]];
     const commits = async (): Promise<number> => {
       const [row] = await replicas.query<{ count: string }>(
         'SELECT xact_commit AS count FROM pg_stat_database WHERE datname = current_database()',
@@ -181,12 +190,18 @@ describe('Events, read over three replicas', () => {
       return (await commits()) - before;
     };
     const idle = await whileIdle();
-    const waiting = customers.flatMap((customer) =>
-      Array.from({ length: WAITING_PER_CUSTOMER }, () =>
-        read(one?.baseUrl ?? '', customer, 'after=now&wait=30&type=proxy.expired'),
-      ),
-    );
-    // Measured again while requests still arrive, each with some statements of its own.
+    const waiting: Promise<Page>[] = [];
+    for (const customer of customers) {
+      const { next_cursor: now } = await read(one.baseUrl, customer, 'after=now');
+      const query = `after=${now}&wait=30&type=proxy.expired`;
+      for (let n = 0; n < WAITING_PER_CUSTOMER; n += 1) waiting.push(read(one.baseUrl, customer, query));
+    }
+    const metricsUrl = await metricsUrlOf(one);
+    await eventually(async () => {
+      const { value } = await readMetrics(metricsUrl);
+      return value('event_readers{kind="poll"}') === waiting.length;
+    });
+    // The database counts the statements of their arrival late: measured again then.
     let more = Infinity;
     for (let round = 0; round < MOST_ROUNDS && more >= MOST_STATEMENTS; round += 1) {
       more = (((await whileIdle()) - idle) * 1000) / IDLE_MS;

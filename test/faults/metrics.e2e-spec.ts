@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { PREFIX } from '../../src/metrics';
-import { type BuiltService, eventually, runService } from '../support/built-service';
+import { eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
 import { forAllTests } from '../support/fixtures';
 import { exchangeRaw } from '../support/raw-http';
 import { Replicas } from '../support/replicas';
-import { readMetrics, type Scrape } from '../support/scrape';
+import { metricsUrlOf, readMetrics, type Scrape } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
 
 /** `METRICS_REQUESTS=1000000 npx jest test/faults/metrics` takes a quarter of an hour. */
@@ -30,9 +30,6 @@ const service = forAllTests(
   () => replicas.start(),
   (opened) => opened.stop(),
 );
-
-const metricsUrlOf = (of: BuiltService): Promise<string> =>
-  eventually(() => /metrics on (http:[^"\s]+)/.exec(of.stdout())?.[1]);
 
 const scrape = async (of = service): Promise<Scrape> => readMetrics(await metricsUrlOf(of));
 

@@ -1,4 +1,5 @@
 import { PREFIX } from '../../src/metrics';
+import { type BuiltService, eventually } from './built-service';
 
 /** The metrics of a replica. */
 export interface Scrape {
@@ -8,6 +9,10 @@ export interface Scrape {
   /** All series, with their labels and without their values. */
   readonly series: readonly string[];
 }
+
+/** Where a replica with METRICS_PORT has its metrics, by its log. */
+export const metricsUrlOf = (service: BuiltService): Promise<string> =>
+  eventually(() => /metrics on (http:[^"\s]+)/.exec(service.stdout())?.[1]);
 
 export async function readMetrics(url: string): Promise<Scrape> {
   const response = await fetch(url);
