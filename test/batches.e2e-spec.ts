@@ -13,7 +13,6 @@ import { startTestService, type TestUser } from './support/test-service';
 const ENVIRONMENT = {
   PROVIDER_RATE_PER_SECOND: '10',
   PURCHASE_WAIT_MS: '15000',
-  PROVIDER_TIMEOUT_MS: '2000',
 };
 
 interface PurchaseResponse {

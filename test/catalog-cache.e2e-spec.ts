@@ -11,7 +11,6 @@ const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 // The clock is advanced, and the catalog is emptied.
 const service = forAllTests(() =>
   startTestService({
-    environment: { PROVIDER_TIMEOUT_MS: '10000' },
     jobIntervalsMs: { 'follow-catalog': 100, 'refresh-catalog': 100 },
   }),
 );

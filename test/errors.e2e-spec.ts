@@ -11,7 +11,7 @@ const log = forAllTests(captureLog, (opened) => opened.stop());
 // One of its own: its log is read, its clock is changed, and a table is taken away.
 const service = forAllTests(() =>
   startTestService({
-    environment: { LOG_LEVEL: 'info', LOG_FORMAT: 'json', PROVIDER_TIMEOUT_MS: '1000' },
+    environment: { LOG_LEVEL: 'info', LOG_FORMAT: 'json' },
   }),
 );
 const user = forAllTests(() => service.createUser({ balance: '0.00' }));

@@ -7,7 +7,7 @@ import { ForecastService } from '../src/renewals/forecast.service';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
-import { passQuietTime } from './support/quiet-time';
+import { checkNow, passQuietTime } from './support/quiet-time';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -378,11 +378,14 @@ describe('Renewals', () => {
   it('wait for an order that is being confirmed, and place no other one', async () => {
     const { user } = await customerWith(2);
     await switchOn(user);
-    await service.control.addFault({ method: 'prolong', kind: 'answer-lost', hiddenForMs: 700, times: 1 });
+    await service.control.addFault({ method: 'prolong', kind: 'answer-lost', hiddenForMs: 60_000, times: 1 });
     await run();
     const before = await renewalsOf(user);
     expect(before.map(({ state }) => state)).toEqual(['placed', 'placed']);
     await run();
+    // It is listed from now on.
+    await service.control.setClockOffset(60_000);
+    await checkNow(service);
     await service.untilSettled();
     await run();
     expect(await renewalsOf(user)).toEqual(before.map((one) => ({ ...one, state: 'done' })));
