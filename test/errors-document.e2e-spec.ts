@@ -43,8 +43,11 @@ const repeatsCode = (code: string, detail: string): boolean =>
     .replaceAll(/\b(?:the|is|are) /g, '')
     .replaceAll(' ', '-') === code;
 
-/** The codes of each status, sorted, with their shortest text. Those without a text come first, together. */
-function listOf(errors: readonly DescribedError[]): string {
+/**
+ * The codes of each status, sorted, with their shortest text. Those without a text come first, together.
+ * @param hasText whether the text of a code is shown
+ */
+function listOf(errors: readonly DescribedError[], hasText: (code: string, text: string) => boolean): string {
   const texts = new Map<string, string>();
   for (const { status, code, detail } of errors.toSorted((a, b) => b.detail.length - a.detail.length)) {
     if (code !== undefined) texts.set(`${status} ${code}`, detail);
@@ -55,8 +58,8 @@ function listOf(errors: readonly DescribedError[]): string {
     const detail = texts.get(key) ?? '';
     const ofStatus = lines.get(status) ?? { bare: [], explained: [] };
     lines.set(status, ofStatus);
-    if (repeatsCode(code, detail)) ofStatus.bare.push(`\`${code}\``);
-    else ofStatus.explained.push(wrapped(detail, `- \`${code}\`:`));
+    if (hasText(code, detail)) ofStatus.explained.push(wrapped(detail, `- \`${code}\`:`));
+    else ofStatus.bare.push(`\`${code}\``);
   }
   const sections = [...lines].map(([status, { bare, explained }]) =>
     [`### ${status}\n`, ...(bare.length > 0 ? [wrapped(bare.join(', '), '-')] : []), ...explained, ''].join(
@@ -75,8 +78,9 @@ describe('docs/errors.md', () => {
     const known = new Set(customers.map(({ code }) => code));
     const ofStaff = staff.filter(({ code }) => !known.has(code));
     const expected =
-      `${before}${BEGIN}\n## Errors of customers\n\n${listOf(customers)}` +
-      `\n## Further errors of staff\n\n${listOf(ofStaff)}`;
+      `${before}${BEGIN}\n## Errors of customers\n\n` +
+      listOf(customers, (code, text) => !repeatsCode(code, text)) +
+      `\n## Further errors of staff\n\n\`/staff/docs\` has their texts.\n\n${listOf(ofStaff, () => false)}`;
     if (process.env['UPDATE_ERRORS'] === '1') writeFileSync(DOCUMENT, expected);
     expect(readFileSync(DOCUMENT, 'utf8')).toBe(expected);
   });
