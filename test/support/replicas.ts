@@ -30,12 +30,12 @@ export interface ServiceResponse {
 /** Shortens times, and lifts limits of rates. All logic runs. */
 const QUICK = {
   LOG_LEVEL: 'error',
-  PROVIDER_TIMEOUT_MS: '500',
+  PROVIDER_TIMEOUT_MS: '1000',
   PROVIDER_RATE_PER_SECOND: '0',
   TOKEN_REQUESTS_PER_MINUTE: '0',
   USER_REQUESTS_PER_MINUTE: '0',
   ADDRESS_FAILURES_PER_MINUTE: '0',
-  PURCHASE_WAIT_MS: '200',
+  PURCHASE_WAIT_MS: '2000',
   RECONCILE_QUIET_SECONDS: '1',
   MIGRATE_ON_START: 'false',
 };
@@ -204,6 +204,17 @@ export async function send(baseUrl: string, order: Order, signal?: AbortSignal):
     body: (await response.json()) as Record<string, unknown>,
     replayed: response.headers.get('Idempotency-Replayed') === 'true',
   };
+}
+
+/**
+ * Expects of requests whose replica is killed that each was lost, was executed, or may be retried: one that
+ * is stopped for long returns 503 before the kill.
+ */
+export function expectNoRefusal(responses: readonly unknown[]): void {
+  const returned = responses.filter((response) => response !== 'lost') as ServiceResponse[];
+  expect(returned.map(({ status }) => status).filter((status) => status !== 200 && status !== 503)).toEqual(
+    [],
+  );
 }
 
 /** Retries the request with the same key until the response is 200, or a 4xx other than 409 and 429. */
