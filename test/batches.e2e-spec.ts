@@ -1,4 +1,4 @@
-import { OrderClaims } from '../src/orders';
+import { HoldReleases, OrderClaims } from '../src/orders';
 import { CLAIM_LOCK } from '../src/orders/transitions/order-claims';
 import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
@@ -198,6 +198,36 @@ describe('Orders that are in the queue at the same moment', () => {
     const one = { params: { path: { country: 'nl' }, query: {} } };
     const { data } = await inquirer.api.GET('/countries/{country}/count', one);
     expect(data).toMatchObject({ available: 1 });
+  }, 30_000);
+
+  it('wait for their second call also if it begins before the end of the first is seen', async () => {
+    const members = await users(3);
+    await knowCatalog(inquirer.api, ['ru', 'de', 'fr']);
+    await service.control.setStock('6', 'fr', 2);
+    const second = await service.control.addGate({
+      method: 'buy',
+      stage: 'received',
+      match: { country: 'fr', count: '2' },
+    });
+    const releases = service.app.get(HoldReleases);
+    const release = releases.releaseHolds.bind(releases);
+    const refunding = jest.spyOn(releases, 'releaseHolds').mockImplementation(async (ids, why, states) => {
+      if (why === 'out-of-stock') {
+        // Any order has the queue looked at.
+        void buy(inquirer, { country: 'de' });
+        await service.control.untilGateReached(second);
+      }
+      return release(ids, why, states);
+    });
+    const [one, two, three] = await holdPermits(service.dataSource, async () => {
+      const placed = oneAfterTheOther(members, (user) => buy(user, { country: 'fr' }));
+      await eventually(async () => (await openOrders()) >= members.length);
+      return placed;
+    });
+    expect((await three)?.status).toBe(400);
+    refunding.mockRestore();
+    await service.control.openGate(second);
+    expect((await Promise.all([one, two])).map((response) => response?.status)).toEqual([200, 200]);
   }, 30_000);
 
   it('are all refused after one more call, when the stock that was read is gone by then', async () => {

@@ -44,6 +44,8 @@ export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS 
 export type OrderProgress = OrderOutcome & {
   /** For a reserved order. */
   readonly step?: QueueStep | null;
+  /** Whether its batch was refused, so that its call is the second one. */
+  readonly resent?: boolean;
 };
 
 /** An order that was closed or went to review. */

@@ -143,7 +143,7 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_STEP} AS step FROM orders WHERE id = ANY ($1)`,
+      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_STEP} AS step, resent FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );
     if (outcomes.some(({ state }) => !isOpen(state))) await untilReplicated(this.dataSource);

@@ -172,7 +172,7 @@ export class DispatcherService {
     } catch (error) {
       this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
     }
-    await this.requests.noteCallOver(ids);
+    await this.requests.noteCallOver(batch);
   }
 
   private send(batch: OrderBatch, permission: CallPermission): Promise<void> {
@@ -180,7 +180,7 @@ export class DispatcherService {
     const attributes = { 'order.kind': batch.kind, 'order.ids': ids };
     const work = async (): Promise<void> => {
       const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
-      await this.requests.noteCallOver(ids, outcomes);
+      await this.requests.noteCallOver(batch, outcomes);
       if (mayBeQueued) this.calls.wake();
     };
     return inSharedSpan('orders.send', attributes, this.requests.origins(ids), this.background, work);

@@ -4,6 +4,7 @@ import { AppConfig } from '../../config';
 import { ProxyProvider } from '../../provider';
 import { beginSpan, type OpenSpan, type Origin, origin } from '../../tracing';
 import { longestOrderMs } from '../longest-order';
+import { memberIds, type OrderBatch } from '../order-batch';
 import type { OrderOutcome, OrderProgress } from '../order-outcome';
 import type { QueueStep } from '../order-queue';
 import type { OrderKind } from '../order-states';
@@ -15,6 +16,8 @@ interface OrderRequest extends OrderWait {
   readonly origin: Origin;
   /** The last known step of its order in the queue; `null` once it was sent. */
   step: QueueStep | null;
+  /** Whether its order was sent once more, or is queued for that. */
+  isResent: boolean;
   /** Whether it has been in that step for longer than allowed. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
@@ -63,6 +66,7 @@ export class OrderRequests {
       const request: OrderRequest = {
         origin: origin(),
         step,
+        isResent: false,
         isLate: false,
         timer: undefined,
         queueSpan: beginQueueSpan(orderId),
@@ -106,19 +110,21 @@ export class OrderRequests {
   }
 
   /**
-   * The call for these orders is over. Requests without an outcome end without one: reconciliation takes over
-   * their orders. Members of a refused batch that are sent once more keep waiting. Requests on other replicas
-   * get a hint.
+   * The call of a batch is over. Requests without an outcome end without one: reconciliation takes over their
+   * orders. Members of a refused batch that are sent once more keep waiting, also if any replica has begun
+   * their second call already. Requests on other replicas get a hint.
    *
    * @param outcomes those that are known without a query
    */
-  async noteCallOver(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
+  async noteCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
+    const orderIds = memberIds(batch);
     this.waits.notifyOthers(orderIds.filter((id) => !this.requests.has(id)));
     this.waits.show(outcomes);
     await this.waits.look(orderIds);
     for (const id of orderIds) {
       const request = this.requests.get(id);
-      if (request?.step === null) request.end();
+      const isInSecondCall = request?.isResent && !batch.resent;
+      if (request?.step === null && !isInSecondCall) request.end();
     }
   }
 
@@ -133,7 +139,8 @@ export class OrderRequests {
   }
 
   /** @returns whether the wait is over */
-  private see(request: OrderRequest, { id, state, step = null }: OrderProgress): boolean {
+  private see(request: OrderRequest, { id, state, step = null, resent = false }: OrderProgress): boolean {
+    request.isResent ||= resent;
     if (state === 'submitting') this.endStep(request);
     if (state !== 'reserved') return state !== 'submitting';
     // A second call gets no additional time.
