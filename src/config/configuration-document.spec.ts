@@ -16,8 +16,8 @@ const INTRODUCTION = `# Configuration
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
 Environment variables configure the service. All are optional, except that a service with \`DATABASE_URL\`
-needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as absent. The start checks all of
-them, and reports all mistakes at once, without values.
+needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. A variable without a default is unset, and so is an
+empty one. The start checks all variables, and reports all mistakes at once, without values.
 
 A secret may be in a file instead: \`DATABASE_URL_FILE=/run/secrets/url\`. Surrounding white space is ignored;
 setting both is a mistake. Secrets are
@@ -43,7 +43,8 @@ function describeSetting({ variable, rule, default: fallback, defaultText, descr
   const format = defaultText === undefined ? described.replace(/, e\.g\. .*?(?=, or |$)/, '') : described;
   const range = format && ` ${format.charAt(0).toUpperCase()}${format.slice(1)}.`;
   const text = wrap(`\`${variable}\`: ${description}`, '  ').replace(/^ /, '-');
-  return `${text}\n${wrap(`Default: ${defaultValue}.${range}`, '  ')}\n`;
+  const details = (defaultValue === 'none' ? range : `Default: ${defaultValue}.${range}`).trim();
+  return details === '' ? `${text}\n` : `${text}\n${wrap(details, '  ')}\n`;
 }
 
 /** All settings, a section for each group. */

@@ -184,13 +184,12 @@ export const SETTINGS = {
       default: '3000',
       description: 'Port to listen on. `0` picks a free one.',
     },
+    // Never taken from a request, because the client chooses `Host`.
     publicUrl: {
       variable: 'PUBLIC_URL',
       rule: publicUrl,
       defaultText: 'none (secret links begin with `/l/`)',
-      description:
-        'Base URL of the service for customers, e.g. `https://proxies.example.com`. It is never taken ' +
-        'from a request, because the client chooses `Host`.',
+      description: 'Base URL of the service for customers, e.g. `https://proxies.example.com`.',
     },
     trustedProxies: {
       variable: 'TRUSTED_PROXIES',
