@@ -12,8 +12,8 @@ const PAID = 200;
 /** Ordinary customers pay one after the other. */
 const EVERY_MS = 50;
 const PENDING_OF_A_CUSTOMER = 20;
-/** The goal is a second on a quiet machine; the test suite may share this one. */
-const MOST_MS = 5000;
+/** The goal of all on a quiet machine; the test suite may share this one. A check comes after seconds. */
+const MOST_MS = { p50: 1000, p99: 10_000 };
 
 const payments = forAllTests(() => PaymentsSandbox.start());
 const replicas = forAllTests(() => Replicas.open({ environment: paymentsEnvironment(payments) }));
@@ -49,8 +49,10 @@ it(`a payment is credited soon after its notification, with ${PENDING} deposits 
     );
     return rows.length === PAID && rows.map(({ ms }) => Math.round(ms));
   });
-  const [p50, p99] = [0.5, 0.99].map((part) => times[Math.ceil(part * PAID) - 1] ?? Infinity);
+  const at = (part: number): number => times[Math.ceil(part * PAID) - 1] ?? Infinity;
+  const [p50, p99] = [at(0.5), at(0.99)];
   process.stdout.write(`${JSON.stringify({ pending: PENDING, paid: PAID, p50, p99, most: times.at(-1) })}\n`);
-  expect(p99).toBeLessThanOrEqual(MOST_MS);
+  expect(p50).toBeLessThanOrEqual(MOST_MS.p50);
+  expect(p99).toBeLessThanOrEqual(MOST_MS.p99);
   await replicas.audit();
 }, 180_000);

@@ -142,7 +142,8 @@ describe('the rate limit of three replicas', () => {
     await calls.rest(provider);
     const waitedMs = performance.now() - startedAtMs;
     expect(waitedMs).toBeGreaterThan(200);
-    expect(waitedMs).toBeLessThan(900);
+    // A demand lasts for half a second. One that stayed would keep the call until it gives up.
+    expect(waitedMs).toBeLessThan(3000);
   });
 
   it('recovers at once when the clock of the database is set back', async () => {

@@ -93,7 +93,8 @@ export class SoakRenewals {
       `SELECT user_id AS id, sum(captured) AS spent, monthly_budget AS budget
          FROM orders JOIN renewal_settings USING (user_id)
         WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %'
-        GROUP BY user_id, monthly_budget HAVING sum(captured) > monthly_budget`,
+        GROUP BY user_id, monthly_budget, date_trunc('month', orders.created_at, 'UTC')
+       HAVING sum(captured) > monthly_budget`,
     );
     const unlogged = await this.query<{ id: string; done: number; logged: number }>(
       `SELECT proxy_id AS id, coalesce(done, 0) AS done, coalesce(logged, 0) AS logged
