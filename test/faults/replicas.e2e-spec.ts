@@ -31,6 +31,15 @@ describe('Two replicas on one database', () => {
   const catchClaim = (moment: 'before' | 'after', action: 'hold' | 'cut'): Caught =>
     replicas.relay.catchNext({ statement: 'WITH waiting AS (', moment, action });
 
+  /** Buys at a replica. The others, which might send the order, are stopped until this one is caught. */
+  async function buyAlone(at: BuiltService, customer: Customer, reached: Promise<unknown>) {
+    const others = [one, other].filter((service) => service !== at);
+    for (const service of others) service.kill('SIGSTOP');
+    const response = send(at.baseUrl, purchase(customer));
+    await reached;
+    return { response, letOthersGoOn: () => others.forEach((service) => service.kill('SIGCONT')) };
+  }
+
   const stateOf = async ({ id }: Customer): Promise<string | undefined> => {
     const [order] = await replicas.query<{ state: string }>('SELECT state FROM orders WHERE user_id = $1', [
       id,
@@ -136,11 +145,12 @@ describe('Two replicas on one database', () => {
     const customer = await replicas.createCustomer();
     const victim = await replicas.start({ throughRelay: true });
     const claim = catchClaim('before', 'hold');
-    const response = send(victim.baseUrl, purchase(customer)).catch(() => 'lost');
-    await claim.reached;
+    const { response, letOthersGoOn } = await buyAlone(victim, customer, claim.reached);
+    const outcome = response.catch(() => 'lost');
     victim.kill('SIGKILL');
     await victim.ended();
-    expect(await response).toBe('lost');
+    letOthersGoOn();
+    expect(await outcome).toBe('lost');
     await eventually(async () => (await stateOf(customer)) === 'completed');
     claim.letGo();
     expect(await soldTo(customer)).toBe(1);
@@ -149,9 +159,9 @@ describe('Two replicas on one database', () => {
   it('SIGSTOP between claim and call until the other has refunded: nothing is bought', async () => {
     const customer = await replicas.createCustomer();
     const claim = catchClaim('after', 'hold');
-    const response = send(one.baseUrl, purchase(customer));
-    await claim.reached;
+    const { response, letOthersGoOn } = await buyAlone(one, customer, claim.reached);
     one.kill('SIGSTOP');
+    letOthersGoOn();
     claim.letGo();
     await eventually(async () => (await stateOf(customer)) === 'refunded');
     one.kill('SIGCONT');
@@ -162,9 +172,10 @@ describe('Two replicas on one database', () => {
   it('SIGSTOP during the call until the other has settled the order: it is delivered once', async () => {
     const customer = await replicas.createCustomer();
     const gate = await replicas.control.addGate({ method: 'buy', stage: 'received' });
-    const response = send(one.baseUrl, purchase(customer));
-    await replicas.control.untilGateReached(gate);
+    const reached = replicas.control.untilGateReached(gate);
+    const { response, letOthersGoOn } = await buyAlone(one, customer, reached);
     one.kill('SIGSTOP');
+    letOthersGoOn();
     await replicas.control.openGate(gate);
     await eventually(async () => (await stateOf(customer)) === 'completed');
     one.kill('SIGCONT');
@@ -194,8 +205,8 @@ describe('Two replicas on one database', () => {
     async (_, statement) => {
       const customer = await replicas.createCustomer();
       const cut = replicas.relay.catchNext({ statement, moment: 'after', action: 'cut' });
-      const response = send(one.baseUrl, purchase(customer));
-      await cut.reached;
+      const { response, letOthersGoOn } = await buyAlone(one, customer, cut.reached);
+      letOthersGoOn();
       expect(await response).toMatchObject({ status: 200 });
       expect(await soldTo(customer)).toBe(1);
     },
@@ -204,8 +215,8 @@ describe('Two replicas on one database', () => {
   it('a connection cut at the COMMIT of a claim: the order is refunded before the response', async () => {
     const customer = await replicas.createCustomer();
     const cut = catchClaim('after', 'cut');
-    const response = send(one.baseUrl, purchase(customer));
-    await cut.reached;
+    const { response, letOthersGoOn } = await buyAlone(one, customer, cut.reached);
+    letOthersGoOn();
     expect(await response).toMatchObject({
       status: 503,
       body: { detail: 'Service temporarily unavailable' },
@@ -222,8 +233,8 @@ describe('Two replicas on one database', () => {
       moment: 'after',
       action: 'cut',
     });
-    const response = send(one.baseUrl, purchase(customer));
-    await cut.reached;
+    const { response, letOthersGoOn } = await buyAlone(one, customer, cut.reached);
+    letOthersGoOn();
     expect(await response).toMatchObject({ status: 400, body: { detail: 'Not enough proxies available' } });
   });
 
