@@ -1,11 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DockerfileParser, type Instruction } from 'dockerfile-ast';
+import { freePort } from '../../drills/support/ports';
 import { BUILD_TIMEOUT_MS, eventually, isRunning } from '../support/built-service';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
@@ -126,14 +126,6 @@ async function build(directory: string): Promise<Stage> {
 
 async function readJson<Content>(path: string): Promise<Content> {
   return JSON.parse(await readFile(path, 'utf8'));
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  return port;
 }
 
 describe('The image, each step of which is executed by hand,', () => {
