@@ -6,6 +6,8 @@ import { forAllTests } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { startTestService } from './support/test-service';
 
+/** How long a customer waits for a refresh when there is an old value. */
+const PATIENCE_MS = 1500;
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
 // The clock is advanced, and the catalog is emptied.
@@ -196,14 +198,17 @@ describe('A slow provider', () => {
     await stock(user.api, 'gb');
     await service.control.setStock('6', 'gb', 33);
     const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
-    service.clock.advanceSeconds(300);
-    await countries(user.api);
-    const first = await timed(() => stock(user.api, 'gb'));
+    // The refresh may begin at once, before the request.
+    const first = await timed(async () => {
+      service.clock.advanceSeconds(300);
+      await countries(user.api);
+      return stock(user.api, 'gb');
+    });
     expect(first.response.data?.available).not.toBe(33);
-    expect(first.ms).toBeGreaterThan(1000);
+    expect(first.ms).toBeGreaterThan(PATIENCE_MS - 10);
     const second = await timed(() => stock(user.api, 'gb'));
     expect(second.response.data?.available).not.toBe(33);
-    expect(second.ms).toBeLessThan(1000);
+    expect(second.ms).toBeLessThan(PATIENCE_MS - 10);
     await service.control.openGate(gate);
     await eventually(async () => (await stock(user.api, 'gb')).data?.available === 33);
     expect(await callsTo('getcount')).toHaveLength(2);

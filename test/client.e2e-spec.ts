@@ -14,6 +14,7 @@ import { EventWaits } from '../src/events';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
+import { checkNow } from './support/quiet-time';
 import { startTestService } from './support/test-service';
 
 const PROJECT = join(__dirname, '..');
@@ -84,7 +85,10 @@ describe('The TypeScript client', () => {
       fetch: async (request) => {
         requested.push(`${request.method} ${new URL(request.url).pathname}`);
         const response = await fetch(request);
-        if (response.status === 503) await service.control.resetFaults();
+        if (response.status === 503) {
+          await service.control.resetFaults();
+          await checkNow(service);
+        }
         return response;
       },
     });

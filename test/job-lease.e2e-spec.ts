@@ -56,10 +56,10 @@ describe('The lease of a run', () => {
 
   it('outlasts a step that takes longer', async () => {
     add({
-      leaseSeconds: 0.3,
+      leaseSeconds: 1,
       execute: async (run) => {
         await run.renew({});
-        await pause(900);
+        await pause(1200);
         expect(await work.runNow(name)).toBeNull();
         await run.renew({});
         return { done: 1 };

@@ -1,6 +1,7 @@
 import type * as dto from '../src/staff/orders/staff-orders.dto';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
+import { holdPermits } from './support/hold-permits';
 import { knowCatalog } from './support/know-catalog';
 import { lookAway } from './support/look-away';
 import { createStaff, type Json } from './support/staff';
@@ -56,9 +57,6 @@ async function prolong(user: TestUser, proxyId: string): Promise<number> {
   return data?.order_id ?? 0;
 }
 
-const pauseCalls = (interval: string) =>
-  service.dataSource.query('UPDATE rate_permits SET paused_until = now() + $1::interval', [interval]);
-
 /** Orders that are queued at the same time are sent in one batch. */
 async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
   const open = async () => {
@@ -68,13 +66,11 @@ async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
     return row?.count ?? 0;
   };
   await knowCatalog((await service.createUser()).api);
-  await pauseCalls('1 second');
-  const orders = users.map((user) => buy(user));
-  await eventually(async () => {
-    await pauseCalls('1 second');
-    return (await open()) >= users.length;
+  const orders = await holdPermits(service.dataSource, async () => {
+    const placed = users.map((user) => buy(user));
+    await eventually(async () => (await open()) >= users.length);
+    return placed;
   });
-  await pauseCalls('0');
   return (await Promise.all(orders)).map(({ orderId }) => orderId);
 }
 
