@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type MetricDefinition, METRICS, PREFIX } from '../src/metrics';
+import { type MetricDefinition, METRICS } from '../src/metrics';
 import { wrapped } from './support/wrapped';
 
 const DOCUMENT = join(__dirname, '../docs/metrics.md');
@@ -21,7 +21,7 @@ function describeMetric(
     });
   const kind = isShared ? `${type}, shared` : type;
   const names = Object.keys(labels).join(',');
-  const series = `${PREFIX}${name}${names && `{${names}}`}`;
+  const series = `${name}${names && `{${names}}`}`;
   return [wrapped(`\`${series}\` (${kind}): ${help}`, '-'), ...values, ''].join('\n');
 }
 
