@@ -1,7 +1,7 @@
 #!/bin/sh
 # Creates missing files in docker/secrets, which compose.yaml and compose.production.yaml mount. Passwords are random;
-# for a database volume that is older than the files, set its passwords in POSTGRES_PASSWORD and
-# SERVICE_DATABASE_PASSWORD.
+# for a database volume that is older than the files, set its passwords, at first `proxy_rental`, in POSTGRES_PASSWORD
+# and SERVICE_DATABASE_PASSWORD.
 set -eu
 cd "$(dirname "$0")"
 # The directory is closed to others. Users inside the containers read the files.
