@@ -129,7 +129,7 @@ describe('Both descriptions', () => {
 
   it('become the types of clients without a warning', () => expect(warnings).toEqual([]));
 
-  it('become clients that compile strictly, and take the ids of responses for paths and events of later types', async () => {
+  it('become clients that compile strictly, with ids in paths and events of later types', async () => {
     const { stdout } = await runPackage('typescript/bin/tsc', '-p', '.').catch(
       (failure: unknown) => failure as { stdout: string },
     );

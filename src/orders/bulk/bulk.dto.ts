@@ -46,10 +46,10 @@ export class BulkProxyOut {
     enum: BULK_STATUSES,
     example: 'prolonged',
     description:
-      '`prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns the ' +
-      'outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; the ' +
-      'next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: no proxy of ' +
-      'the user has this id',
+      '`prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns ' +
+      'the outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; ' +
+      'the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: no ' +
+      'proxy of the user has this id',
   })
   status!: BulkStatus;
 
