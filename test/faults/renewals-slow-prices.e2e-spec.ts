@@ -9,7 +9,7 @@ const AHEAD_HOURS = 168;
 jest.setTimeout(60_000);
 
 describe('Renewals', () => {
-  const service = forAllTests(startTestService);
+  const service = forAllTests(() => startTestService({ environment: { PROVIDER_TIMEOUT_MS: '2000' } }));
 
   /** A customer with a proxy that is due, to be renewed for so many days. */
   async function customerWhoRenewsFor(period: number): Promise<TestUser> {
