@@ -148,7 +148,7 @@ describe('RatePermits', () => {
         },
       });
     });
-    await permits.waitForPermit('order', 5000);
+    await permits.waitForPermit('order', 15_000);
     polling.mockRestore();
   });
 
@@ -158,7 +158,8 @@ describe('RatePermits', () => {
     await expect(one.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
     const demand = 'SELECT FROM permit_demand WHERE provider = $1 AND cardinality(priorities) > 0';
     await eventually(async () => (await dataSource.query(demand, [`provider ${providers}`])).length === 0);
-    await other.waitForPermit('rest', 600);
+    // Their demand would count for half a second longer.
+    await other.waitForPermit('rest', 800);
   });
 
   it('are refused at once when the service ends, also to calls that wait already', async () => {

@@ -47,7 +47,7 @@ export async function startDnsServer(
     socket.send(reply, peer.port, peer.address);
   });
   await once(socket.bind(0, '127.0.0.1'), 'listening');
-  const resolver = new Resolver({ timeout: 200, tries: 1 });
+  const resolver = new Resolver({ timeout: 600, tries: 1 });
   resolver.setServers([`127.0.0.1:${socket.address().port}`]);
   return {
     resolver,

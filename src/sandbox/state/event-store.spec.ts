@@ -146,5 +146,5 @@ test('ten thousand sales of a thousand proxies are found quickly by tag and by i
 
   expect(page[0]).toEqual(first);
   expect(store.state.findProxy(first?.id ?? 0, nowMs)).toEqual(first);
-  expect(performance.now() - startedAt).toBeLessThan(500);
+  expect(performance.now() - startedAt).toBeLessThan(2000);
 });

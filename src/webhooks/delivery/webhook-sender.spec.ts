@@ -287,7 +287,7 @@ describe('The result of a webhook', () => {
     respond = (_request, response) => response.writeHead(429, { 'Retry-After': header }).end();
     const { retryAfterSeconds } = await post();
     // A date has whole seconds, and some time may have passed.
-    const seconds = retryAfterSeconds === null ? null : Math.round(retryAfterSeconds / 60) * 60;
+    const seconds = retryAfterSeconds === null ? null : Math.ceil(retryAfterSeconds / 60) * 60;
     expect(seconds).toBe(expected);
   });
 

@@ -1,4 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type FaultSpec, SandboxControl, startSandbox } from '../..';
+import { eventually } from '../../../../test/support/built-service';
 import { forAllTests } from '../../../../test/support/fixtures';
 import { WireClient } from '../../../../test/support/wire-client';
 
@@ -69,7 +71,12 @@ describe('a slow response', () => {
     const query = `count=1&period=7&country=nl&version=4&descr=${descr}`;
     const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/buy?${query}`;
 
-    await expect(fetch(url, { signal: AbortSignal.timeout(200) })).rejects.toThrow(/timeout/);
+    const caller = new AbortController();
+    const response = fetch(url, { signal: caller.signal });
+    await eventually(async () => (await control.getCalls('buy')).at(-1)?.parameters['descr'] === descr);
+    await expect(Promise.race([response, pause(100, 'nothing')])).resolves.toBe('nothing');
+    caller.abort();
+    await expect(response).rejects.toThrow(/aborted/);
     await expect(soldUnder(descr)).resolves.toBe(sold);
   });
 
