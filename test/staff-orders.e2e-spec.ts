@@ -146,7 +146,7 @@ describe('An order', () => {
           },
           outcome: 'done',
           http_status: 200,
-          answer: expect.objectContaining({ status: 'yes', count: 2 }),
+          response: expect.objectContaining({ status: 'yes', count: 2 }),
           duration_ms: ID,
           created_at: MOMENT,
         },
@@ -200,7 +200,7 @@ describe('An order', () => {
       provider_charge: null,
       history: [{ state: 'reserved' }, { state: 'submitting' }, { state: 'refunded' }],
       entries: [{ kind: 'hold' }, { kind: 'release', held_after: '0.00' }],
-      provider_calls: [{ method: 'buy', outcome: 'refused', answer: { status: 'no', error_id: 300 } }],
+      provider_calls: [{ method: 'buy', outcome: 'refused', response: { status: 'no', error_id: 300 } }],
       proxies: [],
     });
   });
@@ -293,7 +293,7 @@ describe('An order', () => {
     expect(calls.map(({ request }) => request['n'])).toEqual(
       Array.from({ length: 200 }, (_, n) => String(n + 51)),
     );
-    expect(calls.at(-1)?.answer).toEqual({ list_count: 1000, list: 'omitted' });
+    expect(calls.at(-1)?.response).toEqual({ list_count: 1000, list: 'omitted' });
   });
 
   it('shows also responses that jsonb refuses', async () => {
@@ -311,7 +311,7 @@ describe('An order', () => {
       );
     }
     const { provider_calls: calls } = await read(orderId);
-    expect(calls.slice(-3).map(({ answer: response }) => response)).toEqual([
+    expect(calls.slice(-3).map(({ response }) => response)).toEqual([
       { note: 'a\0b' },
       'omitted',
       { n: 1, list: 'omitted' },

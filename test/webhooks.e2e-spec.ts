@@ -514,7 +514,7 @@ describe('What is sent', () => {
       event_type: 'order.completed',
       status: 204,
       duration_ms: expect.any(Number),
-      answer: '',
+      response: '',
       error: null,
       state: 'delivered',
       next_attempt_at: null,

@@ -180,8 +180,8 @@ export class WebhooksService {
       queryRows<AttemptOut>(
         this.dataSource,
         `SELECT attempt.id, attempt.at, 'evt_' || event.position AS event_id, event.type AS event_type,
-                  attempt.status, attempt.duration_ms, attempt.answer, attempt.error, delivery.state,
-                  delivery.next_attempt_at
+                  attempt.status, attempt.duration_ms, attempt.answer AS response,
+                  attempt.error, delivery.state, delivery.next_attempt_at
              FROM webhook_attempts attempt
              JOIN webhook_deliveries delivery ON delivery.id = attempt.delivery_id
              JOIN events event ON event.id = delivery.event_id AND event.user_id = $1

@@ -2905,7 +2905,7 @@ export interface components {
        * @description The first kilobyte of the response
        * @example ok
        */
-      answer: string | null;
+      response: string | null;
       /**
        * @description The reason for the failure. `null` if the event was delivered
        * @example null

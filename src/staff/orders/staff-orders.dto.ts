@@ -193,7 +193,7 @@ export class ProviderCallOut {
     description: 'The response without logins and passwords, or why there was none',
     example: { status: 'yes', order_id: '100500', count: 3, price: '20.90' },
   })
-  answer!: unknown;
+  response!: unknown;
 
   @ApiProperty({ type: 'integer', example: 180 })
   duration_ms!: number;

@@ -195,9 +195,8 @@ export class StaffOrdersService {
               CASE WHEN length(answer) <= ${MAX_RESPONSE_LENGTH} THEN answer::json
                    WHEN answer ~ '^{' AND answer !~ ${NO_JSONB}
                    THEN (answer::jsonb || '{"list": "omitted"}')::json
-                   ELSE '"omitted"' END AS answer
-         FROM (SELECT id, method, request, outcome, http_status, duration_ms, created_at,
-                      answer
+                   ELSE '"omitted"' END AS response
+         FROM (SELECT id, method, request, outcome, http_status, duration_ms, created_at, answer
                  FROM provider_calls WHERE order_id = ANY ($1)
                 ORDER BY created_at DESC, id DESC LIMIT ${MAX_CALLS}) AS latest
         ORDER BY created_at, id`,

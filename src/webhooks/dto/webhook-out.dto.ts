@@ -97,7 +97,7 @@ export class AttemptOut {
   duration_ms!: number;
 
   @ApiNullable('string', 'The first kilobyte of the response', 'ok')
-  answer!: string | null;
+  response!: string | null;
 
   @ApiNullable('string', 'The reason for the failure. `null` if the event was delivered', null)
   error!: string | null;
