@@ -1,6 +1,6 @@
 import { ALL_PAYMENT_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { PaymentsSandbox } from '../../src/sandbox';
-import { type BuiltService, eventually } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { type Customer, type Order, Replicas, send, type ServiceResponse } from '../support/replicas';
 import { paymentsEnvironment } from '../support/test-service';
@@ -33,7 +33,7 @@ let survivor: BuiltService;
 
 beforeAll(async () => {
   survivor = await replicas.start();
-}, 60_000);
+}, BUILD_TIMEOUT_MS);
 beforeEach(async () => {
   victim = await replicas.start({ throughRelay: true });
   payments.resetFaults();
