@@ -124,7 +124,7 @@ describe('with many users, orders and proxies', () => {
   const sent = forAllTests(() => recordStatements(service.dataSource));
   beforeAll(async () => {
     await useEverything();
-  }, 180_000);
+  }, 400_000);
 
   /** The autovacuum, which may come by at any time, would analyze a sample of the rows. */
   async function keepAutovacuumAway(url: string): Promise<void> {

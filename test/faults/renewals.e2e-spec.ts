@@ -11,7 +11,7 @@ const PROXIES_PER_PURCHASE = inLongForm(200, 100);
 const PROXIES = CUSTOMERS * PURCHASES_EACH * PROXIES_PER_PURCHASE;
 /** Calls in any second, over all replicas. */
 const RATE = inLongForm(3, 20);
-const TIMEOUT_MS = inLongForm(900_000, 100_000);
+const TIMEOUT_MS = inLongForm(900_000, 240_000);
 
 const LOOK_EVERY_MS = 250;
 const PATIENCE_MS = inLongForm(180_000, 40_000);
