@@ -113,7 +113,7 @@ describe('Two replicas', () => {
   });
 
   it('ask once for 50 customers, too, when the provider fails', async () => {
-    await failProvider({ beforeMs: 1000 });
+    await failProvider({ beforeMs: 2000 });
     const responses = await fromBoth(countries);
     expect(statusesOf(responses)).toEqual([503]);
     expect(await callsTo('getcountry')).toHaveLength(1);

@@ -41,17 +41,16 @@ export async function connectAbsentStandby(ownerUrl: string): Promise<AbsentStan
         const probe = new Client({ connectionString: ownerUrl });
         probe.on('error', () => undefined);
         await probe.connect();
-        const commit = probe.query('INSERT INTO probes VALUES (1)').catch(() => undefined);
-        const passed = await Promise.race([
-          commit.then(() => true),
-          eventually(() => waiting('INTO probes')).then((pid) => {
-            void owner.query('SELECT pg_terminate_backend($1)', [pid]);
-            return false;
-          }),
-        ]);
+        let hasPassed = false;
+        const commit = probe
+          .query('INSERT INTO probes VALUES (1)')
+          .then(() => (hasPassed = true))
+          .catch(() => undefined);
+        const pid = await eventually(async () => hasPassed || (await waiting('INTO probes')));
+        if (pid !== true) await owner.query('SELECT pg_terminate_backend($1)', [pid]);
         await commit;
         await probe.end().catch(() => undefined);
-        return !passed;
+        return !hasPassed;
       });
     },
     comeBack: () => setStandby(''),
