@@ -16,8 +16,8 @@ const INTRODUCTION = `# Configuration
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
 
 Environment variables configure the service. All are optional, except that a service with \`DATABASE_URL\`
-needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. A variable without a default is unset, and so is an
-empty one. The start checks all variables, and reports all mistakes at once, without values.
+needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty variable counts as unset. The start checks all
+variables, and reports all mistakes at once, without their values.
 
 A secret may be in a file instead: \`DATABASE_URL_FILE=/run/secrets/url\`. Surrounding white space is ignored;
 setting both is a mistake. Secrets are
