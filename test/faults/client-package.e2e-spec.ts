@@ -11,7 +11,7 @@ const CLIENT = join(PROJECT, 'clients', 'typescript');
 const run = promisify(execFile);
 
 // The compiler and npm are processes that take seconds each.
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 interface Packed {
   readonly filename: string;
