@@ -20,7 +20,7 @@ export const SCOPES = {
  */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',
-  'deposits:write': 'Making deposits',
+  'deposits:write': 'Creating deposits',
 } as const;
 
 /**
@@ -29,12 +29,13 @@ export const PAYMENT_SCOPES = {
  */
 export const STAFF_SCOPES = {
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
-  'staff:balance': 'Crediting and debiting balances, ledgers and statements',
-  'staff:tokens': 'Issuing, listing and revoking tokens, and what scopes there are',
-  'staff:grant': 'With staff:tokens: issuing tokens with scopes of staff for somebody else',
-  'staff:orders': 'Finding orders and deciding those in review',
+  'staff:balance': 'Crediting and debiting balances, refunds, deposits, ledgers and statements',
+  'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
+  'staff:grant': 'With staff:tokens: issuing tokens with staff scopes for others',
+  'staff:orders': 'Finding orders, deciding those in review, assigning orphans; renewals of users',
   'staff:audit': 'Reading the audit log',
-  'staff:system': 'The state of the service, sales, and the rules of prices',
+  'staff:system':
+    'The state of the service, recoveries, missing proxies, sales, price rules, pausing all renewals',
 } as const;
 
 export type CustomerScope = keyof typeof SCOPES | keyof typeof PAYMENT_SCOPES;

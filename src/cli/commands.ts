@@ -17,7 +17,7 @@ export const GROUPS = {
   renewals: 'Renewals, which customers have enabled',
   missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
-  actions: 'The audit log of what staff do',
+  actions: 'The audit log of actions by staff',
 } as const;
 
 const RULE = { markup_percent: 'markup', valid_from: 'from', valid_to: 'to' };
@@ -26,7 +26,7 @@ const PAUSED = {
   readers: {
     paused: {
       argument: '<state>',
-      description: 'paused: none is ordered; on: they go on',
+      description: 'paused: no renewal is ordered; on: renewals continue',
       read: (text: string) => parseSwitch(text, 'paused', 'on'),
     },
   },
@@ -54,7 +54,8 @@ export const COMMANDS: readonly AddCommand[] = [
       },
       scopes: {
         argument: '<list>',
-        description: 'Separated by commas; all: those of customers but tokens:write, staff: those of staff',
+        description:
+          'By commas. all: those of customers except tokens:write and deposits; staff: those of staff',
         read: parseScopes,
       },
     },

@@ -52,7 +52,7 @@ const NAMES: Readonly<Record<string, string>> = {
 /** The parsing of a list's page, which always differs. */
 const READERS: Readonly<Record<string, Reader>> = {
   cursor: { argument: '<id>', description: 'The last one of the previous page', read: parseId },
-  limit: { argument: '<count>', description: 'How many are shown at most', read: parseId },
+  limit: { argument: '<count>', description: 'The maximum number of rows', read: parseId },
 };
 
 /** More than on a page over HTTP, because the output of a command is stored in a file or searched. */

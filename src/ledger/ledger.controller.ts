@@ -67,7 +67,7 @@ export class LedgerController {
   @Get('ledger')
   @Route({
     scope: 'profile:read',
-    summary: 'Ledger',
+    summary: 'List the ledger',
     description:
       'Every change of the balance, newest first, a page at a time: send `next_cursor` as ' +
       '`cursor` until it is null. Each change starts from the balance of the previous one, so the ' +
@@ -93,7 +93,7 @@ export class LedgerController {
   @Get('ledger/csv')
   @Route({
     scope: 'profile:read',
-    summary: 'Ledger as CSV',
+    summary: 'Download the ledger as CSV',
     description: 'Every change of the balance until now as a file, oldest first.',
     response: {
       description: 'A CSV file (RFC 4180) whose first line has the names of the columns',

@@ -53,7 +53,7 @@ export class RenewalsController {
   @Get('forecast')
   @Route({
     scope: 'profile:read',
-    summary: 'Forecast of renewals',
+    summary: 'Forecast renewals',
     description:
       'Future renewals with their time and price, failures with their reason, and how long the balance ' +
       "lasts. It simulates the coming days with the code that decides, with today's prices, rules, " +
@@ -195,7 +195,7 @@ export class RenewalsController {
   @Get('budget')
   @Route({
     scope: 'proxies:read',
-    summary: 'Budget of renewals',
+    summary: 'Show the renewal budget',
     description:
       'The budget of all renewals of this month (UTC), and its use. A renewal counts in the month in ' +
       'which it is charged.',
@@ -208,7 +208,7 @@ export class RenewalsController {
   @Put('budget')
   @Route({
     scope: 'proxies:read',
-    summary: 'Set the budget of renewals',
+    summary: 'Set the renewal budget',
     description:
       'The budget applies at once, also to this month. Setting a first budget or lowering it requires ' +
       'only `proxies:read`; raising or removing it also requires `proxies:write`.',

@@ -44,12 +44,17 @@ export class RenewalFilterBody {
 export class NewRenewalRuleRequest {
   @ChoiceField(RULE_TARGETS, {
     description:
-      'The target of the rule: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither',
+      'The target of the rule: `proxy` requires `proxy_id`, `filter` requires `filter`, and `all` neither',
     example: 'filter',
   })
   readonly target!: RuleTarget;
 
-  @StringField({ description: 'The `id` of the one proxy', example: '17', absent: 'null', maxLength: 20 })
+  @StringField({
+    description: 'The `id` of the target `proxy`',
+    example: '17',
+    absent: 'null',
+    maxLength: 20,
+  })
   readonly proxy_id!: string | null;
 
   @ObjectField(RenewalFilterBody, {
@@ -150,7 +155,7 @@ export class BudgetOut {
   @ApiNullable('string', 'The rest of the budget. `null` without a budget', '3746.00')
   left!: string | null;
 
-  @ApiBoolean('The operator has paused renewals: none is ordered until they continue', false)
+  @ApiBoolean('Whether the operator has paused renewals: until they continue, none is ordered', false)
   paused!: boolean;
 }
 

@@ -13,7 +13,7 @@ export class UsageController {
   @Get('usage')
   @Route({
     scope: 'profile:read',
-    summary: 'Usage',
+    summary: 'Show spending and costs',
     description:
       "Spending of today and this month (UTC), money held, the rest of the token's daily limit, ends " +
       'of rentals, and the cost of their renewal. Spending is captures of delivered orders less ' +

@@ -16,24 +16,28 @@ export const EVENT_WEBHOOKS = {
     post: {
       operationId: 'receiveEvent',
       tags: ['Webhooks'],
-      summary: 'An event',
+      summary: 'Receive an event',
       description:
         'The service sends each event to the URL of a webhook in the form of Standard Webhooks. An event ' +
         'may come more than once, and events come in any order.',
       security: [],
       parameters: [
-        header('webhook-id', 'The `id` of the event, the same with each attempt', 'evt_1742'),
-        header('webhook-timestamp', 'When this attempt began, in seconds since 1970', '1795348801'),
-        header('webhook-signature', 'One for each secret that is valid, separated by a space', 'v1,K5oZf…'),
+        header('webhook-id', 'The `id` of the event, the same for each attempt and replay', 'evt_1742'),
+        header('webhook-timestamp', 'The start of this attempt, in Unix seconds', '1795348801'),
+        header(
+          'webhook-signature',
+          'A signature for each valid secret, separated by spaces. One of them must match',
+          'v1,K5oZf…',
+        ),
       ],
       requestBody: {
         required: true,
         content: { 'application/json': { schema: { $ref: getSchemaPath(EventDto) } } },
       },
       responses: {
-        '2XX': { description: 'Within 15 seconds: the event is delivered' },
+        '2XX': { description: 'The event is delivered, if the response comes within 15 seconds' },
         '410': { description: 'The webhook is disabled' },
-        default: { description: 'The event is sent again later' },
+        default: { description: 'The attempt failed, and the event is retried' },
       },
     },
   },

@@ -55,11 +55,10 @@ export class WebhooksController {
     scope: 'events:write',
     summary: 'Create a webhook',
     description:
-      'From now on, events are sent to the URL soon after they happen, as POST requests in the form ' +
-      'of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you ' +
-      'verify with the secret. The secret is shown once; a lost one can be replaced. A retried ' +
-      'request creates another webhook. If the operator has disabled the receiver of the URL, which ' +
-      'is its host and port, the new webhook is disabled.',
+      'Sends future events to the URL soon after they happen, as POST requests in the form of Standard ' +
+      'Webhooks: verify `webhook-id`, `webhook-timestamp` and `webhook-signature` with the secret. The ' +
+      'secret is shown once; rotate it if it is lost. A retried request creates another webhook. If the ' +
+      'operator has disabled the receiver (host and port) of the URL, the new webhook is disabled.',
     status: 201,
     response: { description: 'The webhook, with its secret', type: CreatedWebhook },
     body: {
@@ -78,7 +77,7 @@ export class WebhooksController {
     errors: {
       400: URL_REFUSED,
       403: ['the operator has disabled webhooks', WebhooksDisabled],
-      409: ['The user has too many', new TooManyWebhooks(10)],
+      409: ['The user has too many webhooks', new TooManyWebhooks(10)],
     },
   })
   createWebhook(@CurrentUserId() userId: number, @Body() body: NewWebhookRequest): Promise<CreatedWebhook> {
@@ -201,7 +200,7 @@ export class WebhooksController {
   @Post(':webhook_id/replay')
   @Route({
     scope: 'events:write',
-    summary: 'Send events again',
+    summary: 'Replay events',
     description:
       'Sends one event, or the events since a time: by default those that failed, or were never sent ' +
       'because the webhook was disabled, did not exist yet or had other types. Each keeps its ' +

@@ -30,7 +30,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Ledger
+     * List the ledger
      * @description Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change starts from the balance of the previous one, so the pages add up to `GET /me`, even while orders are placed. With `Accept: text/csv` the response is that of `GET /ledger/csv`.
      */
     get: operations['listLedger'];
@@ -50,7 +50,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Ledger as CSV
+     * Download the ledger as CSV
      * @description Every change of the balance until now as a file, oldest first.
      */
     get: operations['exportLedger'];
@@ -201,7 +201,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Ping many
+     * Ping many proxies
      * @description Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds with the results until then, and stops when the caller disconnects. It counts as one request.
      */
     post: operations['pingProxies'];
@@ -243,7 +243,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * History of a proxy
+     * List the history of a proxy
      * @description The events of a proxy, newest first: its purchase and prolongations with their orders and prices, and changes by the provider. From the time before the service recorded changes, only the events of orders are known.
      */
     get: operations['getProxyHistory'];
@@ -443,7 +443,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * By a template
+     * Export by a template
      * @description A line for each proxy, in the form of `template`.
      */
     get: operations['listByTemplate'];
@@ -505,8 +505,8 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Prolong many
-     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance is too low for all, the first ones are prolonged. Retry until nothing is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is retried. The request counts as one.
+     * Prolong many proxies
+     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance is too low for all, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is retried. For the limits it is one request.
      */
     post: operations['prolongProxies'];
     delete?: never;
@@ -523,7 +523,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Orders
+     * List orders
      * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated while new orders are placed. `from` (inclusive) and `to` (exclusive) limit the time at which an order was placed. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
      */
     get: operations['listOrders'];
@@ -543,7 +543,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Order
+     * Show an order
      * @description An order of the user: the target of `Location` in a response such as `order 42 is being confirmed`. With `wait` of up to 30 seconds the response waits for the end of the order; request it again while it is `open` or `being_confirmed`. `GET /proxies` has the proxies.
      */
     get: operations['getOrder'];
@@ -564,7 +564,7 @@ export interface paths {
     };
     get?: never;
     /**
-     * Change the type
+     * Change the type of a proxy
      * @description Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with another port or host. A retry is safe: after 409 with `Retry-After`, 503 and lost connections, retry until the response is 200 or another 4xx.
      */
     put: operations['changeProxyType'];
@@ -583,7 +583,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Usage
+     * Show spending and costs
      * @description Spending of today and this month (UTC), money held, the rest of the token's daily limit, ends of rentals, and the cost of their renewal. Spending is captures of delivered orders less refunds, each at the time of its entry in `GET /ledger`; it is negative if more was refunded than captured. A renewal is a prolongation for the period of the proxy's last order, at today's price, as the catalog was last read: the charged price may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` follows your rules.
      */
     get: operations['getUsage'];
@@ -610,7 +610,7 @@ export interface paths {
     put?: never;
     /**
      * Create a secret link
-     * @description For tools that can fetch an address but send no token: creates a URL with its own secret, which returns the export of the moment of each fetch. Anybody with the URL can fetch these proxies with their passwords, but nothing else. It is shown once. It works until it is deleted or expires, or until its token is revoked, and never from more networks than that token. A retried request creates another link.
+     * @description For tools that can fetch a URL but send no token: creates a URL with a secret. Each fetch returns the export of that moment. Anybody with the URL can fetch these proxies with their passwords, but nothing else. The URL is shown once. It works until the link is deleted or expires, its token is revoked, or the user is blocked, and only from the networks of that token. A retried request creates another link.
      */
     post: operations['createLink'];
     delete?: never;
@@ -678,7 +678,7 @@ export interface paths {
     put?: never;
     /**
      * Create a webhook
-     * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. The secret is shown once; a lost one can be replaced. A retried request creates another webhook. If the operator has disabled the receiver of the URL, which is its host and port, the new webhook is disabled.
+     * @description Sends future events to the URL soon after they happen, as POST requests in the form of Standard Webhooks: verify `webhook-id`, `webhook-timestamp` and `webhook-signature` with the secret. The secret is shown once; rotate it if it is lost. A retried request creates another webhook. If the operator has disabled the receiver (host and port) of the URL, the new webhook is disabled.
      */
     post: operations['createWebhook'];
     delete?: never;
@@ -765,7 +765,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Send events again
+     * Replay events
      * @description Sends one event, or the events since a time: by default those that failed, or were never sent because the webhook was disabled, did not exist yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.
      */
     post: operations['replayEvents'];
@@ -823,7 +823,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Forecast of renewals
+     * Forecast renewals
      * @description Future renewals with their time and price, failures with their reason, and how long the balance lasts. It simulates the coming days with the code that decides, with today's prices, rules, labels and tags, and without other orders or credits. `items` has every decision, paged, in time order; all other fields describe the whole forecast, on each page. Each page is a new forecast.
      */
     get: operations['forecastRenewals'];
@@ -911,12 +911,12 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Budget of renewals
+     * Show the renewal budget
      * @description The budget of all renewals of this month (UTC), and its use. A renewal counts in the month in which it is charged.
      */
     get: operations['getRenewalBudget'];
     /**
-     * Set the budget of renewals
+     * Set the renewal budget
      * @description The budget applies at once, also to this month. Setting a first budget or lowering it requires only `proxies:read`; raising or removing it also requires `proxies:write`.
      */
     put: operations['setRenewalBudget'];
@@ -935,12 +935,12 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Settings of events
+     * Show the event settings
      * @description The threshold of `balance.low`.
      */
     get: operations['getEventSettings'];
     /**
-     * Set the settings of events
+     * Set the event settings
      * @description Replaces all settings. `balance.low` is sent when the available balance falls below the threshold, and not again until it has been above it.
      */
     put: operations['setEventSettings'];
@@ -959,8 +959,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Events
-     * @description Changes of the user's orders, proxies, balance and tokens, oldest first. Send `next_cursor` as `after` each time: nothing is skipped, and events come in their order. With `wait` of up to 30 seconds the response waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: deduplicate by `id`. A stream begins like this:
+     * Read events
+     * @description Changes of the user's orders, proxies, balance and tokens, oldest first. Send `next_cursor` as `after` each time: no event is skipped, and events come in publishing order. With `wait` of up to 30 seconds the response waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: deduplicate by `id`. A stream begins like this:
      *
      *     ```
      *     retry: 2000
@@ -1055,7 +1055,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Check
+     * Check a proxy
      * @description Sends a request through the proxy to the judge, a route of this service, and returns whether it arrived, from which address, and how fast, within 10 seconds. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
      */
     get: operations['checkProxy'];
@@ -1075,7 +1075,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Checks of a proxy
+     * List the checks of a proxy
      * @description The stored results of checks of a proxy, the latest first.
      */
     get: operations['listProxyChecks'];
@@ -1115,14 +1115,14 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Deposits
+     * List deposits
      * @description The deposits of the user, newest first, a page at a time: send `next_cursor` as `cursor` until it is null.
      */
     get: operations['listDeposits'];
     put?: never;
     /**
      * Create a deposit
-     * @description Begins a deposit: open `payment_url` to pay it. The balance is credited when the provider of payments shows that it received the money, usually within a second; `GET /deposits/{id}?wait=30` and the event `deposit.succeeded` report it.
+     * @description Creates a deposit: open `payment_url` to pay it. The balance is credited when the payment provider shows that it received the money, usually within a second. `GET /deposits/{deposit_id}?wait=30` and the event `deposit.succeeded` report the credit.
      */
     post: operations['createDeposit'];
     delete?: never;
@@ -1139,7 +1139,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Deposit
+     * Show a deposit
      * @description A deposit of the user. With `wait` of up to 30 seconds the response waits for the end of the deposit; retry while it is `pending`.
      */
     get: operations['getDeposit'];
@@ -1163,7 +1163,7 @@ export interface webhooks {
     get?: never;
     put?: never;
     /**
-     * An event
+     * Receive an event
      * @description The service sends each event to the URL of a webhook in the form of Standard Webhooks. An event may come more than once, and events come in any order.
      */
     post: operations['receiveEvent'];
@@ -3287,14 +3287,14 @@ export interface components {
     NewRenewalRuleRequest: {
       /**
        * Target
-       * @description The target of the rule: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither
+       * @description The target of the rule: `proxy` requires `proxy_id`, `filter` requires `filter`, and `all` neither
        * @example filter
        * @enum {string}
        */
       target: 'proxy' | 'filter' | 'all';
       /**
        * Proxy Id
-       * @description The `id` of the one proxy
+       * @description The `id` of the target `proxy`
        * @example 17
        */
       proxy_id?: string | null;
@@ -3423,7 +3423,7 @@ export interface components {
        */
       left: string | null;
       /**
-       * @description The operator has paused renewals: none is ordered until they continue
+       * @description Whether the operator has paused renewals: until they continue, none is ordered
        * @example false
        */
       paused: boolean;
@@ -3497,7 +3497,7 @@ export interface components {
        * @example 2026-11-21T12:00:00.000Z
        */
       at: string;
-      /** @description Its data, by type: ids, states, times and amounts, never a login or a password */
+      /** @description The data of the event, by type: ids, states, times and amounts, never a login or a password */
       data: {
         [key: string]: unknown;
       };
@@ -3506,7 +3506,7 @@ export interface components {
     EventsPage: {
       items: components['schemas']['EventDto'][];
       /**
-       * @description The `after` of the next request, also without events. Store it
+       * @description The `after` of the next request, also if `items` is empty. Store it
        * @example evt_1742
        */
       next_cursor: string;
@@ -3777,7 +3777,7 @@ export interface components {
     DepositRequest: {
       /**
        * Amount
-       * @description Roubles to pay in, within the limits of the shop
+       * @description Roubles to pay in, within the limits of the operator: by default 100.00 to 100000.00
        * @example 1000.00
        */
       amount: string | number;
@@ -6928,7 +6928,7 @@ export interface operations {
       query?: never;
       header: {
         /**
-         * @description Makes the request safe to retry. The first request with a key fixes which proxies a filter means and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: true` means that nothing was left to retry.
+         * @description Makes the request safe to retry. The first request with a key fixes the proxies of a filter and the highest price of each; each proxy is charged at most once per key. A key of a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: true` means that nothing was left to retry.
          * @example renew-2026-12
          */
         'Idempotency-Key': string;
@@ -7568,7 +7568,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The user has too many */
+      /** @description The user has too many links */
       409: {
         headers: {
           [name: string]: unknown;
@@ -8031,7 +8031,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The user has too many */
+      /** @description The user has too many webhooks */
       409: {
         headers: {
           [name: string]: unknown;
@@ -10024,7 +10024,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The user has too many */
+      /** @description The user has too many tokens */
       409: {
         headers: {
           [name: string]: unknown;
@@ -10673,7 +10673,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider of payments did not respond, or refused */
+      /** @description The payment provider did not respond, or refused the payment */
       503: {
         headers: {
           [name: string]: unknown;
@@ -10789,17 +10789,17 @@ export interface operations {
       query?: never;
       header: {
         /**
-         * @description The `id` of the event, the same with each attempt
+         * @description The `id` of the event, the same for each attempt and replay
          * @example evt_1742
          */
         'webhook-id': string;
         /**
-         * @description When this attempt began, in seconds since 1970
+         * @description The start of this attempt, in Unix seconds
          * @example 1795348801
          */
         'webhook-timestamp': string;
         /**
-         * @description One for each secret that is valid, separated by a space
+         * @description A signature for each valid secret, separated by spaces. One of them must match
          * @example v1,K5oZf…
          */
         'webhook-signature': string;
@@ -10820,14 +10820,14 @@ export interface operations {
         };
         content?: never;
       };
-      /** @description Within 15 seconds: the event is delivered */
+      /** @description The event is delivered, if the response comes within 15 seconds */
       '2XX': {
         headers: {
           [name: string]: unknown;
         };
         content?: never;
       };
-      /** @description The event is sent again later */
+      /** @description The attempt failed, and the event is retried */
       default: {
         headers: {
           [name: string]: unknown;

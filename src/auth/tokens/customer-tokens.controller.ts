@@ -50,7 +50,7 @@ export class CustomerTokensController {
         new ScopeNotGrantable(['proxies:write']),
         new TokenWiderThanIssuer(['expires_at', 'allowed_ips', 'daily_limit']),
       ],
-      409: ['The user has too many', new TooManyTokens(100)],
+      409: ['The user has too many tokens', new TooManyTokens(100)],
     },
   })
   createToken(@CurrentCaller() caller: Caller, @Body() body: NewCustomerTokenRequest): Promise<CreatedToken> {

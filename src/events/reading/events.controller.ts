@@ -39,10 +39,10 @@ export class EventsController {
   @Get()
   @Route({
     scope: 'events:read',
-    summary: 'Events',
+    summary: 'Read events',
     description:
       "Changes of the user's orders, proxies, balance and tokens, oldest first. Send " +
-      '`next_cursor` as `after` each time: nothing is skipped, and events come in their order. ' +
+      '`next_cursor` as `after` each time: no event is skipped, and events come in publishing order. ' +
       `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits for the first event. With ` +
       '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
       'reconnect with the last `id` as `Last-Event-ID`. An event may come more than once: ' +

@@ -21,7 +21,8 @@ export class EventDto implements EventOut {
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
-    description: 'Its data, by type: ids, states, times and amounts, never a login or a password',
+    description:
+      'The data of the event, by type: ids, states, times and amounts, never a login or a password',
   })
   data!: Readonly<Record<string, unknown>>;
 }
@@ -30,6 +31,6 @@ export class EventsPage {
   @ApiProperty({ type: () => EventDto, isArray: true })
   items!: readonly EventDto[];
 
-  @ApiText('The `after` of the next request, also without events. Store it', 'evt_1742')
+  @ApiText('The `after` of the next request, also if `items` is empty. Store it', 'evt_1742')
   next_cursor!: string;
 }

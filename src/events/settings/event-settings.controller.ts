@@ -12,7 +12,7 @@ export class EventSettingsController {
   @Get()
   @Route({
     scope: 'events:read',
-    summary: 'Settings of events',
+    summary: 'Show the event settings',
     description: 'The threshold of `balance.low`.',
     response: { description: 'The settings', type: EventSettingsOut },
   })
@@ -23,7 +23,7 @@ export class EventSettingsController {
   @Put()
   @Route({
     scope: 'events:write',
-    summary: 'Set the settings of events',
+    summary: 'Set the event settings',
     description:
       'Replaces all settings. `balance.low` is sent when the available balance falls below the ' +
       'threshold, and not again until it has been above it.',

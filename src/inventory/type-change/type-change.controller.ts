@@ -23,7 +23,7 @@ export class TypeChangeController {
   @Put(':proxy_id/type')
   @Route({
     scope: 'proxies:write',
-    summary: 'Change the type',
+    summary: 'Change the type of a proxy',
     description:
       'Changes a running proxy between HTTP and SOCKS5, free of charge, and returns it, possibly with ' +
       'another port or host. A retry is safe: after 409 with `Retry-After`, 503 and lost connections, ' +

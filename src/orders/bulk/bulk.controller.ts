@@ -18,19 +18,19 @@ export class BulkController {
   @ReplaysOverLimit()
   @Route({
     scope: 'proxies:write',
-    summary: 'Prolong many',
+    summary: 'Prolong many proxies',
     description:
       'Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the ' +
-      'balance is too low for all, the first ones are prolonged. Retry until nothing is ' +
+      'balance is too low for all, the first ones are prolonged. Retry with the same key until no item is ' +
       '`being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged ' +
-      'twice, and the rest is retried. The request counts as one.',
+      'twice, and the rest is retried. For the limits it is one request.',
     response: BulkProlongResponse,
     body: {
       type: BulkProlongRequest,
       examples: {
         ids: { summary: 'One proxy', value: { proxy_ids: ['1'], period: 30, max_price: '60.00' } },
         filter: {
-          summary: 'All that end before a moment',
+          summary: 'All that end before a time',
           value: {
             filter: { ends_before: '2026-12-01T00:00:00Z', active: true },
             period: 30,
@@ -42,8 +42,8 @@ export class BulkController {
     idempotencyKey: {
       required: true,
       description:
-        'Makes the request safe to retry. The first request with a key fixes which proxies a filter ' +
-        'means and the highest price of each; each proxy is charged at most once per key. A key of ' +
+        'Makes the request safe to retry. The first request with a key fixes the proxies of a filter ' +
+        'and the highest price of each; each proxy is charged at most once per key. A key of ' +
         'a purchase or of a single prolongation is refused, and vice versa. `Idempotency-Replayed: ' +
         'true` means that nothing was left to retry.',
       example: 'renew-2026-12',

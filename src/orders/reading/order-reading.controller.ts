@@ -16,7 +16,7 @@ export class OrderReadingController {
   @Get()
   @Route({
     scope: 'proxies:read',
-    summary: 'Orders',
+    summary: 'List orders',
     description:
       'The orders of the user that match all of the given parameters, newest first, a page at a ' +
       'time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated ' +
@@ -34,7 +34,7 @@ export class OrderReadingController {
   @Get(':order_id')
   @Route({
     scope: 'proxies:read',
-    summary: 'Order',
+    summary: 'Show an order',
     description:
       'An order of the user: the target of `Location` in a response such as `order 42 is being ' +
       `confirmed\`. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits for the ` +

@@ -25,9 +25,9 @@ export class DepositsController {
     scope: 'deposits:write',
     summary: 'Create a deposit',
     description:
-      'Begins a deposit: open `payment_url` to pay it. The balance is credited when the provider of ' +
-      'payments shows that it received the money, usually within a second; `GET /deposits/{id}?wait=30` ' +
-      'and the event `deposit.succeeded` report it.',
+      'Creates a deposit: open `payment_url` to pay it. The balance is credited when the payment provider ' +
+      'shows that it received the money, usually within a second. `GET /deposits/{deposit_id}?wait=30` ' +
+      'and the event `deposit.succeeded` report the credit.',
     status: 201,
     idempotencyKey: {
       required: true,
@@ -44,7 +44,7 @@ export class DepositsController {
       ],
       429: ['too many deposits are pending or being prepared', TooManyDeposits, TooManyUnderWay],
       503: [
-        'The provider of payments did not respond, or refused',
+        'The payment provider did not respond, or refused the payment',
         new DepositBeingPrepared(12),
         PaymentsRefused,
       ],
@@ -64,7 +64,7 @@ export class DepositsController {
   @Get()
   @Route({
     scope: 'deposits:read',
-    summary: 'Deposits',
+    summary: 'List deposits',
     description:
       'The deposits of the user, newest first, a page at a time: send `next_cursor` as `cursor` until it ' +
       'is null.',
@@ -77,7 +77,7 @@ export class DepositsController {
   @Get(':deposit_id')
   @Route({
     scope: 'deposits:read',
-    summary: 'Deposit',
+    summary: 'Show a deposit',
     description:
       `A deposit of the user. With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits ` +
       'for the end of the deposit; retry while it is `pending`.',

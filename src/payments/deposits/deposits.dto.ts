@@ -17,7 +17,10 @@ export const LONGEST_WAIT_SECONDS = 30;
 
 @StrictRequest()
 export class DepositRequest {
-  @AmountField({ description: 'Roubles to pay in, within the limits of the shop', example: '1000.00' })
+  @AmountField({
+    description: 'Roubles to pay in, within the limits of the operator: by default 100.00 to 100000.00',
+    example: '1000.00',
+  })
   amount!: Money;
 }
 

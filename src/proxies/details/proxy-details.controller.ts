@@ -102,7 +102,7 @@ export class ProxyDetailsController {
   @Get(':proxy_id/history')
   @Route({
     scope: 'proxies:read',
-    summary: 'History of a proxy',
+    summary: 'List the history of a proxy',
     description:
       'The events of a proxy, newest first: its purchase and prolongations with their orders and prices, ' +
       'and changes by the provider. From the time before the service recorded changes, only the events ' +

@@ -22,7 +22,7 @@ class TemplateFileController {
   @Route({
     scope: 'proxies:export',
     operationId: 'listByTemplate',
-    summary: 'By a template',
+    summary: 'Export by a template',
     description: 'A line for each proxy, in the form of `template`.',
     response: fileResponse({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
   })

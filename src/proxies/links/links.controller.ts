@@ -28,11 +28,11 @@ export class LinksController {
     scope: 'proxies:export',
     summary: 'Create a secret link',
     description:
-      'For tools that can fetch an address but send no token: creates a URL with its own secret, which ' +
-      'returns the export of the moment of each fetch. Anybody with the URL can fetch these proxies ' +
-      'with their passwords, but nothing else. It is shown once. It works until it is deleted or ' +
-      'expires, or until its token is revoked, and never from more networks than that token. A retried ' +
-      'request creates another link.',
+      'For tools that can fetch a URL but send no token: creates a URL with a secret. Each fetch returns ' +
+      'the export of that moment. Anybody with the URL can fetch these proxies with their passwords, but ' +
+      'nothing else. The URL is shown once. It works until the link is deleted or expires, its token is ' +
+      'revoked, or the user is blocked, and only from the networks of that token. A retried request ' +
+      'creates another link.',
     status: 201,
     response: { description: 'The link, with its URL', type: CreatedLink },
     body: {
@@ -58,7 +58,7 @@ export class LinksController {
         new LinkWiderThanToken(['expires_at', 'networks']),
         LinksDisabled,
       ],
-      409: ['The user has too many', new TooManyLinks(100)],
+      409: ['The user has too many links', new TooManyLinks(100)],
     },
   })
   createLink(@CurrentCaller() caller: Caller, @Body() body: NewLinkRequest): Promise<CreatedLink> {

@@ -16,7 +16,7 @@ export class ProxyPingsController {
   @Post('ping')
   @Route({
     scope: 'proxies:read',
-    summary: 'Ping many',
+    summary: 'Ping many proxies',
     description:
       'Executes `GET /proxies/{proxy_id}/ping` for up to 1000 proxies. It responds within 10 seconds ' +
       'with the results until then, and stops when the caller disconnects. It counts as one request.',

@@ -17,7 +17,7 @@ export class TrialsController {
   @Header('Cache-Control', 'no-store')
   @Route({
     scope: 'proxies:read',
-    summary: 'Check',
+    summary: 'Check a proxy',
     description:
       'Sends a request through the proxy to the judge, a route of this service, and returns whether ' +
       'it arrived, from which address, and how fast, within 10 seconds. `GET ' +
@@ -39,7 +39,7 @@ export class TrialsController {
   @Get('checks')
   @Route({
     scope: 'proxies:read',
-    summary: 'Checks of a proxy',
+    summary: 'List the checks of a proxy',
     description: 'The stored results of checks of a proxy, the latest first.',
     response: { description: 'A page of checks', type: TrialsPage },
     errors: { 404: NO_SUCH_PROXY },

@@ -60,7 +60,7 @@ export class StaffProlongationsController {
     scope: 'staff:orders',
     action: 'found-prolongations.write-off',
     on: 'found-prolongation',
-    summary: 'Write a found prolongation off',
+    summary: 'Write off a found prolongation',
     description: 'For accounting: the user keeps the prolongation, and it stays our cost.',
     response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
     errors: {

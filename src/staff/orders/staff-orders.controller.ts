@@ -49,7 +49,7 @@ export class StaffOrdersController {
     description:
       'For support and decisions in review: the orders that match all given parameters, newest first. ' +
       '`from` is inclusive and `to` exclusive. `tag` is the tag of an order, or the one under which ' +
-      'it went to the provider in a batch. `provider_proxy_id` and `host` are those of a proxy that ' +
+      'it was sent in a batch. `provider_proxy_id` and `host` are those of a proxy that ' +
       "the order delivered or prolonged. `request_id` is the `X-Request-Id` of the customer's " +
       'response. For a host with more than 2,000 proxies, orders are sorted by the delivery of the ' +
       "proxy, newest first: the prolongations of an order's proxies, and then that order. A page " +
@@ -114,9 +114,9 @@ export class StaffOrdersController {
     on: 'order',
     summary: 'Refund an order',
     description:
-      'For support, when a complaint is justified: returns a part of what was paid for an order, or ' +
-      'without `amount` all that is left of it. Several refunds together never exceed what was paid. The ' +
-      'proxies stay with the user.',
+      'For support, when a complaint is justified: returns `amount` of the price paid for an order, or, if ' +
+      'omitted, the rest of it. Several refunds together never exceed the price paid. The user keeps the ' +
+      'proxies.',
     idempotencyKey: POSTING_KEY,
     response: {
       description: 'The ledger entry, with the balance after it',

@@ -67,7 +67,7 @@ export class DecisionRequest extends ReasonRequest {
 }
 
 export class RefundRequest extends ReasonRequest {
-  @AmountField({ description: 'Roubles. If omitted, all that is left', absent: 'null' })
+  @AmountField({ description: 'Roubles. If omitted, the rest of the price paid', absent: 'null' })
   amount!: Money | null;
 
   @TextField({ description: 'The document behind it: an invoice or a ticket', absent: 'null' })
@@ -280,7 +280,7 @@ export class OrderDetail extends OrderOut {
 
   @ApiProperty({
     type: [OrderStepOut],
-    description: 'Its states; long after the order is closed, only the last one (HISTORY_DAYS)',
+    description: 'The states of the order; long after it is closed, only the last one (HISTORY_DAYS)',
   })
   history!: readonly OrderStepOut[];
 

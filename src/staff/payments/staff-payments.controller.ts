@@ -67,9 +67,9 @@ export class StaffPaymentsController {
     action: 'deposits.refund',
     summary: 'Refund a deposit',
     description:
-      'For accounting, when a customer gets a deposit back: holds the amount on the balance, requests ' +
-      'the refund of the provider once, and debits the balance when the provider shows that it was made. ' +
-      'Several refunds together never exceed the deposit, and none exceeds what can be spent.',
+      'For accounting, when a customer gets a deposit back: holds the amount on the balance, requests the ' +
+      'refund from the provider once, and debits the balance when the provider shows the refund. Several ' +
+      'refunds together never exceed the deposit, and none exceeds the available balance.',
     idempotencyKey: POSTING_KEY,
     response: { description: 'The refund', type: RequestedRefundOut },
     errors: {
@@ -109,7 +109,7 @@ export class StaffPaymentsController {
   @StaffRoute({
     scope: 'staff:balance',
     action: 'deposit-refunds.decide',
-    summary: 'Decide a refund that was found',
+    summary: 'Decide a found refund',
     description:
       'For accounting, when a refund was made at the provider: `debit` takes its amount from the balance, ' +
       '`write-off` leaves the balance as it is.',
@@ -135,8 +135,8 @@ export class StaffPaymentsController {
     action: 'payments.list',
     summary: 'List payments that were not credited',
     description:
-      'For accounting: payments that wait for a decision, newest first. `state` also finds those that are ' +
-      'decided, and those that were credited.',
+      'For accounting: payments that wait for a decision, newest first. `state` selects those that were ' +
+      'credited, automatically or by staff, or rejected.',
     response: { description: 'A page of payments, newest first', type: StaffPaymentsPage },
   })
   listPayments(@Query() query: PaymentsQuery): Promise<StaffPaymentsPage> {

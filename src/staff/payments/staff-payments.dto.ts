@@ -90,7 +90,7 @@ export class StaffDepositOut implements StaffDeposit {
   @ApiMoment()
   expires_at!: Date;
 
-  @ApiNullableMoment('When it ended')
+  @ApiNullableMoment('When the deposit ended. `null` while it is `pending`')
   closed_at!: Date | null;
 }
 
@@ -119,7 +119,7 @@ export class DepositRefundOut implements DepositRefund {
     enum: REFUND_STATES,
     description:
       '`held`: the money is held until the provider shows an outcome. `succeeded`, `failed`: the outcome. ' +
-      '`found`: it was made at the provider, not here. `written-off`: found, and the balance stayed',
+      '`found`: it was made at the provider, not here. `written-off`: found, and not debited',
     example: 'held',
   })
   state!: RefundState;
@@ -130,7 +130,7 @@ export class DepositRefundOut implements DepositRefund {
   @ApiMoment()
   created_at!: Date;
 
-  @ApiNullableMoment('When it ended', null)
+  @ApiNullableMoment('When the refund ended. `null` while it is `held` or `found`', null)
   closed_at!: Date | null;
 }
 
@@ -150,7 +150,9 @@ export const REFUND_DECISIONS = ['debit', 'write-off'] as const;
 export type RefundDecision = (typeof REFUND_DECISIONS)[number];
 
 export class RefundDecisionRequest extends ReasonRequest {
-  @ChoiceField(REFUND_DECISIONS)
+  @ChoiceField(REFUND_DECISIONS, {
+    description: '`debit`: take the amount from the balance; `write-off`: do not',
+  })
   decision!: RefundDecision;
 }
 
@@ -209,9 +211,12 @@ export class StaffPaymentOut implements StaffPayment {
 export class StaffPaymentsPage extends PageOf(StaffPaymentOut) {}
 
 export class MatchRequest extends ReasonRequest {
-  @IdField({ description: 'The user who is credited' })
+  @IdField({ description: 'The user to credit' })
   user_id!: number;
 
-  @AmountField({ description: 'Roubles, for a payment in another currency only', absent: 'null' })
+  @AmountField({
+    description: 'Roubles to credit: required for a payment in another currency, refused for one in roubles',
+    absent: 'null',
+  })
   amount!: Money | null;
 }

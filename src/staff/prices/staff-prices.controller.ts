@@ -141,7 +141,7 @@ export class StaffPricesController {
       400: ['The change is invalid', invalidTimes(), invalidPeriods(), noPriceChange()],
       404: notFound(PriceRuleNotFound, UserNotFound),
       409: ['There is nothing to compare', PriceRuleEnded],
-      503: ['Not known yet', PricesUnknown],
+      503: ['The prices of the provider are not known yet', PricesUnknown],
     },
   })
   preview(@Body() { add, end }: PreviewRequest): Promise<PricePreviewOut> {

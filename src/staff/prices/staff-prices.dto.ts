@@ -43,19 +43,19 @@ export class PriceRuleFields {
   })
   version!: IpVersion | null;
 
-  @PeriodField('The shortest period in days')
+  @PeriodField('The shortest period in days, inclusive. If omitted, any')
   min_period!: number | null;
 
-  @PeriodField('The longest period in days')
+  @PeriodField('The longest period in days, inclusive. If omitted, any')
   max_period!: number | null;
 
   @StringField({ description: 'Percent, e.g. 12.5', pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
   markup_percent!: string;
 
-  @DateTimeField({ description: 'The beginning. If omitted, in one or two seconds', absent: 'null' })
+  @DateTimeField({ description: 'The start. If omitted, in one or two seconds', absent: 'null' })
   valid_from!: Date | null;
 
-  @DateTimeField({ description: 'The end. If omitted, open', absent: 'null' })
+  @DateTimeField({ description: 'The end, exclusive. If omitted, none', absent: 'null' })
   valid_to!: Date | null;
 }
 
@@ -103,7 +103,7 @@ export class PriceRulesQuery extends PageQuery {
 @StrictRequest()
 export class WhichQuery {
   @IdField({
-    description: 'The user who would order. If omitted, a user without own rules',
+    description: 'The user who would order. If omitted, a user without a price rule',
     absent: 'null',
   })
   user_id!: number | null;
@@ -164,7 +164,7 @@ export class PriceRuleOut {
   @ApiMoment()
   valid_from!: Date;
 
-  @ApiNullableMoment('The end of the rule, exclusive. `null` if not decided yet', null)
+  @ApiNullableMoment('The end of the rule, exclusive. `null` if none is set', null)
   valid_to!: Date | null;
 
   @ApiMoment()

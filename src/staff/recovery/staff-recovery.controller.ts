@@ -18,8 +18,8 @@ export class StaffRecoveryController {
     summary: 'Show the recovery after a restore',
     description:
       'For operators, after the database was restored to an earlier moment: whether orders are shut, ' +
-      'and the remaining work until they can be opened. The command line begins it, or a start on another ' +
-      'PostgreSQL server or timeline than the last one.',
+      'and the remaining work until they can be opened. `cli recovery begin` begins a recovery, and so ' +
+      'does a start on another PostgreSQL server or timeline than the last one.',
     response: { description: 'The recovery, or that there is none', type: RecoveryOut },
   })
   read(): Promise<RecoveryOut> {

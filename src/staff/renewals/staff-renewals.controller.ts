@@ -26,7 +26,7 @@ export class StaffRenewalsController {
     description:
       'For support and operators: renewals and failures with their reason, newest first. `due=true` ' +
       'selects those whose time has come and that wait for the service or the provider. A `skipped` ' +
-      'renewal is retried until an hour before the end of its proxy.',
+      'renewal is retried until an hour before the rental ends.',
     response: { description: 'A page of renewals, newest first', type: RenewalsPage },
   })
   list(@Query() query: RenewalsQuery): Promise<RenewalsPage> {
@@ -41,7 +41,7 @@ export class StaffRenewalsController {
     description:
       'For operators, when renewals cause harm: from now on no renewal is ordered. Due renewals ' +
       'are skipped with the reason `paused`, which customers see, and are ordered once renewals ' +
-      'continue, unless their proxy has ended by then. Orders that were placed before are ' +
+      'continue, unless the rental then ends within an hour. Orders that were placed before are ' +
       'executed.',
     response: { description: 'Whether they are paused', type: AllRenewalsOut },
   })
@@ -77,7 +77,7 @@ export class StaffRenewalsController {
     description:
       'For support, when a customer has doubts about renewals, or money is disputed. Rules stay ' +
       'as they are. Due renewals are skipped with the reason `paused`, which the customer sees, ' +
-      'and are ordered once renewals continue, unless the proxy has ended by then.',
+      'and are ordered once renewals continue, unless the rental then ends within an hour.',
     response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
     errors: { 404: notFound(UserNotFound) },
   })
