@@ -15,7 +15,7 @@ const STEPS = { settle: 'INSERT INTO proxies', claim: 'WITH waiting AS (' };
 const FROM_LAST = ['settle', 'claim'] as const;
 const BATCH_SIZE = 4;
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 describe('kill -9 of a replica whose orders are sent as one batch', () => {
   const replicas = forAllTests(() =>

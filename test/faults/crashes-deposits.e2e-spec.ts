@@ -8,7 +8,7 @@ import { paymentsEnvironment } from '../support/test-service';
 // kill -9 of a replica before and after each commit of a deposit and of its refund, and during their calls:
 // one kill stops several, each at another step. Each is paid, credited and refunded once.
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 const MOMENTS = [
   ['before', 'unread'],

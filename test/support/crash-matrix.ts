@@ -40,7 +40,7 @@ interface Stopped {
  * each at another step. Each must be executed and paid exactly once.
  */
 export function describeCrashes(method: 'buy' | 'prolong'): void {
-  jest.setTimeout(60_000);
+  jest.setTimeout(120_000);
   describe(`kill -9 of a replica during ${method}`, () => {
     let replicas: Replicas;
     /** Takes the requests and is killed. */
