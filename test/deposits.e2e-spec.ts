@@ -349,7 +349,7 @@ describe('A payment that the provider shows', () => {
     payments.fail('create', '400');
     expect(await deposit(customer, '100', 'refused')).toMatchObject({
       status: 503,
-      body: { detail: 'The payment was refused by the provider of payments. Nothing was charged' },
+      body: { detail: 'The payment provider refused the payment. Nothing was charged' },
     });
     expect((await deposit(customer, '100', 'refused')).body).toMatchObject({ state: 'canceled' });
   });

@@ -27,7 +27,7 @@ export class DepositBeingPrepared extends DomainError {
 
 export class PaymentsRefused extends domainError(
   'unavailable',
-  'The payment was refused by the provider of payments. Nothing was charged',
+  'The payment provider refused the payment. Nothing was charged',
 ) {}
 
 export class TooManyDeposits extends DomainError {

@@ -46,12 +46,12 @@ export class PaymentOfAnother extends domainError(
 
 export class AmountNeeded extends domainError(
   'conflict',
-  'The payment is in another currency: name the amount in roubles',
+  'The payment is in another currency: set amount, in roubles',
 ) {}
 
 export class AmountKnown extends domainError(
   'conflict',
-  'The payment is in roubles: what was paid is credited, no other amount',
+  'The payment is in roubles: omit amount, and the paid amount is credited',
 ) {}
 
 /** Payments that are not credited automatically: staff match them to a user, or reject them. */
