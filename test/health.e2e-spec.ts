@@ -121,11 +121,14 @@ describe('A replica', () => {
   });
 
   it('is not ready while the database takes no writes', async () => {
-    const [database] = await service.owner.query<{ name: string }[]>('SELECT current_database() AS name');
-    await service.owner.query(`ALTER DATABASE ${database?.name} SET default_transaction_read_only = on`);
+    // A session that begins meanwhile takes no writes either.
+    const session = service.owner.createQueryRunner();
+    const [database] = await session.query('SELECT current_database() AS name');
+    await session.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`);
     relay.cutAll();
     await untilReadiness(replica.baseUrl, notReady('The database takes no writes'));
-    await service.owner.query(`ALTER DATABASE ${database?.name} RESET default_transaction_read_only`);
+    await session.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`);
+    await session.release();
     // The connection on which it saw that is not used again.
     await untilReadiness(replica.baseUrl, READY);
     relay.cutAll();

@@ -7,6 +7,8 @@ import { type Answer, decode, encode } from 'dns-packet';
 export interface DnsServer {
   /** Asks this server only. */
   readonly resolver: Resolver;
+  /** Another one, which soon gives up. */
+  readonly impatient: Resolver;
   /** How often a name's IPv4 addresses were requested. */
   requested(name: string): number;
   close(): Promise<void>;
@@ -47,13 +49,17 @@ export async function startDnsServer(
     socket.send(reply, peer.port, peer.address);
   });
   await once(socket.bind(0, '127.0.0.1'), 'listening');
-  const resolver = new Resolver({ timeout: 600, tries: 1 });
-  resolver.setServers([`127.0.0.1:${socket.address().port}`]);
+  const [resolver, impatient] = [5000, 200].map((timeout) => {
+    const made = new Resolver({ timeout, tries: 1 });
+    made.setServers([`127.0.0.1:${socket.address().port}`]);
+    return made;
+  }) as [Resolver, Resolver];
   return {
     resolver,
+    impatient,
     requested: (name) => counts.get(`A ${name}`) ?? 0,
     close: async () => {
-      resolver.cancel();
+      for (const one of [resolver, impatient]) one.cancel();
       socket.close();
       await once(socket, 'close');
     },

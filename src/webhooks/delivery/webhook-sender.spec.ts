@@ -20,8 +20,12 @@ interface Receiver {
 let respond: http.RequestListener;
 const senders: WebhookSender[] = [];
 
-const sender = (networks: readonly string[] = [], timeoutMs = 3000): WebhookSender => {
-  const made = new WebhookSender(new AddressRules(networks), timeoutMs, dns.resolver);
+const sender = (
+  networks: readonly string[] = [],
+  timeoutMs = 3000,
+  resolver = dns.resolver,
+): WebhookSender => {
+  const made = new WebhookSender(new AddressRules(networks), timeoutMs, resolver);
   senders.push(made);
   return made;
 };
@@ -315,7 +319,7 @@ describe('The result of a webhook', () => {
   });
 
   it('is a failure in time when no DNS server responds', async () => {
-    const result = await post(urlOf('silent.test'), 2000);
+    const result = await sender(LOOPBACK, 2000, dns.impatient).post(urlOf('silent.test'), '{}', HEADERS);
     expect(result).toMatchObject({ outcome: 'unreachable', error: 'the name has no address' });
   });
 
