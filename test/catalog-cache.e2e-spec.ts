@@ -36,6 +36,9 @@ const buy = (api: ApiClient, order: { country: string; period: number; count?: n
 
 const callsTo = async (method: string) =>
   (await service.control.getCalls(method)).map(({ parameters }) => parameters);
+/** A refresh that was under way in the test before may end with a call in this one. */
+const stockCalls = async (country: string) =>
+  (await callsTo('getcount')).filter((parameters) => parameters['country'] === country);
 const failProvider = (fault: Partial<FaultSpec> = {}) =>
   service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null, ...fault });
 const statusesOf = (responses: readonly { response: Response }[]) => [
@@ -127,7 +130,7 @@ describe('Two replicas', () => {
     await service.control.setStock('6', 'se', 50);
     service.clock.advanceSeconds(60);
     for (const api of [user.api, there]) expect((await stock(api, 'se')).data?.available).toBe(50);
-    expect(await callsTo('getcount')).toHaveLength(2);
+    expect(await stockCalls('se')).toHaveLength(2);
     expect(await callsTo('getcountry')).toHaveLength(2);
   });
 
@@ -144,7 +147,7 @@ describe('Two replicas', () => {
     await eventually(async () => (await stock(there, 'es')).data?.available === 5);
     const refused = await buy(there, { country: 'es', period: 30, count: 6 });
     expect(refused.error).toEqual({ detail: 'Not enough proxies available' });
-    expect(await callsTo('getcount')).toHaveLength(1);
+    expect(await stockCalls('es')).toHaveLength(1);
     expect(await age()).toEqual(before);
   });
 
@@ -156,7 +159,7 @@ describe('Two replicas', () => {
     for (const api of [user.api, there]) {
       await eventually(async () => (await stock(api, 'pl')).data?.available === 50);
     }
-    expect(await callsTo('getcount')).toHaveLength(1);
+    expect(await stockCalls('pl')).toHaveLength(1);
   });
 
   it('wait for a replica that is gone no longer than its lease lasts', async () => {
@@ -211,7 +214,7 @@ describe('A slow provider', () => {
     expect(second.ms).toBeLessThan(PATIENCE_MS - 10);
     await service.control.openGate(gate);
     await eventually(async () => (await stock(user.api, 'gb')).data?.available === 33);
-    expect(await callsTo('getcount')).toHaveLength(2);
+    expect(await stockCalls('gb')).toHaveLength(2);
   });
 });
 
