@@ -29,7 +29,7 @@ export const PAYMENT_SCOPES = {
  */
 export const STAFF_SCOPES = {
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
-  'staff:balance': 'Crediting and debiting balances, refunds, deposits, ledgers and statements',
+  'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
   'staff:grant': 'With staff:tokens: issuing tokens with staff scopes for others',
   'staff:orders': 'Finding orders, deciding those in review, assigning orphans; renewals of users',
