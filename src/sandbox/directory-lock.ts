@@ -1,4 +1,5 @@
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { copyFile, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { temporaryNameFor } from './private-file';
@@ -31,6 +32,10 @@ export class DirectoryInUseError extends Error {
  * address. If no process listens there, the owner was killed and its lock is taken over. An owner that
  * listens without a response is suspended or hangs: it keeps the lock, and its process id is in the error.
  *
+ * A lock that is removed to be taken over could be that of a quicker start by then. So the successor is who
+ * creates the one file that is named after the lock of the killed owner; only then does it replace the lock.
+ * A successor that is killed in between has a successor in the same way.
+ *
  * No library replaces this: Node.js has no flock, and proper-lockfile trusts the age of a file, so the next
  * start waits after a SIGKILL, and a suspended owner later continues in parallel with its successor.
  */
@@ -41,63 +46,74 @@ export class DirectoryLock {
     this.path = join(directory, LOCK_FILE);
   }
 
-  /** @throws DirectoryInUseError */
-  private async assertFree(): Promise<void> {
-    const content = await this.findContent();
-    const owner = content === null ? null : readOwner(content);
-    if (owner && (await isHeld(owner))) throw new DirectoryInUseError(this.directory, owner.pid);
-  }
-
   /** The owner's control interface must already respond. @throws DirectoryInUseError */
   async acquire(owner: Owner): Promise<void> {
     const mine = temporaryNameFor(this.path);
     await writeFile(mine, JSON.stringify(owner), { mode: 0o600 });
     try {
-      while (!(await this.linkAsLock(mine))) {
-        const stale = await this.findContent();
-        await this.assertFree();
-        if (stale !== null) await this.removeStale(stale);
-      }
+      while (!(await this.succeed(mine)));
     } finally {
       await rm(mine, { force: true });
     }
   }
 
   async release(owner: Owner): Promise<void> {
-    if ((await this.findContent()) === JSON.stringify(owner)) await rm(this.path, { force: true });
+    if ((await findContent(this.path)) === JSON.stringify(owner)) await rm(this.path, { force: true });
   }
 
-  private async linkAsLock(file: string): Promise<boolean> {
-    try {
-      await link(file, this.path);
-      return true;
-    } catch (error) {
-      if (hasErrorCode(error, 'EEXIST')) return false;
-      throw error;
+  /** Returns whether the lock is that of the file. @throws DirectoryInUseError */
+  private async succeed(mine: string): Promise<boolean> {
+    const { lock, successors, next } = await this.followSuccessors();
+    if (!(await linkUnlessExists(mine, next))) return false;
+    if (lock === null) return true;
+    if ((await findContent(this.path)) !== lock) {
+      // It was replaced meanwhile, and the files of its successors were removed.
+      await rm(next, { force: true });
+      return false;
     }
+    const replacement = temporaryNameFor(this.path);
+    await copyFile(mine, replacement);
+    await rename(replacement, this.path);
+    for (const successor of [...successors, next]) await rm(successor, { force: true });
+    return true;
   }
 
-  /** Two processes may find the same stale lock: one that moved the other's new lock away puts it back. */
-  private async removeStale(expected: string): Promise<void> {
-    const aside = temporaryNameFor(this.path);
-    try {
-      await rename(this.path, aside);
-    } catch (error) {
-      if (hasErrorCode(error, 'ENOENT')) return;
-      throw error;
+  /**
+   * Returns the content of the lock, the files of its successors, of whom none lives, and that of the next
+   * one, which is the lock itself when there is none.
+   *
+   * @throws DirectoryInUseError
+   */
+  private async followSuccessors(): Promise<{ lock: string | null; successors: string[]; next: string }> {
+    const lock = await findContent(this.path);
+    const successors: string[] = [];
+    let next = this.path;
+    for (let content = lock; content !== null; content = await findContent(next)) {
+      const owner = readOwner(content);
+      if (owner && (await isHeld(owner))) throw new DirectoryInUseError(this.directory, owner.pid);
+      if (next !== this.path) successors.push(next);
+      next = `${this.path}.after-${createHash('sha256').update(content).digest('hex')}`;
     }
-    const moved = await readFile(aside, 'utf8');
-    if (moved !== expected) await this.linkAsLock(aside);
-    await rm(aside, { force: true });
+    return { lock, successors, next };
   }
+}
 
-  private async findContent(): Promise<string | null> {
-    try {
-      return await readFile(this.path, 'utf8');
-    } catch (error) {
-      if (hasErrorCode(error, 'ENOENT')) return null;
-      throw error;
-    }
+async function linkUnlessExists(file: string, path: string): Promise<boolean> {
+  try {
+    await link(file, path);
+    return true;
+  } catch (error) {
+    if (hasErrorCode(error, 'EEXIST')) return false;
+    throw error;
+  }
+}
+
+async function findContent(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT')) return null;
+    throw error;
   }
 }
 

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DirectoryInUseError, DirectoryLock } from './directory-lock';
+
+const ROUNDS = 60;
+const RIVALS = 8;
+
+/** The control interface of every owner that lives: the path is its instance. */
+const alive = new Set<string>();
+const server = createServer(({ url = '' }, response) => {
+  const instance = url.slice(1);
+  response.end(JSON.stringify(alive.has(instance) ? { instance } : {}));
+});
+
+let directory: string;
+let controlUrl: string;
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  controlUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'lock-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const ownerOf = (instance: string) => ({
+  pid: process.pid,
+  controlUrl: `${controlUrl}/${instance}`,
+  instance,
+});
+
+describe('The lock of a directory', () => {
+  it('is taken over from a killed owner by exactly one of several starts', async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      alive.clear();
+      await writeFile(join(directory, 'lock.json'), JSON.stringify(ownerOf(`killed-${round}`)));
+      const starts = await Promise.allSettled(
+        Array.from({ length: RIVALS }, async (_, rival) => {
+          const instance = `${round}-${rival}`;
+          alive.add(instance);
+          try {
+            await new DirectoryLock(directory).acquire(ownerOf(instance));
+          } catch (error) {
+            alive.delete(instance);
+            throw error;
+          }
+        }),
+      );
+      const refused = starts.filter((start) => start.status === 'rejected').map(({ reason }) => reason);
+      expect(refused).toEqual(Array.from({ length: RIVALS - 1 }, () => expect.any(DirectoryInUseError)));
+    }
+  });
+});
