@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -54,5 +55,16 @@ describe('The lock of a directory', () => {
       const refused = starts.filter((start) => start.status === 'rejected').map(({ reason }) => reason);
       expect(refused).toEqual(Array.from({ length: RIVALS - 1 }, () => expect.any(DirectoryInUseError)));
     }
+  });
+
+  it('is taken over from a successor that was killed before it had replaced the lock', async () => {
+    const killed = JSON.stringify(ownerOf('killed'));
+    const name = `lock.json.after-${createHash('sha256').update(killed).digest('hex')}`;
+    await writeFile(join(directory, 'lock.json'), killed);
+    await writeFile(join(directory, name), JSON.stringify(ownerOf('killed-too')));
+    const owner = ownerOf('next');
+    await new DirectoryLock(directory).acquire(owner);
+    expect(await readdir(directory)).toEqual(['lock.json']);
+    expect(JSON.parse(await readFile(join(directory, 'lock.json'), 'utf8'))).toEqual(owner);
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFile, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { temporaryNameFor } from './private-file';
@@ -71,9 +71,7 @@ export class DirectoryLock {
       await rm(next, { force: true });
       return false;
     }
-    const replacement = temporaryNameFor(this.path);
-    await copyFile(mine, replacement);
-    await rename(replacement, this.path);
+    await rename(mine, this.path);
     for (const successor of [...successors, next]) await rm(successor, { force: true });
     return true;
   }
