@@ -541,10 +541,23 @@ describe('An order that a restore of the database has forgotten', () => {
       const { data, response } = await user.prolong(proxyId, { key });
       expect(response.headers.get('Idempotency-Replayed')).toBe('true');
       expect(Date.parse(data?.proxy.date_end ?? '')).toBe(end);
+      expect([data?.proxy]).toEqual(await proxiesOf());
     }
     expect(await sold()).toBe(before);
     expect((await user.prolong(proxyId, { key: 'third' })).response.status).toBe(200);
     expect(await sold()).toBe(before + 1);
+  });
+
+  it('is shown to a retry as it was delivered, with logins and passwords, now and later', async () => {
+    await deliver(await forgottenPurchase(2), 2);
+    const delivered = await proxiesOf();
+    expect(delivered.every(({ password }) => password !== '')).toBe(true);
+    await user.prolong(delivered[0]?.id ?? '', { key: 'later' });
+    expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(delivered);
+
+    // Earlier versions stored no response: the proxies are shown as they are.
+    await service.owner.query(`UPDATE orders SET answer = NULL WHERE idempotency_key = 'lost'`);
+    expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(await proxiesOf());
   });
 
   it('is found by a retry of another count or type, by that of the same before others', async () => {

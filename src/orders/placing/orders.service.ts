@@ -217,10 +217,11 @@ export class OrdersService {
     const now = this.clock.now();
     if (!order.answer) {
       const proxies = await this.proxies.ofOrder(order);
-      // Logins and passwords are removed from the stored response long before the response itself.
-      return replayed
-        ? proxies.map((proxy) => Object.assign(proxy, { login: '', password: '', descr: CREDENTIALS_GONE }))
-        : proxies;
+      if (!replayed) return proxies;
+      // Logins and passwords are removed from the stored response long before the response itself, after the
+      // end of the rental. Earlier versions stored none for an order that was put back after a restore.
+      const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
+      return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }
     const withdrawals = replayed ? await this.proxies.withdrawals(order.answer.map(({ id }) => id)) : null;
     // This runs a thousand times: fields that are added to a spread object take ten times as long.

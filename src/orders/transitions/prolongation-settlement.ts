@@ -54,7 +54,7 @@ export class ProlongationSettlement {
                     - round($3::numeric * (upto - member.provider_price) / nullif(total, 0), 4),
                   member.provider_price),
                 -- Stored for idempotent replays.
-                answer = CASE WHEN idempotency_key IS NOT NULL THEN
+                answer = CASE WHEN idempotency_key IS NOT NULL OR key_forgotten THEN
                   (SELECT jsonb_build_array(jsonb_build_object(
                             'id', id, 'host', host, 'port', port, 'login', login, 'password', password,
                             'date_start', date_start, 'date_end', member.date_end, 'descr', descr))

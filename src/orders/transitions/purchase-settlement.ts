@@ -57,7 +57,8 @@ export class PurchaseSettlement {
          SELECT id, user_id, count, has_key, sum(count) OVER (ORDER BY turn, id) AS last
            FROM (SELECT id, user_id, count, has_key,
                         row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
-                   FROM (SELECT id, user_id, count, idempotency_key IS NOT NULL AS has_key FROM orders
+                   FROM (SELECT id, user_id, count, idempotency_key IS NOT NULL OR key_forgotten AS has_key
+                           FROM orders
                           WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
                             AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
                           ORDER BY id FOR UPDATE) AS open) AS in_turn
