@@ -575,6 +575,17 @@ describe('An order that a restore of the database has forgotten', () => {
     expect(await sold()).toBe(before + 1);
   });
 
+  it('is found once by concurrent retries under one key', async () => {
+    for (let order = 0; order < 3; order += 1) await deliver(await forgottenPurchase(1), 1);
+    const before = await sold();
+    const retries = await Promise.all(Array.from({ length: 8 }, () => user.buy({}, 'lost')));
+    const found = retries.flatMap(({ data }) => data?.order_id ?? []);
+    expect(new Set(found).size).toBe(1);
+    for (const { response } of retries) expect([200, 409]).toContain(response.status);
+    expect((await user.buy({}, 'lost')).data?.order_id).toBe(found[0]);
+    expect(await sold()).toBe(before);
+  });
+
   it('is not found by a request for another count than may have been ordered', async () => {
     const order = (await deliver(await forgottenPurchase(2), 2)).body.order_id;
     const before = await sold();

@@ -162,18 +162,16 @@ export class OrdersService {
   }
 
   /**
-   * Another request with the key was faster, or a restore has forgotten the key. If the order has been
-   * refunded since, the caller's next attempt finds the key free.
+   * Another request with the key was faster, or a restore has forgotten the key: then it becomes that of the
+   * order that most likely had it. If the order has been refunded since, the caller's next attempt finds the
+   * key free.
    */
   async findFasterOrder(order: NewOrder): Promise<EarlierRequest | null> {
-    return (await this.findEarlierOrder(order.userId, order.idempotency)) ?? this.takeForgotten(order);
-  }
-
-  /** The order that most likely had this key before the database was restored. */
-  private async takeForgotten(order: NewOrder): Promise<OrderOutcome | null> {
-    if (!order.idempotency) return null;
-    const id = await this.forgotten.takeForgottenKey(order, order.idempotency);
-    return id === null ? null : this.queries.getOutcome(id);
+    const { userId, idempotency } = order;
+    const earlier = await this.findEarlierOrder(userId, idempotency);
+    if (earlier || !idempotency) return earlier;
+    await this.forgotten.takeForgottenKey(order, idempotency);
+    return this.findEarlierOrder(userId, idempotency);
   }
 
   /** @throws IdempotencyKeyReused */

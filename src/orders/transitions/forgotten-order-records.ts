@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
-import { queryRow, queryRows } from '../../database';
+import { queryRow, queryRows, violatedConstraint } from '../../database';
 import { postEntriesSql } from '../../ledger';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
@@ -130,11 +130,9 @@ export class ForgottenOrderRecords {
   /**
    * Assigns an unknown key to an order that was put back and is for the same item by the rules of
    * `place_orders.sql`: preferably with the same count and type, or with the nearest count.
-   *
-   * @returns the id of the order; null when there is none left
    */
-  async takeForgottenKey(request: KeyRequest, { key, requestHash }: Idempotency): Promise<number | null> {
-    const [order] = await queryRows<{ id: number }>(
+  async takeForgottenKey(request: KeyRequest, { key, requestHash }: Idempotency): Promise<void> {
+    await queryRows(
       this.dataSource,
       `UPDATE orders
           SET key_forgotten = false, idempotency_key = $9, request_hash = $10,
@@ -144,8 +142,7 @@ export class ForgottenOrderRecords {
                        AND (kind, country, version, period) = ($2, $3, $4, $5)
                        AND $6 BETWEEN count AND coalesce(found_count, count)
                        AND proxy_id IS NOT DISTINCT FROM $8
-                     ORDER BY count DESC, proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING id`,
+                     ORDER BY count DESC, proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)`,
       [
         request.userId,
         request.kind,
@@ -159,7 +156,9 @@ export class ForgottenOrderRecords {
         requestHash,
         request.maxPrice?.toString() ?? null,
       ],
-    );
-    return order?.id ?? null;
+    ).catch((error: unknown) => {
+      // Another request with the key was faster, and took another order.
+      if (violatedConstraint(error) !== 'orders_idempotency_key') throw error;
+    });
   }
 }
