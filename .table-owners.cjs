@@ -94,6 +94,7 @@ const functions = {
   daily_limit_left: 'orders',
   end_confirmed_at: 'renewals',
   forget_staff_reads: 'staff',
+  forgotten_orders: 'orders',
   is_prolonged: 'proxies',
   present_server: 'inventory',
   iso_text: 'database',

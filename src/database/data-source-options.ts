@@ -13,6 +13,7 @@ import { RefundsBeyondDeposits1767800000000 } from './migrations/1767800000000-r
 import { FoundCounts1767810000000 } from './migrations/1767810000000-found-counts';
 import { PublicState1767820000000 } from './migrations/1767820000000-public-state';
 import { KnownServer1767830000000 } from './migrations/1767830000000-known-server';
+import { ForgottenOrders1767840000000 } from './migrations/1767840000000-forgotten-orders';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -30,6 +31,7 @@ export const migrations = [
   FoundCounts1767810000000,
   PublicState1767820000000,
   KnownServer1767830000000,
+  ForgottenOrders1767840000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -12,11 +12,9 @@
 -- `of_users` and `limited`: the users and the tokens that are named there.
 -- `patience_ms`: how long the statement waits for each lock; null for the time-out of the session.
 --
--- An unknown key is in use by an order whose own key was forgotten, if the request is for the same. The type
--- may differ, because the provider may list another. The count may be greater, up to what was found, because
--- staff may have given the order fewer proxies. The key of a renewal says which end it moves, so it is never
--- that of an order that has moved another one. Where there is no such order, a key may be in use by a request
--- that was written off: `take_written_off`.
+-- An unknown key is in use by an order whose own key was forgotten: `forgotten_orders`. The key of a renewal
+-- says which end it moves, so it is never that of an order that has moved another one. Where there is no such
+-- order, a key may be in use by a request that was written off: `take_written_off`.
 --
 -- The result names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
@@ -61,12 +59,8 @@ BEGIN
     END IF;
     -- The key may be the one that such an order had, and that a restore of the database has forgotten.
     IF wanted.idempotency_key NOT LIKE 'renewal % %' AND EXISTS (
-      SELECT FROM orders
-       WHERE key_forgotten AND user_id = wanted.user_id
-         AND (kind, country, version, period)
-             = (wanted.kind, wanted.country, wanted.version, wanted.period)
-         AND wanted.count BETWEEN count AND coalesce(found_count, count)
-         AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id) THEN
+      SELECT FROM forgotten_orders(wanted.user_id, wanted.kind, wanted.country, wanted.version,
+                                   wanted.period, wanted.count, wanted.proxy_id)) THEN
       refusal := 'key-in-use';
     ELSIF take_written_off(wanted.user_id, wanted.idempotency_key, wanted.request_hash, wanted.proxy_id,
                            wanted.country, wanted.version, wanted.period) THEN

@@ -128,8 +128,8 @@ export class ForgottenOrderRecords {
   }
 
   /**
-   * Assigns an unknown key to an order that was put back and is for the same item by the rules of
-   * `place_orders.sql`: preferably with the same count and type, or with the nearest count.
+   * Assigns an unknown key to an order that was put back, of those that `forgotten_orders.sql` finds: the one
+   * with the nearest count, preferably of the same type.
    */
   async takeForgottenKey(request: KeyRequest, { key, requestHash }: Idempotency): Promise<void> {
     await queryRows(
@@ -138,10 +138,9 @@ export class ForgottenOrderRecords {
           SET key_forgotten = false, idempotency_key = $9, request_hash = $10,
               max_price = CASE WHEN held <= $11::numeric THEN $11::numeric END
         WHERE id = (SELECT id FROM orders
-                     WHERE key_forgotten AND user_id = $1
-                       AND (kind, country, version, period) = ($2, $3, $4, $5)
-                       AND $6 BETWEEN count AND coalesce(found_count, count)
-                       AND proxy_id IS NOT DISTINCT FROM $8
+                     WHERE id IN (SELECT id FROM forgotten_orders($1, $2, $3, $4, $5, $6, $8))
+                       -- Read again under the lock: another request may have taken it.
+                       AND key_forgotten
                      ORDER BY count DESC, proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)`,
       [
         request.userId,
