@@ -3,8 +3,8 @@ import type { DataSource } from 'typeorm';
 import { eventually } from './built-service';
 
 export interface HeldLock {
-  /** Waits until a session waits for a lock in a statement that begins with the text. */
-  untilWaiting(beginning: string): Promise<void>;
+  /** Waits until as many sessions wait for a lock in a statement that begins with the text. */
+  untilWaiting(beginning: string, sessions?: number): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export async function lockTable(
   await client.connect();
   await client.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`);
   return {
-    async untilWaiting(beginning) {
+    async untilWaiting(beginning, sessions = 1) {
       await eventually(async () => {
         // A transaction sees the same activity until it says otherwise.
         await client.query('SELECT pg_stat_clear_snapshot()');
@@ -27,7 +27,7 @@ export async function lockTable(
             WHERE datname = current_database() AND wait_event_type = 'Lock' AND starts_with(query, $1)`,
           [beginning],
         );
-        return Boolean(rowCount);
+        return (rowCount ?? 0) >= sessions;
       });
     },
     release: () => client.end(),

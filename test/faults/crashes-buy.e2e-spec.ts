@@ -1,3 +1,0 @@
-import { describeCrashes } from '../support/crash-matrix';
-
-describeCrashes('buy');

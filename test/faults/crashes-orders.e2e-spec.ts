@@ -1,0 +1,222 @@
+import { BUILD_TIMEOUT_MS, type BuiltService } from '../support/built-service';
+import { BEGINNINGS, STAGES, STEPS } from '../support/crash-matrix';
+import { forAllTests } from '../support/fixtures';
+import {
+  expectNoRefusal,
+  type Order,
+  prolongation,
+  purchase,
+  Replicas,
+  send,
+  sendUntilResponse,
+} from '../support/replicas';
+
+// A process is killed at every step of an order and at every stage of its call: one kill stops several orders,
+// each at another step. Each must be executed and paid exactly once.
+
+const METHODS = ['buy', 'prolong'] as const;
+type Method = (typeof METHODS)[number];
+type Stop = readonly [step: keyof typeof STEPS, method: Method];
+
+/** A request that its replica cannot go on with. */
+interface Stopped {
+  readonly order: Order;
+  readonly outcome: Promise<unknown>;
+  readonly letGo: () => void;
+}
+
+jest.setTimeout(120_000);
+
+describe('kill -9 of a replica during purchases and prolongations', () => {
+  /** Reconciles, and finishes what the victim has begun. */
+  let survivor: BuiltService;
+  /** Takes the requests and is killed. */
+  let victim: BuiltService;
+
+  const replicas = forAllTests(() =>
+    // Long enough for several orders to be caught before the victim looks for the first of them.
+    Replicas.open({ environment: { PROVIDER_TIMEOUT_MS: '2500' } }),
+  );
+  beforeAll(async () => {
+    survivor = await replicas.start();
+  }, BUILD_TIMEOUT_MS);
+  beforeEach(async () => {
+    victim = await replicas.start({ throughRelay: true });
+    // It fetches what it checks orders against.
+    await send(victim.baseUrl, purchase(await replicas.createCustomer()));
+  });
+
+  /** A purchase, or a prolongation of a proxy bought before, by a customer of its own. */
+  async function prepare(method: Method): Promise<Order> {
+    const customer = await replicas.createCustomer();
+    if (method === 'buy') return purchase(customer, 'k');
+    const { body } = await send(survivor.baseUrl, purchase(customer));
+    const [proxy] = body['proxies'] as { id: string }[];
+    return prolongation(customer, proxy?.id ?? '', 'k');
+  }
+
+  const sendToVictim = (order: Order): Promise<unknown> => send(victim.baseUrl, order).catch(() => 'lost');
+
+  async function stopAt(statement: string, moment: 'before' | 'after', order: Order): Promise<Stopped> {
+    // It would send what the victim is kept from sending.
+    survivor.kill('SIGSTOP');
+    const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
+    const outcome = sendToVictim(order);
+    await caught.reached;
+    return { order, outcome, letGo: caught.letGo };
+  }
+
+  /** Stops an order at each step. */
+  async function stopAtEach(stops: readonly Stop[], moment: 'before' | 'after'): Promise<Stopped[]> {
+    const orders: Order[] = [];
+    for (const [, method] of stops) orders.push(await prepare(method));
+    const stopped: Stopped[] = [];
+    for (const [at, [step]] of stops.entries()) {
+      stopped.push(await stopAt(STEPS[step], moment, orders[at] as Order));
+    }
+    return stopped;
+  }
+
+  async function killVictim(stopped: readonly Pick<Stopped, 'outcome'>[]): Promise<void> {
+    victim.kill('SIGKILL');
+    survivor.kill('SIGCONT');
+    expectNoRefusal(await Promise.all(stopped.map(({ outcome }) => outcome)));
+  }
+
+  async function expectEachOnce(orders: readonly Order[]): Promise<void> {
+    const responses = await Promise.all(
+      orders.map((order) => sendUntilResponse(() => survivor.baseUrl, order)),
+    );
+    expect(responses.map(({ status }) => status)).toEqual(orders.map(() => 200));
+    await replicas.untilSettled();
+    const book = await replicas.control.getState();
+    const sold = book.sales.flatMap(({ proxyIds }) => proxyIds.map(String));
+    const prolonged = book.prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => String(id)));
+    const owned = await replicas.query<{ userId: number; id: string }>(
+      'SELECT user_id AS "userId", provider_proxy_id AS id FROM proxies',
+    );
+    expect(sold.toSorted()).toEqual(owned.map(({ id }) => id).toSorted());
+    for (const [at, { customer, path }] of orders.entries()) {
+      const kind = path.endsWith('/prolong') ? 'prolongation' : 'purchase';
+      const ids = owned.filter(({ userId }) => userId === customer.id).map(({ id }) => id);
+      expect(ids).toHaveLength(1);
+      if (kind === 'prolongation') expect(prolonged.filter((id) => ids.includes(id))).toEqual(ids);
+      const captures = await replicas.query(
+        `SELECT captured FROM orders WHERE user_id = $1 AND kind = $2 AND state = 'completed'`,
+        [customer.id, kind],
+      );
+      expect(captures).toEqual([{ captured: responses[at]?.body['price_charged'] }]);
+    }
+    await replicas.audit();
+  }
+
+  // A replica makes one claim at a time: what comes after a claim is stopped before it.
+  it.each<['before' | 'after', Method]>([
+    ['before', 'buy'],
+    ['after', 'prolong'],
+  ])(
+    'at reserve, claim and settle, %s their commits: each order is executed and paid once',
+    async (moment, claimed) => {
+      const stops: Stop[] = [
+        ['settle', 'buy'],
+        ['settle', 'prolong'],
+        ['claim', claimed],
+        ['reserve', 'buy'],
+        ['reserve', 'prolong'],
+      ];
+      const stopped = await stopAtEach(stops, moment);
+      await killVictim(stopped);
+      for (const { letGo } of stopped) letGo();
+      await expectEachOnce(stopped.map(({ order }) => order));
+    },
+  );
+
+  it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
+    const stops: Stop[] = [
+      ['settle', 'buy'],
+      ['settle', 'prolong'],
+      ['claim', 'prolong'],
+      ['reserve', 'buy'],
+    ];
+    const stopped = await stopAtEach(stops, 'before');
+    const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+    for (const [at, [step]] of stops.entries()) {
+      stopped[at]?.letGo();
+      const before = stops.slice(0, at).filter(([other]) => other === step).length;
+      await lock.untilWaiting(BEGINNINGS[step], before + 1);
+    }
+    await killVictim(stopped);
+    await lock.release();
+    await expectEachOnce(stopped.map(({ order }) => order));
+  });
+
+  it(`when the provider has ${STAGES.join(', ')} its calls: each is executed once`, async () => {
+    const calls: { stage: (typeof STAGES)[number]; method: Method; order: Order }[] = [];
+    for (const stage of STAGES) {
+      for (const method of METHODS) calls.push({ stage, method, order: await prepare(method) });
+    }
+    survivor.kill('SIGSTOP');
+    const stopped: { outcome: Promise<unknown>; gate: number }[] = [];
+    for (const { stage, method, order } of calls) {
+      const gate = await replicas.control.addGate({ method, stage });
+      stopped.push({ outcome: sendToVictim(order), gate });
+      await replicas.control.untilGateReached(gate);
+    }
+    await killVictim(stopped);
+    for (const { gate } of stopped) await replicas.control.openGate(gate);
+    await expectEachOnce(calls.map(({ order }) => order));
+  });
+
+  it('at reserve, with a max_price, and in a dry run: a retry buys nothing again', async () => {
+    const guarded = (order: Order, maxPrice: string): Order => ({
+      ...order,
+      body: { ...order.body, max_price: maxPrice },
+    });
+    const both = async (): Promise<Order[]> => [await prepare('buy'), await prepare('prolong')];
+    const [tried, before, after] = [await both(), await both(), await both()];
+    const dryRuns = tried.map((order) => ({ ...order, body: { ...order.body, dry_run: true } }));
+    const countOrders = () =>
+      replicas.query('SELECT count(*) FROM orders WHERE user_id = ANY ($1)', [
+        tried.map(({ customer }) => customer.id),
+      ]);
+    const counted = await countOrders();
+    const stopped: Stopped[] = [];
+    for (const order of dryRuns) stopped.push(await stopAt('order_refusals', 'after', order));
+    for (const order of before) {
+      stopped.push(await stopAt(STEPS.reserve, 'before', guarded(order, '1000.00')));
+    }
+    for (const order of after) {
+      stopped.push(await stopAt(STEPS.reserve, 'after', guarded(order, '1000.00')));
+    }
+    await killVictim(stopped);
+    for (const { letGo } of stopped) letGo();
+    await replicas.untilSettled();
+    for (const order of [...before, ...after]) {
+      const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
+      // Nothing was placed before the commit; after it the order returns, or was refunded unsent.
+      expect([200, 409]).toContain(tooLow.status);
+    }
+    // Nothing is placed by a dry run, and its key is free.
+    for (const dryRun of dryRuns) {
+      expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
+    }
+    expect(await countOrders()).toEqual(counted);
+    await expectEachOnce([...[...before, ...after].map((order) => guarded(order, '2000.00')), ...tried]);
+  });
+
+  it('and of all replicas: the next start settles what they left', async () => {
+    const left: { order: Order; outcome: Promise<unknown>; gate: number }[] = [];
+    for (const method of METHODS) {
+      const order = await prepare(method);
+      const gate = await replicas.control.addGate({ method, stage: 'executed' });
+      left.push({ order, outcome: sendToVictim(order), gate });
+      await replicas.control.untilGateReached(gate);
+    }
+    survivor.kill('SIGKILL');
+    await killVictim(left);
+    await survivor.ended();
+    for (const { gate } of left) await replicas.control.openGate(gate);
+    survivor = await replicas.start();
+    await expectEachOnce(left.map(({ order }) => order));
+  });
+});
