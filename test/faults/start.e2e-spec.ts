@@ -4,6 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { chromium } from 'playwright-core';
 import { SandboxControl, startSandbox } from '../../src/sandbox';
 import { createApiClient } from '../support/api-client';
 import {
@@ -19,6 +20,7 @@ import {
   runService,
   startBuiltService,
 } from '../support/built-service';
+import { findChromium } from '../support/programs';
 import { createTestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
@@ -189,6 +191,39 @@ describe('a start without configuration', () => {
     }
   });
 
+  const executablePath = findChromium() ?? '';
+  (executablePath ? it : it.skip)(
+    'credits a deposit within a second of a click on the page to pay it',
+    async () => {
+      const { token } = readTour(service);
+      const { GET } = createApiClient(service.baseUrl, token);
+      const before = Number((await GET('/me')).data?.balance);
+      const authorization = { Authorization: `Bearer ${token}` };
+      const response = await fetch(`${service.baseUrl}/deposits`, {
+        method: 'POST',
+        headers: { ...authorization, 'Content-Type': 'application/json', 'Idempotency-Key': 'by-browser' },
+        body: '{"amount":"500.00"}',
+      });
+      const { id, payment_url: url } = (await response.json()) as { id: number; payment_url: string };
+
+      const browser = await chromium.launch({ executablePath });
+      try {
+        const page = await browser.newPage();
+        await page.goto(url);
+        expect(await page.locator('h1').innerText()).toBe('500.00 RUB');
+        const isCredited = fetch(`${service.baseUrl}/deposits/${id}?wait=30`, { headers: authorization });
+        await page.getByRole('button', { name: 'Pay' }).click();
+        const clickedMs = performance.now();
+        expect(await (await isCredited).json()).toMatchObject({ state: 'succeeded' });
+        expect(performance.now() - clickedMs).toBeLessThan(1000);
+        expect((await GET('/me')).data).toMatchObject({ balance: (before + 500).toFixed(2) });
+        await page.getByText('The payment is succeeded.').waitFor();
+      } finally {
+        await browser.close();
+      }
+    },
+  );
+
   it('is ended by Ctrl-C with all that it started, and begun again where it was', async () => {
     const proxy = await buy(service);
     const before = { token: readTour(service).token, ...(await readPossessions(service)) };
@@ -221,8 +256,6 @@ describe('a start without configuration', () => {
     expect(await readCompanionPids(dataDir)).toMatchObject({ postgres });
     expect(await readPossessions(service)).toEqual(before);
     expect(await ping(service, proxy.id)).toEqual({ latency_ms: expect.any(Number) });
-    await service.stop();
-    await untilNothingRuns({ postgres, sandbox: 0 });
   });
 
   it('recovers when everything was killed at once', async () => {
@@ -238,47 +271,11 @@ describe('a start without configuration', () => {
     await buy(service);
   });
 
-  it('serves next to another one that is given its sandbox, and leaves the database to it', async () => {
-    await liftRateLimit();
-    const other = await startSecond();
-    const companions = await readCompanionPids(dataDir);
-    expect(other.baseUrl).not.toBe(service.baseUrl);
-    expect(readTour(other).token).toBe(readTour(service).token);
-    const proxy = await buy(other);
-    expect((await readPossessions(service)).proxies).toContainEqual(proxy);
-
-    service.pressCtrlC();
-    expect(await service.ended()).toMatchObject({ code: 0 });
-    await eventually(() => !isRunning(companions.sandbox));
-    expect((await readPossessions(other)).proxies).toContainEqual(proxy);
-    expect(isRunning(companions.postgres)).toBe(true);
-
-    other.pressCtrlC();
-    expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
-    await untilNothingRuns(companions);
-  });
-
   it('is refused next to another one whose sandbox it is not given, without harm to that', async () => {
     const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: '0' });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^Another process uses the sandbox in .*PX6_BASE_URL and PX6_API_KEY.*\n$/);
     await buy(service);
-  });
-
-  it('loads packages that few need only once they are needed', async () => {
-    const program = join(dataDir, 'tell-what-is-loaded.cjs');
-    const loaded = join(dataDir, 'loaded.json');
-    const files = 'JSON.stringify(Object.keys(require.cache))';
-    const print = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
-    await writeFile(program, `process.on('exit', () => ${print});`);
-    await liftRateLimit();
-    const other = await startSecond({ NODE_OPTIONS: `--require ${program}` });
-    await buy(other);
-    await other.stop();
-
-    const packages = await readFile(loaded, 'utf8');
-    expect(packages).toContain('/node_modules/express/');
-    for (const name of ['undici', '@opentelemetry']) expect(packages).not.toContain(`/node_modules/${name}/`);
   });
 
   it('refuses a port that is taken, without harm to the one that has it', async () => {
@@ -290,24 +287,6 @@ describe('a start without configuration', () => {
     const other = Number(port) + 1;
     expect(stderr).toBe(`Port ${port} on 127.0.0.1 is taken: choose another with PORT=${other}.\n`);
     await buy(service);
-  });
-
-  it('can be administered while it runs, with its sandbox, and when it does not', async () => {
-    const users = await runCli(['users', 'list'], { DATA_DIR: dataDir });
-    expect(users).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(users.stdout)).toEqual([expect.objectContaining({ username: 'demo' })]);
-    const second = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
-    expect(second).toMatchObject({ code: 0, stderr: '' });
-    await buy(service);
-    const companions = await readCompanionPids(dataDir);
-
-    await service.stop();
-    const audit = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
-    expect(audit).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true });
-    await untilNothingRuns(companions);
-    expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
-    expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
   });
 
   it('logs no secret, at the most talkative level and when the provider fails', async () => {
@@ -368,10 +347,58 @@ describe('a start without configuration', () => {
       });
     }
   });
+
+  it('serves next to another one that is given its sandbox, and leaves the database to it', async () => {
+    const program = join(dataDir, 'tell-what-is-loaded.cjs');
+    const loaded = join(dataDir, 'loaded.json');
+    const files = 'JSON.stringify(Object.keys(require.cache))';
+    const print = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
+    await writeFile(program, `process.on('exit', () => ${print});`);
+    await liftRateLimit();
+    const other = await startSecond({ NODE_OPTIONS: `--require ${program}` });
+    const companions = await readCompanionPids(dataDir);
+    expect(other.baseUrl).not.toBe(service.baseUrl);
+    expect(readTour(other).token).toBe(readTour(service).token);
+    const proxy = await buy(other);
+    expect((await readPossessions(service)).proxies).toContainEqual(proxy);
+
+    service.pressCtrlC();
+    expect(await service.ended()).toMatchObject({ code: 0 });
+    await eventually(() => !isRunning(companions.sandbox));
+    expect((await readPossessions(other)).proxies).toContainEqual(proxy);
+    expect(isRunning(companions.postgres)).toBe(true);
+
+    other.pressCtrlC();
+    expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
+    await untilNothingRuns(companions);
+
+    // It has loaded packages that few need only once they are needed.
+    const packages = await readFile(loaded, 'utf8');
+    expect(packages).toContain('/node_modules/express/');
+    for (const name of ['undici', '@opentelemetry']) expect(packages).not.toContain(`/node_modules/${name}/`);
+  });
+
+  it('can be administered while it runs, with its sandbox, and when it does not', async () => {
+    const users = await runCli(['users', 'list'], { DATA_DIR: dataDir });
+    expect(users).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(users.stdout)).toEqual([expect.objectContaining({ username: 'demo' })]);
+    const second = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
+    expect(second).toMatchObject({ code: 0, stderr: '' });
+    await buy(service);
+    const companions = await readCompanionPids(dataDir);
+
+    await service.stop();
+    const audit = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
+    expect(audit).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true });
+    await untilNothingRuns(companions);
+    expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
+    expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
+  });
 });
 
 describe('a start on a database of its own', () => {
-  it('brings it up to date once, however many start at the same moment, and adds nothing', async () => {
+  it('brings it up to date once, also when two start at the same moment, and adds nothing', async () => {
     const [database, dataDir] = [await createTestDatabase({ migrated: false }), await createTestDirectory()];
     const sandbox = await startSandbox();
     const client = new Client({ connectionString: database.url });
@@ -381,7 +408,7 @@ describe('a start on a database of its own', () => {
       const roles = { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl };
       const provider = { PX6_BASE_URL: sandbox.baseUrl, PX6_API_KEY: sandbox.apiKey };
       const environment = { ...roles, ...provider, DATA_DIR: dataDir };
-      const replicas = await Promise.all([1, 2, 3].map(() => startBuiltService(environment)));
+      const replicas = await Promise.all([1, 2].map(() => startBuiltService(environment)));
       for (const replica of replicas) {
         expect((await fetch(`${replica.baseUrl}/health`)).status).toBe(200);
         expect(replica.stdout()).not.toMatch(/token|curl|may do more than it needs/);
@@ -396,7 +423,7 @@ describe('a start on a database of its own', () => {
 
       for (const replica of replicas) replica.kill('SIGTERM');
       const outcomes = await Promise.all(replicas.map((replica) => replica.ended()));
-      expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0]);
+      expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
     } finally {
       await killLeftovers();
       await sandbox.close();
