@@ -111,71 +111,56 @@ async function killVictim(letGo: readonly (() => void)[]): Promise<void> {
   survivor.kill('SIGCONT');
 }
 
-describe('kill -9 of a replica', () => {
-  it.each(MOMENTS)(
-    'at deposit, payment and credit, %s their commits, and while a creation is %s: each is credited once',
-    async (moment, fault) => {
-      const [called, credited, attached, placed] = await Promise.all([1, 2, 3, 4].map(createCustomer));
-      if (!called || !credited || !attached || !placed) throw new Error('no customers');
-      await succeed(depositOf(credited));
-      survivor.kill('SIGSTOP');
-      await leaveWithoutResponse('create', fault, depositOf(called));
-      notify(victim);
-      const letGo = [
-        await stopAt(STEPS.credit, moment, () => payments.pay(paymentsOf(credited)[0]?.id ?? '')),
-        await stopAt(STEPS.attach, moment, sendToVictim(depositOf(attached))),
-        await stopAt(STEPS.place, moment, sendToVictim(depositOf(placed))),
-      ];
-      await killVictim(letGo);
-      notify(survivor);
-      for (const customer of [called, credited, attached, placed]) {
-        await succeed(depositOf(customer));
-        const made = paymentsOf(customer);
-        expect(made).toHaveLength(1);
-        payments.pay(made[0]?.id ?? '');
-        await untilBalance(customer, '101.00');
-      }
-      await replicas.audit();
-    },
-  );
+/** The request of staff to refund a deposit of the customer, which was paid and credited. */
+async function refundOf(customer: Customer): Promise<Order> {
+  const path = `/staff/deposits/${await paid(customer)}/refund`;
+  return { customer: staff, key: `refund-${customer.id}`, path, body: { reason: 'test' } };
+}
 
-  it.each(MOMENTS)(
-    'at the hold and the end of a refund, %s their commits, and while its call is %s: each is made once',
-    async (moment, fault) => {
-      const [called, ended, held] = await Promise.all([1, 2, 3].map(createCustomer));
-      if (!called || !ended || !held) throw new Error('no customers');
-      const refundOf = async (customer: Customer): Promise<Order> => ({
-        customer: staff,
-        key: `refund-${customer.id}`,
-        path: `/staff/deposits/${await paid(customer)}/refund`,
-        body: { reason: 'test' },
-      });
-      const refunds = [await refundOf(called), await refundOf(ended), await refundOf(held)] as const;
-      survivor.kill('SIGSTOP');
-      await leaveWithoutResponse('refund', fault, refunds[0]);
-      const letGo = [
-        await stopAt(STEPS.refund, moment, sendToVictim(refunds[1])),
-        await stopAt(STEPS.hold, moment, sendToVictim(refunds[2])),
-      ];
-      await killVictim(letGo);
-      for (const refund of refunds) await succeed(refund);
-      await untilBalance(ended, '1.00');
-      await untilBalance(held, '1.00');
-      // The provider was called once for each, and its list decides. Without the refund, it takes an hour.
-      if (fault === 'unread') {
-        await replicas.query(
-          `UPDATE deposit_refunds SET requested_at = now() - interval '2 hours' WHERE state = 'held'`,
-        );
-      }
-      await untilBalance(called, fault === 'unread' ? '101.00' : '1.00');
-      const made = [called, ended, held].map(
-        (customer) =>
-          [...payments.book.refunds.values()].filter(
-            ({ payment_id: id }) => id === paymentsOf(customer)[0]?.id,
-          ).length,
+const countRefunds = (customer: Customer): number =>
+  [...payments.book.refunds.values()].filter(({ payment_id: id }) => id === paymentsOf(customer)[0]?.id)
+    .length;
+
+it.each(MOMENTS)(
+  'kill -9 %s the commits of deposits, payments, credits and refunds, while calls are %s: each is made once',
+  async (moment, fault) => {
+    const [uncreated, credited] = [await createCustomer(), await createCustomer()];
+    const [attached, placed] = [await createCustomer(), await createCustomer()];
+    const [called, ended, held] = [await createCustomer(), await createCustomer(), await createCustomer()];
+    await succeed(depositOf(credited));
+    const refunds = [await refundOf(called), await refundOf(ended), await refundOf(held)] as const;
+    survivor.kill('SIGSTOP');
+    await leaveWithoutResponse('refund', fault, refunds[0]);
+    await leaveWithoutResponse('create', fault, depositOf(uncreated));
+    notify(victim);
+    const letGo = [
+      await stopAt(STEPS.refund, moment, sendToVictim(refunds[1])),
+      await stopAt(STEPS.hold, moment, sendToVictim(refunds[2])),
+      await stopAt(STEPS.credit, moment, () => payments.pay(paymentsOf(credited)[0]?.id ?? '')),
+      await stopAt(STEPS.attach, moment, sendToVictim(depositOf(attached))),
+      await stopAt(STEPS.place, moment, sendToVictim(depositOf(placed))),
+    ];
+    await killVictim(letGo);
+    notify(survivor);
+
+    for (const customer of [uncreated, credited, attached, placed]) {
+      await succeed(depositOf(customer));
+      const made = paymentsOf(customer);
+      expect(made).toHaveLength(1);
+      payments.pay(made[0]?.id ?? '');
+      await untilBalance(customer, '101.00');
+    }
+    for (const refund of refunds) await succeed(refund);
+    await untilBalance(ended, '1.00');
+    await untilBalance(held, '1.00');
+    // The provider was called once for each, and its list decides. Without the refund, it takes an hour.
+    if (fault === 'unread') {
+      await replicas.query(
+        `UPDATE deposit_refunds SET requested_at = now() - interval '2 hours' WHERE state = 'held'`,
       );
-      expect(made).toEqual([fault === 'unread' ? 0 : 1, 1, 1]);
-      await replicas.audit();
-    },
-  );
-});
+    }
+    await untilBalance(called, fault === 'unread' ? '101.00' : '1.00');
+    expect([called, ended, held].map(countRefunds)).toEqual([fault === 'unread' ? 0 : 1, 1, 1]);
+    await replicas.audit();
+  },
+);
