@@ -1,5 +1,6 @@
 import { type BuiltService, eventually } from '../support/built-service';
 import { STAGES } from '../support/crash-matrix';
+import type { Caught } from '../support/database-relay';
 import { forAllTests } from '../support/fixtures';
 import { type Customer, Replicas, send } from '../support/replicas';
 
@@ -94,31 +95,36 @@ describe('kill -9 of the replica that renews', () => {
     await victim.ended();
   }
 
-  it.each(['before', 'after'] as const)(
-    'and of its heirs, each a step later, %s the commit: the rental is renewed, paid and announced once',
-    async (moment) => {
-      const customer = await rent();
-      const stopAt = (statement: string, when: 'before' | 'after' = moment) =>
-        replicas.relay.catchNext({ statement, moment: when, action: 'hold' });
-      let caught = stopAt(STEPS.plan);
-      await switchOn(customer);
-      for (const step of ['announce', 'place', 'note'] as const) {
-        await caught.reached;
-        await kill();
-        caught.letGo();
-        caught = step === 'note' ? stopAt('closed_at = now()', 'after') : stopAt(STEPS[step]);
-        victim = await replicas.start({ throughRelay: true });
-      }
+  it('and of its heirs, each a step later: the rental is renewed, paid and announced once', async () => {
+    const customer = await rent();
+    const stopAt = (statement: string, moment: 'before' | 'after') =>
+      replicas.relay.catchNext({ statement, moment, action: 'hold' });
+    /** Once it is stopped, the victim is killed, and an heir starts, which is stopped at its own step. */
+    const replaceBy = async (caught: Caught, next: () => Caught): Promise<Caught> => {
       await caught.reached;
-      // Only now is there something to note.
-      const note = stopAt(STEPS.note);
-      caught.letGo();
-      await note.reached;
       await kill();
-      note.letGo();
-      await expectOneRenewalEach([customer]);
-    },
-  );
+      caught.letGo();
+      const ofHeir = next();
+      victim = await replicas.start({ throughRelay: true });
+      return ofHeir;
+    };
+    // After the commit of a step it is as before that of the next, unless something else happens in between.
+    const planned = stopAt(STEPS.plan, 'before');
+    await switchOn(customer);
+    const announced = await replaceBy(planned, () => stopAt(STEPS.announce, 'before'));
+    const unplaced = await replaceBy(announced, () => stopAt(STEPS.place, 'before'));
+    const placed = await replaceBy(unplaced, () => stopAt(STEPS.place, 'after'));
+    const closed = await replaceBy(placed, () => stopAt('closed_at = now()', 'after'));
+    await closed.reached;
+    // Only now is there something to note.
+    const unnoted = stopAt(STEPS.note, 'before');
+    closed.letGo();
+    const noted = await replaceBy(unnoted, () => stopAt(STEPS.note, 'after'));
+    await noted.reached;
+    await kill();
+    noted.letGo();
+    await expectOneRenewalEach([customer]);
+  });
 
   it(`when the provider has ${STAGES.join(', ')} its calls: each is paid and announced once`, async () => {
     const customers = [await rent(), await rent(), await rent()];
