@@ -3,15 +3,14 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { forAllTests, forEachTest } from '../support/fixtures';
 import { findProgram } from '../support/programs';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { startTestService } from '../support/test-service';
 
 const run = promisify(execFile);
 const DOCUMENT = join(__dirname, '..', '..', 'docs', 'scripts.md');
 const BODY = '{"country":"ru","period":30}';
-
-const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
 
 /** The first block of a language in the document. */
 async function readExample(language: string): Promise<string> {
@@ -19,26 +18,22 @@ async function readExample(language: string): Promise<string> {
   return new RegExp(`\`\`\`${language}\\n([^\`]*)\`\`\``).exec(document)?.[1] ?? '';
 }
 
+const service = forAllTests(startTestService);
+const user = forEachTest(() => service.createUser());
+let directory: string;
+beforeEach(async () => {
+  directory = await createTestDirectory('scripts-');
+});
+afterEach(() => removeTestDirectory(directory));
+
+const statesOfOrders = async (): Promise<string[] | undefined> =>
+  (await user.api.GET('/orders')).data?.items.map(({ state }) => state);
+
 (findProgram('curl') ? describe : describe.skip)('The loop of docs/scripts.md', () => {
-  let service: TestService;
-  let user: TestUser;
-  let loop: string;
-  let directory: string;
-
-  beforeAll(async () => {
-    service = await startTestService();
-    loop = await readExample('sh');
-    expect(loop).toContain(BODY);
-  });
-  beforeEach(async () => {
-    user = await service.createUser();
-    directory = await createTestDirectory('scripts-');
-  });
-  afterEach(() => removeTestDirectory(directory));
-  afterAll(() => service.close());
-
   /** Runs the loop in an empty directory, or in that of the run before. Returns what it prints. */
   async function runLoop(body = BODY): Promise<string> {
+    const loop = await readExample('sh');
+    expect(loop).toContain(BODY);
     const { stdout } = await run('sh', ['-c', loop.replace(BODY, body)], {
       cwd: directory,
       timeout: 30_000,
@@ -51,8 +46,6 @@ async function readExample(language: string): Promise<string> {
     });
     return stdout;
   }
-  const statesOfOrders = async (): Promise<string[] | undefined> =>
-    (await user.api.GET('/orders')).data?.items.map(({ state }) => state);
 
   it('buys once, although it runs again after a crash', async () => {
     const first = await runLoop();
@@ -75,21 +68,11 @@ async function readExample(language: string): Promise<string> {
   });
 });
 
-(hasRequests ? describe : describe.skip)('The Python script of docs/scripts.md', () => {
-  let service: TestService;
-  let directory: string;
+const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
 
-  beforeAll(async () => {
-    service = await startTestService();
-    directory = await createTestDirectory('scripts-');
-  });
-  afterAll(async () => {
-    await removeTestDirectory(directory);
-    await service.close();
-  });
-
-  it('buys once although responses are lost, waits for the outcome, and reads the events', async () => {
-    const user = await service.createUser({ balance: '1000.00' });
+(hasRequests ? it : it.skip)(
+  'The Python script of docs/scripts.md buys once although responses are lost, and reads the events',
+  async () => {
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
     const { stdout } = await run('python3', ['-c', await readExample('python')], {
       cwd: directory,
@@ -98,6 +81,6 @@ async function readExample(language: string): Promise<string> {
     });
     expect(stdout).toMatch(/^200 \{"order_id": \d+/);
     expect(stdout).toContain('\norder.completed {');
-    expect((await user.api.GET('/orders')).data?.items.map(({ state }) => state)).toEqual(['completed']);
-  });
-});
+    expect(await statesOfOrders()).toEqual(['completed']);
+  },
+);

@@ -13,16 +13,16 @@ describe('bench:seed', () => {
   let schemaBefore: object[];
   let seeded: Seeded;
 
-  async function open(): Promise<void> {
+  beforeAll(async () => {
     database = await createTestDatabase();
     dataSource = await connect(database);
     schemaBefore = await schema();
     seeded = await seed();
-  }
-  async function close(): Promise<void> {
+  });
+  afterAll(async () => {
     await dataSource.destroy();
     await database.drop();
-  }
+  });
 
   const connect = ({ url }: TestDatabase): Promise<DataSource> =>
     new DataSource(dataSourceOptions({ url, poolSize: 2, applicationName: 'test' })).initialize();
@@ -66,84 +66,74 @@ describe('bench:seed', () => {
     return dangling;
   }
 
-  describe('into an empty database', () => {
-    beforeAll(open);
-    afterAll(close);
-
-    it('fills an empty database with consistent books and leaves its schema unchanged', async () => {
-      const { rows: counts, sample } = seeded;
-      expect(counts).toMatchObject({ users: 100, accounts: 100 });
-      expect(counts.proxies).toBeGreaterThan(1700);
-      expect(counts.ledger_entries).toBeGreaterThan(850);
-      expect(sample.proxies).toBeGreaterThan(0);
-      expect(await violations()).toEqual([]);
-      expect(await findDangling()).toEqual([]);
-      expect(await schema()).toEqual(schemaBefore);
-    });
-
-    it('writes entries in chronological order, after the rows that they refer to', async () => {
-      const late = await rows(
-        `SELECT FROM (SELECT created_at, lag(created_at) OVER (ORDER BY id) AS before,
-                             lag(created_at) OVER (PARTITION BY user_id ORDER BY seq) AS before_of_user
-                                 FROM ledger_entries) AS entry
-          WHERE created_at < before OR created_at < before_of_user
-         UNION ALL SELECT FROM ledger_entries e JOIN orders o ON o.id = order_id
-             WHERE e.created_at < o.created_at
-         UNION ALL SELECT FROM orders o JOIN users u ON u.id = user_id
-             WHERE o.created_at < u.created_at OR closed_at < o.created_at
-         UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.created_at < p.created_at
-         UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.state = 'completed'
-             AND p.date_end < o.date_end_before
-         UNION ALL SELECT FROM orders WHERE created_at > now() OR closed_at > now()`,
-      );
-      expect(late).toEqual([]);
-    });
-
-    it('advances the id sequences', async () => {
-      for (const table of ['users', 'orders', 'proxies']) {
-        const [next] = await rows(
-          `SELECT nextval(pg_get_serial_sequence('${table}', 'id')) > (SELECT max(id) FROM ${table}) AS name`,
-        );
-        expect(next).toEqual({ name: true });
-      }
-    });
+  it('fills an empty database with consistent books and leaves its schema unchanged', async () => {
+    const { rows: counts, sample } = seeded;
+    expect(counts).toMatchObject({ users: 100, accounts: 100 });
+    expect(counts.proxies).toBeGreaterThan(1700);
+    expect(counts.ledger_entries).toBeGreaterThan(850);
+    expect(sample.proxies).toBeGreaterThan(0);
+    expect(await violations()).toEqual([]);
+    expect(await findDangling()).toEqual([]);
+    expect(await schema()).toEqual(schemaBefore);
   });
 
-  describe('more than once', () => {
-    beforeEach(open);
-    afterEach(close);
+  it('writes entries in chronological order, after the rows that they refer to', async () => {
+    const late = await rows(
+      `SELECT FROM (SELECT created_at, lag(created_at) OVER (ORDER BY id) AS before,
+                           lag(created_at) OVER (PARTITION BY user_id ORDER BY seq) AS before_of_user
+                               FROM ledger_entries) AS entry
+        WHERE created_at < before OR created_at < before_of_user
+       UNION ALL SELECT FROM ledger_entries e JOIN orders o ON o.id = order_id
+           WHERE e.created_at < o.created_at
+       UNION ALL SELECT FROM orders o JOIN users u ON u.id = user_id
+           WHERE o.created_at < u.created_at OR closed_at < o.created_at
+       UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.created_at < p.created_at
+       UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.state = 'completed'
+           AND p.date_end < o.date_end_before
+       UNION ALL SELECT FROM orders WHERE created_at > now() OR closed_at > now()`,
+    );
+    expect(late).toEqual([]);
+  });
 
-    it('refuses a database with users', async () => {
-      await expect(seed()).rejects.toThrow('The database has users already');
-    });
+  it('advances the id sequences', async () => {
+    for (const table of ['users', 'orders', 'proxies']) {
+      const [next] = await rows(
+        `SELECT nextval(pg_get_serial_sequence('${table}', 'id')) > (SELECT max(id) FROM ${table}) AS name`,
+      );
+      expect(next).toEqual({ name: true });
+    }
+  });
 
-    it('gives the same data for the same seed, and different data for another seed', async () => {
-      const digest = async (of: TestDatabase): Promise<unknown> => {
-        const other = await connect(of);
-        try {
-          return await other.query(
-            `SELECT (SELECT md5(string_agg(concat_ws(' ', username, tg_id, web_username), ',' ORDER BY id))
-                     FROM users) AS users,
-                    (SELECT md5(string_agg(concat_ws(' ', user_id, kind, state, country, version, period,
-                                                   held),
-                                           ',' ORDER BY id)) FROM orders) AS orders,
-                    (SELECT md5(string_agg(concat_ws(' ', order_id, host, port, login, password), ','
-                                           ORDER BY id)) FROM proxies) AS proxies`,
-          );
-        } finally {
-          await other.destroy();
-        }
-      };
-      const others = [await createTestDatabase(), await createTestDatabase()] as const;
+  it('refuses a database with users', async () => {
+    await expect(seed()).rejects.toThrow('The database has users already');
+  });
+
+  it('gives the same data for the same seed, and different data for another seed', async () => {
+    const digest = async (of: TestDatabase): Promise<unknown> => {
+      const other = await connect(of);
       try {
-        await seedDatabase({ databaseUrl: others[0].ownerUrl, ...SEED });
-        await seedDatabase({ databaseUrl: others[1].ownerUrl, ...SEED, seed: SEED.seed + 1 });
-        const first = await digest(database);
-        expect(await digest(others[0])).toEqual(first);
-        expect(await digest(others[1])).not.toEqual(first);
+        return await other.query(
+          `SELECT (SELECT md5(string_agg(concat_ws(' ', username, tg_id, web_username), ',' ORDER BY id))
+                   FROM users) AS users,
+                  (SELECT md5(string_agg(concat_ws(' ', user_id, kind, state, country, version, period,
+                                                 held),
+                                         ',' ORDER BY id)) FROM orders) AS orders,
+                  (SELECT md5(string_agg(concat_ws(' ', order_id, host, port, login, password), ','
+                                         ORDER BY id)) FROM proxies) AS proxies`,
+        );
       } finally {
-        for (const other of others) await other.drop();
+        await other.destroy();
       }
-    });
+    };
+    const others = [await createTestDatabase(), await createTestDatabase()] as const;
+    try {
+      await seedDatabase({ databaseUrl: others[0].ownerUrl, ...SEED });
+      await seedDatabase({ databaseUrl: others[1].ownerUrl, ...SEED, seed: SEED.seed + 1 });
+      const first = await digest(database);
+      expect(await digest(others[0])).toEqual(first);
+      expect(await digest(others[1])).not.toEqual(first);
+    } finally {
+      for (const other of others) await other.drop();
+    }
   });
 });
