@@ -11,8 +11,8 @@ import {
   sendUntilResponse,
 } from '../support/replicas';
 
-// A process is killed at every step of an order and at every stage of its call: one kill stops several orders,
-// each at another step. Each must be executed and paid exactly once.
+// A process is killed at every step of an order and at every stage of its call: one kill stops several of
+// them, each at another step. Each must be executed and paid exactly once.
 
 const METHODS = ['buy', 'prolong'] as const;
 type Method = (typeof METHODS)[number];
