@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { hasErrorCode } from './system-error';
 
 /**
@@ -16,21 +16,13 @@ export async function listenOnFirstFree(
     try {
       server.listen(port, host);
       await once(server, 'listening');
-      return portOf(server);
+      return (server.address() as AddressInfo).port;
     } catch (error) {
       const isLast = index === ports.length - 1;
       if (isLast || !hasErrorCode(error, 'EADDRINUSE')) throw error;
     }
   }
   throw new RangeError('No port to listen on was given');
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === 'string') {
-    throw new Error('The server does not listen on a port');
-  }
-  return address.port;
 }
 
 /** Stops listening; resolves at once when the server does not listen. */

@@ -66,7 +66,8 @@ function readApiKey(text: string): string {
   return text;
 }
 
-async function run({ untilInputEnds, ...options }: Command): Promise<void> {
+async function run(): Promise<void> {
+  const { untilInputEnds, ...options } = readCommand();
   const end = new AbortController();
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
@@ -111,19 +112,9 @@ function announce(sandbox: RunningSandbox, directory: string, addressFile: strin
   process.stdout.write(`${[place, ...lines].join('\n')}\n`);
 }
 
-function fail(error: unknown): void {
+run().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   if (error instanceof UsageError) process.exitCode = EXIT_BAD_ARGUMENTS;
   else if (error instanceof DirectoryInUseError) process.exitCode = EXIT_ALREADY_RUNNING;
   else process.exitCode = 1;
-}
-
-async function main(): Promise<void> {
-  try {
-    await run(readCommand());
-  } catch (error) {
-    fail(error);
-  }
-}
-
-void main();
+});

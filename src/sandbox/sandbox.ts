@@ -8,13 +8,11 @@ import { DirectoryLock } from './directory-lock';
 import { Credentials } from './exits/credentials';
 import { ProxyExits } from './exits/proxy-exits';
 import { listenOnFirstFree } from './listen';
-import { SandboxClock } from './sandbox-clock';
 import { EventStore } from './state/event-store';
 import type { Account } from './state/provider-state';
 import { CallLog } from './wire/call-log';
 import { FaultPlan } from './wire/faults/fault-plan';
 import { Gates } from './wire/faults/gates';
-import type { Latencies } from './wire/latency';
 import { SlidingRateLimit } from './wire/rate-limit';
 import { WireServer } from './wire/wire-server';
 
@@ -30,8 +28,6 @@ export interface SandboxOptions {
   apiKey?: string;
   /** Default 3, as at the provider. `null` for no limit. */
   rateLimitPerSecond?: number | null;
-  /** Latency by method. Default: none. */
-  latencyMs?: Latencies;
   /** Differences from the published interface. */
   dialect?: Partial<Dialect>;
 }
@@ -90,21 +86,19 @@ async function start(
   closers.unshift(() => store.close());
   const account = ensureAccount(store);
   const apiKey = options.apiKey ?? account.apiKey;
-  const clock = new SandboxClock(store.state);
-  const exits = new ProxyExits(store, clock, new Credentials(account.secret));
+  const exits = new ProxyExits(store, new Credentials(account.secret));
   closers.unshift(() => exits.close());
   await exits.listen();
 
   const parts = {
     provider: {
       store,
-      clock,
       exits,
       dialect: { current: { ...DEFAULT_DIALECT, ...options.dialect } },
     },
     keys: new Map([[apiKey, account.userId]]),
     rateLimit: new SlidingRateLimit(rateLimitPerSecond),
-    latencies: { current: options.latencyMs ?? {} },
+    latencies: { current: {} },
     faults: new FaultPlan(),
     gates: new Gates(),
     calls: new CallLog(),

@@ -58,11 +58,11 @@ type Route = (request: ControlRequest) => ControlResponse | Promise<ControlRespo
 /** Keyed by method and path; `:id` matches a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
   const { provider, faults, gates, calls } = parts;
-  const { store, clock, dialect } = provider;
+  const { store, dialect } = provider;
   const { state } = store;
 
   function getKnownProxy(id: number) {
-    const proxy = state.findProxy(id, clock.nowMs());
+    const proxy = state.findProxy(id);
     if (!proxy) throw new NotFoundError(`No proxy ${id}`);
     return proxy;
   }
@@ -73,7 +73,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
   }
 
   return {
-    'GET /state': () => ok(viewOf(state, clock.nowMs())),
+    'GET /state': () => ok(viewOf(state)),
 
     'GET /calls': ({ query }) => {
       const method = query.get('method');
@@ -163,7 +163,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     },
     'DELETE /proxies/:id': ({ id }) => {
       getKnownProxy(id);
-      store.record({ kind: 'deleted', ids: [id], atMs: clock.nowMs() });
+      store.record({ kind: 'deleted', ids: [id], atMs: state.nowMs() });
       return doneDurably();
     },
   };

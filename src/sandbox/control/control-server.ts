@@ -1,13 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { stopListening } from '../listen';
 import { findForeign, findStranger } from './admission';
 import { type ControlResponse, type controlRoutes, NotFoundError } from './control-routes';
-
-const MAX_BODY_BYTES = 1_000_000;
-
-/** A body that is too long or not JSON: HTTP 400. */
-class BadRequestError extends Error {}
 
 /**
  * The control interface: JSON over HTTP, for tests. It listens first, because it proves that the owner of the
@@ -61,7 +57,7 @@ export class ControlServer {
       return await route({ id: Number(id), query, body: await readJson(request) });
     } catch (error) {
       if (error instanceof z.ZodError) return { status: 400, json: { error: z.prettifyError(error) } };
-      if (error instanceof BadRequestError) return { status: 400, json: { error: error.message } };
+      if (error instanceof SyntaxError) return { status: 400, json: { error: 'The body is not JSON' } };
       if (error instanceof NotFoundError) return { status: 404, json: { error: error.message } };
       return { status: 500, json: { error: 'Internal Server Error' } };
     }
@@ -73,20 +69,8 @@ function send(response: ServerResponse, { status, json }: ControlResponse): void
   response.end(JSON.stringify(json));
 }
 
-/** Returns undefined without a body. */
+/** Returns undefined without a body. @throws SyntaxError */
 async function readJson(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request) {
-    const bytes: Buffer = chunk;
-    length += bytes.length;
-    if (length > MAX_BODY_BYTES) throw new BadRequestError(`The body is longer than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(bytes);
-  }
-  if (length === 0) return undefined;
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    throw new BadRequestError('The body is not JSON');
-  }
+  const body = await text(request);
+  return body === '' ? undefined : JSON.parse(body);
 }

@@ -21,10 +21,10 @@ export interface StateView {
 }
 
 /** The response of `GET /state`. */
-export function viewOf(state: ProviderState, nowMs: number): StateView {
+export function viewOf(state: ProviderState): StateView {
   return {
     balanceKopecks: state.balanceKopecks,
-    nowMs,
+    nowMs: state.nowMs(),
     sales: state.sales.map(
       ({ kind: _kind, delivered, firstProxyId, endsAtS: _end, hiddenUntilMs: _until, ...sale }) => ({
         ...sale,

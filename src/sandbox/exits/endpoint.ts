@@ -1,4 +1,5 @@
-import type { Server } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { stopListening } from '../listen';
 
 /** Returns the reason why a login may not use the proxy, or null when it may. */
 export type FindRefusal = (login: string, password: string) => string | null;
@@ -17,8 +18,20 @@ export type FindFault = (login: string) => ExitFault | undefined;
 export const ELSEWHERE = '127.0.0.2';
 
 /** A proxy server that is not listening yet. */
-export interface Endpoint {
-  readonly server: Server;
-  /** Also closes the connections through it. */
-  close(): Promise<void>;
+export type Endpoint = ReturnType<typeof endpointOf>;
+
+export function endpointOf(server: Server) {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket)).on('error', () => undefined);
+  });
+  return {
+    server,
+    /** Also closes the connections through it. */
+    async close(): Promise<void> {
+      for (const socket of sockets) socket.destroy();
+      await stopListening(server);
+    },
+  };
 }

@@ -1,8 +1,14 @@
 import { createServer, type IncomingMessage, request as send, STATUS_CODES } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { pipeline } from 'node:stream';
-import { stopListening } from '../listen';
-import { ELSEWHERE, type Endpoint, type ExitFault, type FindFault, type FindRefusal } from './endpoint';
+import {
+  ELSEWHERE,
+  type Endpoint,
+  endpointOf,
+  type ExitFault,
+  type FindFault,
+  type FindRefusal,
+} from './endpoint';
 import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -51,7 +57,6 @@ export function createHttpEndpoint(
   connectTimeoutMs = CONNECT_TIMEOUT_MS,
   findFault: FindFault = () => undefined,
 ): Endpoint {
-  const sockets = new Set<Socket>();
   const server = createServer();
 
   /** @throws ProxyResponse */
@@ -86,11 +91,6 @@ export function createHttpEndpoint(
     const [login, password] = credentialsOf(request);
     return findRefusal(login, password) === null ? findFault(login) : undefined;
   }
-
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket)).on('error', () => undefined);
-  });
 
   server.on('request', (request, response) => {
     if (isLeftAlone(request)) return;
@@ -148,13 +148,7 @@ export function createHttpEndpoint(
     }
   });
 
-  return {
-    server,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await stopListening(server);
-    },
-  };
+  return endpointOf(server);
 }
 
 function responseTo(error: unknown): ProxyResponse {

@@ -1,5 +1,4 @@
 import { listenOnFirstFree } from '../listen';
-import type { SandboxClock } from '../sandbox-clock';
 import type { EventStore } from '../state/event-store';
 import { isActive } from '../state/listing';
 import type { SoldProxy } from '../state/sale-record';
@@ -19,7 +18,6 @@ export class ProxyExits {
 
   constructor(
     private readonly store: EventStore,
-    private readonly clock: SandboxClock,
     readonly credentials: Credentials,
   ) {
     const findFault = (login: string) => this.faults.get(this.credentials.findIdOf(login) ?? 0);
@@ -59,7 +57,7 @@ export class ProxyExits {
   /** Whether a proxy connects: it is active, listed where the exits listen, and has no fault. */
   serves(proxy: SoldProxy): boolean {
     const isHere = proxy.host === null && proxy.port === null;
-    return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.clock.nowMs());
+    return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.store.state.nowMs());
   }
 
   private portOf(type: ProxyType): number {
@@ -70,10 +68,10 @@ export class ProxyExits {
 
   private findRefusal(protocol: ProxyType, login: string, password: string): string | null {
     const id = this.credentials.findIdOf(login);
-    const nowMs = this.clock.nowMs();
-    const proxy = id === null ? null : this.store.state.findProxy(id, nowMs);
+    const { state } = this.store;
+    const proxy = id === null ? null : state.findProxy(id);
     if (!proxy || this.credentials.passwordOf(proxy.id) !== password) return 'Wrong proxy login or password';
     if (proxy.type !== protocol) return `This proxy is of type ${proxy.type}`;
-    return isActive(proxy, nowMs) ? null : 'The rental of this proxy has ended';
+    return isActive(proxy, state.nowMs()) ? null : 'The rental of this proxy has ended';
   }
 }

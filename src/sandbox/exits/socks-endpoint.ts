@@ -1,9 +1,8 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
 import { Socks5Server } from '@pondwader/socks5-server';
-import { stopListening } from '../listen';
 import { hasErrorCode } from '../system-error';
-import { ELSEWHERE, type Endpoint, type FindFault, type FindRefusal } from './endpoint';
+import { ELSEWHERE, type Endpoint, endpointOf, type FindFault, type FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback } from './loopback';
 
 /** A SOCKS5 proxy (CONNECT only) for every login that `findRefusal` does not refuse. */
@@ -11,7 +10,6 @@ export function createSocksEndpoint(
   findRefusal: FindRefusal,
   findFault: FindFault = () => undefined,
 ): Endpoint {
-  const sockets = new Set<Socket>();
   const socks = new Socks5Server()
     .setAuthHandler(({ username, password, socket }) => {
       if (findRefusal(username, password) !== null) return false;
@@ -42,16 +40,8 @@ export function createSocksEndpoint(
       socket.once('close', () => target.destroy());
     });
   const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket)).on('error', () => socket.destroy());
     // oxlint-disable-next-line no-underscore-dangle -- the library's way to use a server that is not its own
     socks._handleConnection(socket);
   });
-  return {
-    server,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await stopListening(server);
-    },
-  };
+  return endpointOf(server);
 }

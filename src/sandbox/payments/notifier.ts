@@ -38,10 +38,6 @@ export class Notifier {
     this.faults = faults;
   }
 
-  reset(): void {
-    this.faults = {};
-  }
-
   /** Sends in the background. */
   send(event: string, object: Notified): void {
     const { lost = false, times = 1, delayMs = 0 } = this.faults;

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { listenOnFirstFree, stopListening } from '../listen';
 import { writePrivateFile } from '../private-file';
 import { hasErrorCode } from '../system-error';
 import { Notifier } from './notifier';
 import { paymentPage } from './page';
-import { type Amount, PaymentBook, type SandboxPayment, type SandboxRefund, WireError } from './payment-book';
+import { type Amount, PaymentBook, type SandboxPayment, WireError } from './payment-book';
 
 const LOOPBACK = '127.0.0.1';
-const MAX_BODY_BYTES = 64 * 1024;
 const MOST_LISTED = 100;
 const STATE_FILE = 'payments.json';
 
@@ -86,7 +86,7 @@ export class PaymentsSandbox {
   /** Removes unused faults, and resets the notifier. */
   resetFaults(): void {
     this.faults.clear();
-    this.notifier.reset();
+    this.notifier.goWrong({});
   }
 
   /** The customer pays, and the service is notified. */
@@ -133,7 +133,7 @@ export class PaymentsSandbox {
   private async serveWire(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     this.authorize(request);
     if (request.method === 'POST' && url.pathname === '/v3/webhooks') {
-      const { url: notified } = JSON.parse(await readText(request)) as { readonly url: string };
+      const { url: notified } = JSON.parse(await text(request)) as { readonly url: string };
       this.notifier.url = notified;
       sendJson(response, 200, { url: notified });
       return;
@@ -255,7 +255,7 @@ async function readCall(request: IncomingMessage, url: URL): Promise<WireCall> {
   if (isPost && (typeof key !== 'string' || key.length > 64)) {
     throw new WireError(400, 'invalid_request', 'Idempotence-Key is missing or too long');
   }
-  const body = isPost ? (JSON.parse(await readText(request)) as Record<string, unknown>) : {};
+  const body = isPost ? (JSON.parse(await text(request)) as Record<string, unknown>) : {};
   return { method, key: String(key), id, query: url.searchParams, body };
 }
 
@@ -265,19 +265,6 @@ function methodOf(resource: string | undefined, isPost: boolean, id: string): Wi
   return undefined;
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new WireError(400, 'invalid_request', 'The body is too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
 }
-
-export type { SandboxPayment, SandboxRefund };

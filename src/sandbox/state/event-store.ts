@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FileJournal, type Journal, MEMORY_ONLY, readJournal } from './journal';
+import { Journal, readJournal } from './journal';
 import { ProviderState } from './provider-state';
 import type { StateEvent } from './state-event';
 
@@ -9,31 +9,31 @@ const JOURNAL_FILE = 'journal.jsonl';
 export class EventStore {
   private constructor(
     readonly state: ProviderState,
-    private readonly journal: Journal,
+    private readonly journal?: Journal,
   ) {}
 
   /** Without a directory the state exists only in memory. */
   static async openIn(directory: string | undefined): Promise<EventStore> {
     const state = new ProviderState();
-    if (directory === undefined) return new EventStore(state, MEMORY_ONLY);
+    if (directory === undefined) return new EventStore(state);
     const path = join(directory, JOURNAL_FILE);
     const lines = await readJournal(path);
     lines.forEach((line, index) => state.apply(parse(line, index + 1)));
-    return new EventStore(state, await FileJournal.openAt(path));
+    return new EventStore(state, await Journal.openAt(path));
   }
 
   /** Takes effect at once; durable after {@link durable}. */
   record(event: StateEvent): void {
     this.state.apply(event);
-    this.journal.append(JSON.stringify(event));
+    this.journal?.append(JSON.stringify(event));
   }
 
   durable(): Promise<void> {
-    return this.journal.written();
+    return this.journal?.written() ?? Promise.resolve();
   }
 
-  close(): Promise<void> {
-    return this.journal.close();
+  async close(): Promise<void> {
+    await this.journal?.close();
   }
 }
 

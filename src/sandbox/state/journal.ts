@@ -2,32 +2,18 @@ import { type FileHandle, open, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hasErrorCode } from '../system-error';
 
-/** Stores the events. */
-export interface Journal {
-  append(line: string): void;
-  /** Resolves once everything appended so far survives a power failure. */
-  written(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export const MEMORY_ONLY: Journal = {
-  append() {},
-  written: () => Promise.resolve(),
-  close: () => Promise.resolve(),
-};
-
 /** An append-only file of lines. Concurrent writers share one fsync. */
-export class FileJournal implements Journal {
+export class Journal {
   private lines: string[] = [];
   private pendingWrite: Promise<void> | undefined;
   private currentWrite: Promise<void> = Promise.resolve();
 
   private constructor(private readonly file: FileHandle) {}
 
-  static async openAt(path: string): Promise<FileJournal> {
+  static async openAt(path: string): Promise<Journal> {
     const file = await open(path, 'a', 0o600);
     await syncDirectory(dirname(path));
-    return new FileJournal(file);
+    return new Journal(file);
   }
 
   append(line: string): void {
@@ -37,6 +23,7 @@ export class FileJournal implements Journal {
     this.pendingWrite.catch(() => undefined);
   }
 
+  /** Resolves once everything appended so far survives a power failure. */
   written(): Promise<void> {
     return this.pendingWrite ?? this.currentWrite;
   }

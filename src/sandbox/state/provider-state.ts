@@ -32,6 +32,15 @@ export class ProviderState {
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;
 
+  /** The provider's clock: this machine's, shifted by the offset set through the control interface. */
+  nowMs(): number {
+    return Date.now() + this.clockOffsetMs;
+  }
+
+  nowS(): number {
+    return Math.floor(this.nowMs() / 1000);
+  }
+
   get sales(): SaleEvent[] {
     return this.records.map(({ sale }) => sale);
   }
@@ -54,22 +63,23 @@ export class ProviderState {
   }
 
   /** `null` also for a deleted proxy and for one that expired more than a week ago. */
-  findProxy(id: number, nowMs: number): SoldProxy | null {
+  findProxy(id: number): SoldProxy | null {
     const proxy = this.findRecord(id)?.getProxy(id);
-    return proxy && isKnown(proxy, nowMs) ? proxy : null;
+    return proxy && isKnown(proxy, this.nowMs()) ? proxy : null;
   }
 
-  findByDescr(descr: string, nowMs: number): SoldProxy[] {
+  findByDescr(descr: string): SoldProxy[] {
+    const nowMs = this.nowMs();
     return this.recordsWith(descr)
       .flatMap((record) => [...record.proxies()])
       .filter((proxy) => proxy.descr === descr && isKnown(proxy, nowMs));
   }
 
-  list(query: ListingQuery, dialect: ListingDialect, nowMs: number): SoldProxy[] {
+  list(query: ListingQuery, dialect: ListingDialect): SoldProxy[] {
     const { descr } = query;
     const records =
       descr !== null && dialect.descrFilter === 'exact' ? this.recordsWith(descr) : this.records;
-    return listPage(records, query, dialect, nowMs);
+    return listPage(records, query, dialect, this.nowMs());
   }
 
   /** Proxies that have changed since their sale, including deleted ones. */

@@ -1,7 +1,6 @@
 import { seededRandom } from '../../catalog/seeded-random';
 import type { WireMethodName } from '../methods/wire-methods';
-import { completeFault, type Fault, type FaultSpec } from './fault';
-import { appliesTo } from './request-filter';
+import { appliesTo, completeFault, type Fault, type FaultSpec } from './fault';
 
 interface PlannedFault {
   fault: Fault;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WIRE_METHOD_NAMES } from '../methods/wire-methods';
+import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods';
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
 /** The kinds of faults; `true` if the call takes effect unless the fault's `effect` is false. */
@@ -84,7 +84,20 @@ export const faultSchema = filterSchema
     error: 'this kind always has its effect',
   });
 
-export type RequestFilter = z.input<typeof filterSchema>;
+type RequestFilter = z.input<typeof filterSchema>;
+
+export function appliesTo(
+  filter: RequestFilter,
+  method: WireMethodName,
+  parameters: Record<string, string>,
+): boolean {
+  if (filter.method !== 'any' && filter.method !== method) return false;
+  return Object.entries(filter.match ?? {}).every(([name, wanted]) => {
+    const value = parameters[name];
+    if (value === undefined) return false;
+    return wanted.endsWith('*') ? value.startsWith(wanted.slice(0, -1)) : value === wanted;
+  });
+}
 
 /** A fault as a client defines it. */
 export type FaultSpec = z.input<typeof faultSchema>;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { WireMethodName } from '../methods/wire-methods';
-import { filterSchema } from './fault';
-import { appliesTo } from './request-filter';
+import { appliesTo, filterSchema } from './fault';
 
 /** Before the effect; after the effect and before the response; after half of the response's body. */
 export const GATE_STAGES = ['received', 'executed', 'half-answered'] as const;

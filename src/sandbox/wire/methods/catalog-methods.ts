@@ -1,7 +1,7 @@
-import { CATALOG, VERSIONS } from '../../catalog/catalog';
+import { CATALOG, type Version, VERSIONS } from '../../catalog/catalog';
 import type { ProviderState } from '../../state/provider-state';
+import { WireError } from '../wire-error';
 import { priceSingle, roubles } from '../wire-formats';
-import { unitPriceOf } from './unit-price';
 import type { WireMethod } from './wire-method';
 
 export const getprice: WireMethod = ({ store: { state } }, query) => {
@@ -17,6 +17,14 @@ export const getprice: WireMethod = ({ store: { state } }, query) => {
     count,
   };
 };
+
+/** Kopecks for one proxy. @throws WireError for a period without a price, or a version without any */
+export function unitPriceOf(state: ProviderState, version: Version, periodDays: number): number {
+  const kopecks = state.findPrice(version, periodDays);
+  if (kopecks === 0 || state.prices.get(version)?.size === 0) throw new WireError(410);
+  if (kopecks === null) throw new WireError(210);
+  return kopecks;
+}
 
 /** Prices of one proxy by version and days. */
 function priceTable({ prices }: ProviderState): Record<string, Record<string, number>> {

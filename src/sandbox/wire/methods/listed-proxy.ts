@@ -4,8 +4,8 @@ import { moscowTime } from '../wire-formats';
 import type { Provider } from './wire-method';
 
 /** A proxy as `buy` lists it. */
-export function boughtProxy(proxy: SoldProxy, { exits, clock }: Provider) {
-  const nowMs = clock.nowMs();
+export function boughtProxy(proxy: SoldProxy, { exits, store }: Provider) {
+  const nowMs = store.state.nowMs();
   const { host, port } = exits.addressOf(proxy);
   const startsAtS = Math.floor(proxy.sale.atMs / 1000);
   const endsAtS = shownEndS(proxy, nowMs);

@@ -1,16 +1,16 @@
 import { CATALOG } from '../../catalog/catalog';
 import { WireError } from '../wire-error';
 import { moscowTime, priceSingle, roubles, wireList } from '../wire-formats';
+import { unitPriceOf } from './catalog-methods';
 import { boughtProxy } from './listed-proxy';
 import { getKnown } from './proxy-methods';
-import { unitPriceOf } from './unit-price';
 import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
 
 /** Each call is a new purchase: retries are not detected. `auto_prolong` is accepted and has no effect. */
 export const buy: WireMethod = (provider, query, effect) => {
-  const { store, clock } = provider;
+  const { store } = provider;
   const { state } = store;
   const count = query.getCount();
   const periodDays = query.getPeriodDays();
@@ -30,7 +30,7 @@ export const buy: WireMethod = (provider, query, effect) => {
   store.record({
     kind: 'sold',
     orderId,
-    atMs: clock.nowMs(),
+    atMs: state.nowMs(),
     descr,
     country,
     version,
@@ -40,7 +40,7 @@ export const buy: WireMethod = (provider, query, effect) => {
     delivered,
     firstProxyId,
     priceKopecks,
-    endsAtS: clock.nowS() + periodDays * DAY_S,
+    endsAtS: state.nowS() + periodDays * DAY_S,
     ...hidden(provider, effect),
   });
   const ids = Array.from({ length: delivered }, (_, offset) => firstProxyId + offset);
@@ -64,11 +64,11 @@ export const buy: WireMethod = (provider, query, effect) => {
  * others from their end. Only here the ids in the list are numbers.
  */
 export const prolong: WireMethod = (provider, query, effect) => {
-  const { store, clock } = provider;
+  const { store } = provider;
   const { state } = store;
   const periodDays = query.getPeriodDays();
   const known = getKnown(provider, query.getIds());
-  const nowS = clock.nowS();
+  const nowS = state.nowS();
   const all = known.map(({ id, endsAtS, sale }) => {
     const priceKopecks = unitPriceOf(state, sale.version, periodDays);
     return { id, fromS: endsAtS, toS: Math.max(endsAtS, nowS) + periodDays * DAY_S, priceKopecks };
@@ -81,7 +81,7 @@ export const prolong: WireMethod = (provider, query, effect) => {
   store.record({
     kind: 'prolonged',
     orderId,
-    atMs: clock.nowMs(),
+    atMs: state.nowMs(),
     periodDays,
     priceKopecks,
     proxies,
@@ -106,6 +106,6 @@ function totalOf(priced: ReadonlyArray<{ priceKopecks: number }>): number {
   return priced.reduce((sum, { priceKopecks }) => sum + priceKopecks, 0);
 }
 
-function hidden({ clock }: Provider, { hiddenForMs }: EffectOptions): { hiddenUntilMs?: number } {
-  return hiddenForMs > 0 ? { hiddenUntilMs: clock.nowMs() + hiddenForMs } : {};
+function hidden({ store }: Provider, { hiddenForMs }: EffectOptions): { hiddenUntilMs?: number } {
+  return hiddenForMs > 0 ? { hiddenUntilMs: store.state.nowMs() + hiddenForMs } : {};
 }

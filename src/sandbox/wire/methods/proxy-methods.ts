@@ -12,12 +12,12 @@ const MAX_LIMIT = 1000;
 const CHECK_TIME_S = 0.012;
 
 export const getproxy: WireMethod = (provider, query) => {
-  const { store, clock, dialect } = provider;
+  const { store, dialect } = provider;
   const page = Math.max(query.findNumber('page') ?? 1, 1);
   const limit = Math.min(query.findNumber('limit') || MAX_LIMIT, MAX_LIMIT);
   const state = LISTING_STATES.find((each) => each === query.find('state')) ?? 'all';
   const listing = { state, descr: query.find('descr'), page, limit };
-  const proxies = store.state.list(listing, dialect.current, clock.nowMs());
+  const proxies = store.state.list(listing, dialect.current);
   return {
     list_count: proxies.length,
     list: wireList(
@@ -49,7 +49,7 @@ export const settype: WireMethod = (provider, query) => {
 /** There is no refund, and the stock does not increase. */
 export const deleteProxies: WireMethod = (provider, query) => {
   const ids = getChosen(provider, query, 'descr').map(({ id }) => id);
-  provider.store.record({ kind: 'deleted', ids, atMs: provider.clock.nowMs() });
+  provider.store.record({ kind: 'deleted', ids, atMs: provider.store.state.nowMs() });
   return { count: ids.length };
 };
 
@@ -73,14 +73,14 @@ export const ipauth: WireMethod = (_provider, query) => {
 };
 
 /** The id of the proxy in `proxy` (`ip:port:user:pass`); null for a foreign one. */
-function findIdIn({ exits, store, clock }: Provider, query: Query): number | null {
+function findIdIn({ exits, store }: Provider, query: Query): number | null {
   const text = query.find('proxy');
   if (text === null) throw new WireError(230);
   const match = /^([\d.]{7,15}):(\d{1,5}):([^:]{1,255}):([^:]{1,255})$/.exec(text);
   const [, , port = '', login = '', password = ''] = match ?? [];
   if (!match || Number(port) === 0 || Number(port) > 65_535) throw new WireError(280);
   const id = exits.credentials.findIdOf(login);
-  const proxy = id === null ? null : store.state.findProxy(id, clock.nowMs());
+  const proxy = id === null ? null : store.state.findProxy(id);
   return proxy && exits.credentials.passwordOf(proxy.id) === password ? proxy.id : null;
 }
 
@@ -90,15 +90,14 @@ function getChosen(provider: Provider, query: Query, descrParameter: string): So
   if (ids !== null) return getKnown(provider, ids);
   const descr = query.find(descrParameter);
   if (descr === null) throw new WireError(230);
-  const proxies = provider.store.state.findByDescr(descr, provider.clock.nowMs());
+  const proxies = provider.store.state.findByDescr(descr);
   if (proxies.length === 0) throw new WireError(404);
   return proxies;
 }
 
 /** Ignores unknown ids, unless all are unknown. */
-export function getKnown({ store, clock }: Provider, ids: readonly number[]): SoldProxy[] {
-  const nowMs = clock.nowMs();
-  const proxies = ids.flatMap((id) => store.state.findProxy(id, nowMs) ?? []);
+export function getKnown({ store }: Provider, ids: readonly number[]): SoldProxy[] {
+  const proxies = ids.flatMap((id) => store.state.findProxy(id) ?? []);
   if (proxies.length === 0) throw new WireError(404);
   return proxies;
 }

@@ -1,12 +1,10 @@
 import type { Dialect } from '../../dialect';
 import type { ProxyExits } from '../../exits/proxy-exits';
-import type { SandboxClock } from '../../sandbox-clock';
 import type { EventStore } from '../../state/event-store';
 import type { Query } from '../query';
 
 export interface Provider {
   readonly store: EventStore;
-  readonly clock: SandboxClock;
   readonly exits: ProxyExits;
   readonly dialect: { current: Dialect };
 }
