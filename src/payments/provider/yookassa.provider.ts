@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
+import { parseJson } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
@@ -198,13 +199,5 @@ export class YooKassaProvider extends PaymentProvider {
       const reason = typeof code === 'string' ? code : (error as Error).name;
       throw new PaymentOutcomeUnknown(`${method} was sent, then: ${reason}`);
     }
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

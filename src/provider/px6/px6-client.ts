@@ -1,7 +1,7 @@
 import { HttpService } from '@nestjs/axios';
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { messageOf } from '../../common';
+import { messageOf, parseJson } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
@@ -49,14 +49,6 @@ function withoutSecrets(json: unknown): unknown {
   if ('pass' in json) json.pass = undefined;
   for (const value of Object.values(json)) withoutSecrets(value);
   return json;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
+import { parseJson } from '../../common';
 import { AppConfig } from '../../config';
 
 /** How long the judge may take to respond to a direct request, which needs no other work. */
@@ -76,13 +77,5 @@ export class Judge {
       if (text.length > MAX_RESPONSE_BYTES) break;
     }
     return statusCode === 200 ? text : '';
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
