@@ -9,21 +9,12 @@ import { EventRetention } from './reading/event-retention';
 import { EventWaits } from './reading/event-waits';
 import { EventsController } from './reading/events.controller';
 import { EventSettingsController } from './settings/event-settings.controller';
-import { EventSettingsService } from './settings/event-settings.service';
 
 /** Publishes events, serves them to customers, and removes old ones. */
 @Module({
   imports: [AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],
-  providers: [
-    PublishedEvents,
-    Publisher,
-    EventPages,
-    EventReadingService,
-    EventRetention,
-    EventSettingsService,
-    EventWaits,
-  ],
+  providers: [PublishedEvents, Publisher, EventPages, EventReadingService, EventRetention, EventWaits],
   exports: [EventWaits, PublishedEvents],
 })
 export class EventsModule {}

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { groupedStatement, preparedRows, untilReplicated } from '../../database';
 import { type EventOut, type EventType, toEventOut } from '../event-types';
-import type { Beginning } from './cursor';
 import { REMOVED_EVENTS } from './event-retention';
+import type { Beginning } from './events.query';
 import { EventsGone } from './reading.errors';
 
 /** A request for events. `types` is null for all types. */

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
-import type { EventOut } from '../event-types';
-import { eventId } from './cursor';
+import { eventIdOf, type EventOut } from '../event-types';
 import type { EventPage } from './event-pages';
 import type { Waiter } from './event-waits';
 
@@ -50,7 +49,7 @@ export async function writeEventStream(
       const { isCalled, position } = await waiter.wait(page.next, HEARTBEAT_MS);
       if (!isOpen()) break;
       // An id without data advances the reader's `Last-Event-ID` without an event.
-      if (!isCalled) await write(`: still here\nid: ${eventId(position)}\n\n`);
+      if (!isCalled) await write(`: still here\nid: ${eventIdOf(position)}\n\n`);
       page = isCalled ? await read(position) : { items: [], next: position, isFull: false };
     } else {
       page = await read(page.next);

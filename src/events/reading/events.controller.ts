@@ -3,12 +3,11 @@ import { ApiHeader, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
 import { disconnection, TextHeader, withoutDuration } from '../../http';
-import { EVENT_TYPES } from '../event-types';
-import { CURSOR_PATTERN, eventId, readCursor } from './cursor';
+import { EVENT_TYPES, eventIdOf } from '../event-types';
 import type { EventRequest } from './event-pages';
 import { EventReadingService } from './event-reading.service';
 import { type EventDto, EventsPage } from './events.dto';
-import { EventsQuery, LONGEST_WAIT_SECONDS, readTypes } from './events.query';
+import { CURSOR_PATTERN, EventsQuery, LONGEST_WAIT_SECONDS, readCursor, readTypes } from './events.query';
 import { EventsGone } from './reading.errors';
 
 const STREAM_TYPE = 'text/event-stream';
@@ -86,6 +85,6 @@ export class EventsController {
     const { items, next } = await this.events.poll(request, query, wait * 1000, hungUp);
     // The replica may have begun to stop during the wait: the next request should go to another one.
     if (this.events.isEnding) response.shouldKeepAlive = false;
-    return { items, next_cursor: eventId(next) };
+    return { items, next_cursor: eventIdOf(next) };
   }
 }

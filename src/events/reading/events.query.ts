@@ -1,6 +1,11 @@
 import { IntegerField, LimitField, Refusal, StrictRequest, StringField } from '../../http';
 import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
-import { CURSOR_PATTERN } from './cursor';
+
+/**
+ * A place in the log, opaque to callers: the id of any user's event. Events with a greater position come
+ * after it.
+ */
+export const CURSOR_PATTERN = '^(now|evt_[0-9]{1,15})$';
 
 export const LONGEST_WAIT_SECONDS = 30;
 
@@ -42,6 +47,15 @@ export class EventsQuery {
       text.split(',').every(isEventType) ? undefined : new Refusal('enum', UNKNOWN_TYPE, text),
   })
   type!: string | null;
+}
+
+/** The start: after a position, at the oldest event in the log, or at the end of the log. */
+export type Beginning = number | 'oldest' | 'now';
+
+/** @param text that matches {@link CURSOR_PATTERN}; null for the beginning of the log */
+export function readCursor(text: string | null): Beginning {
+  if (text === null) return 'oldest';
+  return text === 'now' ? 'now' : Number(text.slice('evt_'.length));
 }
 
 /** @param text that was accepted as `type` */

@@ -1,13 +1,13 @@
 import { Body, Controller, Get, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../../auth';
+import { LedgerService } from '../../ledger';
 import { EventSettingsOut, EventSettingsRequest } from './event-settings.dto';
-import { EventSettingsService } from './event-settings.service';
 
 @ApiTags('Events')
 @Controller('events/settings')
 export class EventSettingsController {
-  constructor(private readonly settings: EventSettingsService) {}
+  constructor(private readonly ledger: LedgerService) {}
 
   @Get()
   @Route({
@@ -16,8 +16,8 @@ export class EventSettingsController {
     description: 'The threshold of `balance.low`.',
     response: { description: 'The settings', type: EventSettingsOut },
   })
-  getEventSettings(@CurrentUserId() userId: number): Promise<EventSettingsOut> {
-    return this.settings.read(userId);
+  async getEventSettings(@CurrentUserId() userId: number): Promise<EventSettingsOut> {
+    return { balance_low: await this.ledger.lowBalanceOf(userId) };
   }
 
   @Put()
@@ -36,10 +36,10 @@ export class EventSettingsController {
       },
     },
   })
-  setEventSettings(
+  async setEventSettings(
     @CurrentUserId() userId: number,
-    @Body() body: EventSettingsRequest,
+    @Body() { balance_low: balanceLow }: EventSettingsRequest,
   ): Promise<EventSettingsOut> {
-    return this.settings.write(userId, body.balance_low);
+    return { balance_low: await this.ledger.setLowBalance(userId, balanceLow) };
   }
 }
