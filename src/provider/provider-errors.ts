@@ -15,11 +15,15 @@ export type RefusalReason =
 /** Its three kinds state whether the provider may have acted, because money depends on it. */
 export abstract class ProviderError extends Error {
   abstract readonly outcome: 'refused' | 'unavailable' | 'unknown';
+
+  constructor(message: string) {
+    super(message);
+    this.name = new.target.name;
+  }
 }
 
 /** The provider refused the request, and did nothing. */
 export class ProviderRefused extends ProviderError {
-  override readonly name = 'ProviderRefused';
   readonly outcome = 'refused';
 
   constructor(readonly reason: RefusalReason) {
@@ -29,14 +33,11 @@ export class ProviderRefused extends ProviderError {
 
 /** The request certainly never reached the provider, which did nothing. */
 export class ProviderUnavailable extends ProviderError {
-  override readonly name: string = 'ProviderUnavailable';
   readonly outcome = 'unavailable';
 }
 
 /** The request was not sent, because a circuit breaker is open or our balance is too low. */
 export class ProviderClosed extends ProviderUnavailable {
-  override readonly name: string = 'ProviderClosed';
-
   constructor(
     reason: string,
     readonly retryAfterSeconds: number,
@@ -47,8 +48,6 @@ export class ProviderClosed extends ProviderUnavailable {
 
 /** The request got no rate permit in time and was not sent. This proves nothing about the provider. */
 export class NoPermitInTime extends ProviderUnavailable {
-  override readonly name: string = 'NoPermitInTime';
-
   constructor() {
     super('no rate permit was free in time');
   }
@@ -56,7 +55,6 @@ export class NoPermitInTime extends ProviderUnavailable {
 
 /** The request may have reached the provider, and there is no usable response: it may have acted. */
 export class ProviderOutcomeUnknown extends ProviderError {
-  override readonly name: string = 'ProviderOutcomeUnknown';
   readonly outcome = 'unknown';
 
   /** @param rateLimited the provider returned 429, which has no effect by its documentation */

@@ -3,10 +3,10 @@ import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
+import { queryRows } from '../database';
 import { Metrics } from '../metrics';
-import { Work } from '../work';
+import { Retention, Work } from '../work';
 import { ProviderAccount } from './provider-account';
-import { ProviderRetention } from './provider-retention';
 import { ProxyProvider } from './proxy-provider';
 import { ApiKey } from './px6/api-key';
 import { Px6Client } from './px6/px6-client';
@@ -36,7 +36,6 @@ const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
   providers: [
     ApiKey,
     Px6Client,
-    ProviderRetention,
     {
       provide: RatePermits,
       inject: [DataSource, AppConfig, Metrics],
@@ -54,7 +53,21 @@ const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
   exports: [ProxyProvider],
 })
 export class ProviderModule {
-  constructor(work: Work, provider: ProxyProvider, config: AppConfig) {
+  constructor(
+    work: Work,
+    retention: Retention,
+    dataSource: DataSource,
+    provider: ProxyProvider,
+    config: AppConfig,
+  ) {
+    // The demand of replicas that were killed while their calls waited for a permit.
+    retention.add('demands', async () => {
+      const gone = await queryRows(
+        dataSource,
+        `DELETE FROM permit_demand WHERE expires_at < now() - interval '1 hour' RETURNING 1`,
+      );
+      return { removed: gone.length, next: null };
+    });
     if (config.provider.apiKeyFile === undefined) return;
     work.every('provider-key', READ_KEY_EVERY_MS, () => provider.followKey());
   }
