@@ -28,7 +28,7 @@ import { HttpAdapter } from './http-adapter';
 import { RequestInputGuard } from './request-input.guard';
 import { IntegerField, StringField } from './validation/fields';
 import { Refusal } from './validation/refusal';
-import { RequestInvalid } from './validation/request-invalid';
+import { RequestInvalid } from './validation/refusal';
 
 class Failure extends DomainError {
   constructor(

@@ -59,8 +59,7 @@ export {
   TextField,
   ToField,
 } from './validation/common-fields';
-export { Refusal } from './validation/refusal';
-export { RequestInvalid } from './validation/request-invalid';
+export { Refusal, RequestInvalid } from './validation/refusal';
 export { StrictRequest } from './validation/strict-request';
 export { handlerArguments, inputOf, RefuseStrayQuery, type RouteInput } from './validation/route-input';
 export { instanceOf, readInput } from './validation/read-input';

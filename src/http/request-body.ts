@@ -3,8 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { DomainError, domainError } from '../common';
 import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
-import { Refusal } from './validation/refusal';
-import { RequestInvalid } from './validation/request-invalid';
+import { Refusal, RequestInvalid } from './validation/refusal';
 
 /** For routes without another limit. */
 export const MAX_BODY_BYTES = 100 * 1024;

@@ -1,7 +1,7 @@
 import { type OpenAPIObject } from '@nestjs/swagger';
 import { ServiceUnavailable } from '../../common';
+import { statusText } from '../errors/error.filter';
 import { isSpecified } from '../errors/specified-routes';
-import { statusText } from '../errors/status-text';
 import { BodyTooLarge, BodyUnreadable } from '../request-body';
 import { bodyOf, type ErrorResponse } from './error-response';
 

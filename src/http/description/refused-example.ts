@@ -2,8 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { Request } from 'express';
 import { readInput } from '../validation/read-input';
 import { declaredFields } from '../validation/read-instance';
-import type { ValidationItem } from '../validation/refusal';
-import { RequestInvalid } from '../validation/request-invalid';
+import { RequestInvalid, type ValidationItem } from '../validation/refusal';
 import type { RouteInput } from '../validation/route-input';
 
 /** A free text accepts the first of these alone, and no other field accepts either. */

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { types } from 'node:util';
 import {
   type ArgumentsHost,
@@ -13,10 +14,9 @@ import type { JsonValue } from '../json/json-value';
 import { writeJson } from '../json/write-json';
 import { routeTemplate, UNMATCHED } from '../request-metrics';
 import { Disconnected } from '../under-way';
-import { RequestInvalid } from '../validation/request-invalid';
+import { RequestInvalid } from '../validation/refusal';
 import { allowedMethods } from './allowed-methods';
 import { isSpecified } from './specified-routes';
-import { statusText } from './status-text';
 
 const STATUS = {
   'bad-request': 400,
@@ -31,6 +31,10 @@ const STATUS = {
   'rate-limited': 429,
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
+
+/** The text of an error without one. Clients know 413 by its older name. */
+export const statusText = (status: number): string =>
+  status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? 'Error');
 
 export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
 

@@ -4,7 +4,7 @@ import { chooseRequestId } from '../../common';
 import type { Metrics } from '../../metrics';
 import { endSoon } from '../end-soon';
 import { countMalformedRequest } from '../request-metrics';
-import { statusText } from './status-text';
+import { statusText } from './error.filter';
 
 interface Exchange {
   readonly request: IncomingMessage;

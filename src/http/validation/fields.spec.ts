@@ -14,7 +14,7 @@ import {
   StringListField,
 } from './fields';
 import { instanceOf, readInput } from './read-input';
-import { RequestInvalid } from './request-invalid';
+import { RequestInvalid } from './refusal';
 
 class Shelf {
   @StringField({ minLength: 2, maxLength: 4 })

@@ -4,8 +4,7 @@ import type { JsonValue } from '../json/json-value';
 import { parseJson } from '../json/parse-json';
 import { BooleanField, IntegerField, StringField } from './fields';
 import { instanceOf, readInput } from './read-input';
-import type { ValidationItem } from './refusal';
-import { RequestInvalid } from './request-invalid';
+import { RequestInvalid, type ValidationItem } from './refusal';
 import { StrictRequest } from './strict-request';
 
 class Order {

@@ -4,9 +4,8 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import { boundedMistakes } from './bounded-mistakes';
 import { missing, notAnObject } from './fields';
 import { readInstance } from './read-instance';
-import { Refusal, RefusedItems } from './refusal';
+import { Refusal, RefusedItems, RequestInvalid } from './refusal';
 import { RequestFields } from './request-fields';
-import { RequestInvalid } from './request-invalid';
 import type { RouteInput } from './route-input';
 import { isStrict, unknownField } from './strict-request';
 

@@ -1,3 +1,4 @@
+import { DomainError } from '../../common';
 import type { JsonObject, JsonValue } from '../json/json-value';
 
 /** Why an input was refused, in Pydantic's words: an item of the 422 response, except for its location. */
@@ -40,3 +41,12 @@ export type ValidationItem = Readonly<{
   input?: JsonValue;
   ctx?: JsonObject;
 }>;
+
+/** The request fails validation: 422 with these items as its `detail`. */
+export class RequestInvalid extends DomainError {
+  readonly kind = 'validation';
+
+  constructor(readonly items: readonly ValidationItem[]) {
+    super(items.map(({ msg }) => msg).join('; '));
+  }
+}
