@@ -42,6 +42,7 @@ export async function startOwnPostgres(
   const cluster = await getCluster(directory, () => undefined);
   const all = { ...SETTINGS, ...settings };
   const port = await start(cluster, all, environment);
+  const again = { ...all, port: String(port) };
   const place = `${LOOPBACK}:${port}`;
   const owner = `postgres://${SUPERUSER}:${cluster.password}@${place}`;
   const admin = new Client({ connectionString: `${owner}/postgres` });
@@ -56,7 +57,7 @@ export async function startOwnPostgres(
     ownerUrl,
     async restartImmediately() {
       await endImmediately(cluster);
-      await start(cluster, all, environment, port);
+      await start(cluster, again, environment);
     },
     async restartOnNewTimeline() {
       await endImmediately(cluster);
@@ -64,24 +65,22 @@ export async function startOwnPostgres(
       await writeFile(signal, '');
       // The server, which may run as another user, removes the file.
       await chown(signal, cluster.account.uid, cluster.account.gid);
-      await start(cluster, { ...all, restore_command: 'false' }, environment, port);
+      await start(cluster, { ...again, restore_command: 'false' }, environment);
     },
     close: () => removeTestDirectory(directory),
   };
 }
 
-/** Gives the port: the preferred one as soon as the processes of the previous server have released it. */
+/** Returns the port. One in the settings is used as soon as the previous server has released it. */
 async function start(
   cluster: Cluster,
   settings: ServerSettings,
   environment: Readonly<Record<string, string>>,
-  preferredPort?: number,
 ): Promise<number> {
   for (;;) {
-    await startServer(cluster, { preferredPort, settings, environment });
+    await startServer(cluster, { settings, environment });
     const server = await findServer(cluster);
-    if (server && (preferredPort === undefined || server.port === preferredPort)) return server.port;
-    await endImmediately(cluster);
+    if (server) return server.port;
   }
 }
 

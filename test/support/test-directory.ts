@@ -2,7 +2,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getCluster, removeCluster } from '../../src/local/postgres/embedded-cluster';
+import { getCluster } from '../../src/local/postgres/embedded-cluster';
 import { findServer, stopServer } from '../../src/local/postgres/embedded-postgres';
 import { isAlive } from '../../src/local/system';
 
@@ -40,7 +40,8 @@ export async function removeTestDirectory(directory: string): Promise<void> {
     if (server !== null) {
       await stopServer(cluster, server);
     }
-    await removeCluster(cluster, directory);
+    // It may be elsewhere, with a link in the directory.
+    await rm(cluster.directory, { recursive: true, force: true });
   }
   await rm(directory, { recursive: true, force: true });
 }

@@ -78,12 +78,6 @@ export async function getCluster(dataDir: string, onNote: (line: string) => void
   };
 }
 
-/** Removes a cluster on which no server runs and the link to it in the data directory. */
-export async function removeCluster(cluster: Cluster, dataDir: string): Promise<void> {
-  await rm(cluster.directory, { recursive: true, force: true });
-  await rm(join(dataDir, 'postgres'), { force: true });
-}
-
 async function findExisting(place: string): Promise<{ path: string; owner: Stats } | null> {
   try {
     return { path: place, owner: await stat(place) };

@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join as joinPath } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -223,17 +224,12 @@ export async function findServer(cluster: Cluster): Promise<ServerProcess | null
 export async function startServer(
   cluster: Cluster,
   options: {
-    preferredPort?: number | undefined;
     settings?: ServerSettings;
     /** Additional environment variables of its processes. */
     environment?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<void> {
-  const settings = {
-    ...SETTINGS,
-    ...options.settings,
-    port: String(await choosePort(options.preferredPort)),
-  };
+  const settings = { ...SETTINGS, port: String(await choosePort()), ...options.settings };
   const log = await openLog(cluster);
   try {
     const { size: logStart } = await log.stat();
@@ -343,22 +339,12 @@ async function findCommand(pid: number): Promise<string | null> {
   }
 }
 
-async function choosePort(preferred = 0): Promise<number> {
-  const listener = createServer();
-  try {
-    return await new Promise((resolve, reject) => {
-      listener.once('error', reject);
-      listener.listen(preferred, LOOPBACK, () => {
-        const address = listener.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : preferred);
-      });
-    });
-  } catch (error) {
-    if (preferred === 0) throw error;
-    return await choosePort();
-  } finally {
-    listener.close();
-  }
+async function choosePort(): Promise<number> {
+  const listener = createServer().listen(0, LOOPBACK);
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  listener.close();
+  return port;
 }
 
 /** Opens the log without following links, because the server's user owns the directory. */
