@@ -1,7 +1,6 @@
 import { sqlList } from '../database';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, RECOVERING_SQL } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
-import { WAITING_RENEWALS } from '../renewals';
 import type { WaitingSql } from '../work';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';
 import type {
@@ -93,11 +92,7 @@ export class Facts {
     return recent.spent;
   }
 
-  /** Due renewals that wait for the service. */
-  waitingRenewals(): Promise<Count> {
-    return this.waiting(WAITING_RENEWALS);
-  }
-
+  /** The backlog of a job. */
   waiting(statement: WaitingSql): Promise<Count> {
     return this.row(statement);
   }

@@ -3,8 +3,9 @@ import { DataSource } from 'typeorm';
 import { findExcessiveRights, queryRows } from '../database';
 import { RecoveryService } from '../inventory';
 import { ProxyProvider } from '../provider';
-import { Facts, type JobFact } from './facts';
-import type { JobStatusOut, StatusOut } from './status.dto';
+import { WAITING_RENEWALS } from '../renewals';
+import { Facts } from './facts';
+import type { StatusOut } from './status.dto';
 
 /** Reads the state of all replicas from the database. */
 @Injectable()
@@ -27,7 +28,7 @@ export class StatusService {
     const orders = await facts.openOrders();
     const balance = await facts.balance();
     const spent = await facts.spentInADay();
-    const waiting = await facts.waitingRenewals();
+    const waiting = await facts.waiting(WAITING_RENEWALS);
     const due = await facts.dueRenewals();
     const paused = await facts.pausedRenewals();
     const jobs = await facts.jobs();
@@ -52,22 +53,13 @@ export class StatusService {
       users_with_paused_renewals: paused.users,
       recovery: await this.recovery.show(),
       catalog: await facts.catalogCopies(),
-      jobs: jobs.map(shownOf),
+      jobs: jobs.map(({ succeeded_at: _at, interval_seconds: _interval, ...job }) => job),
       audits: await facts.lastAudits(),
       replicas: await facts.replicas(),
       excessive_database_rights: await findExcessiveRights(this.dataSource),
     };
   }
 }
-
-const shownOf = ({ name, state, started_at, finished_at, holder, report }: JobFact): JobStatusOut => ({
-  name,
-  state,
-  started_at,
-  finished_at,
-  holder,
-  report,
-});
 
 /** How many hours a balance lasts at a day's spending, to a tenth; null if unknown. */
 function runwayHours(balance: string | undefined, spent: string): number | null {

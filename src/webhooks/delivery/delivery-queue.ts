@@ -41,12 +41,6 @@ export interface ClaimedDelivery extends SigningSecrets {
   readonly data: EventOut['data'];
 }
 
-/** The effect of an attempt on its webhook. */
-export interface SettledDelivery {
-  /** Why the attempt disabled the webhook; null if it did not. */
-  readonly disabledReason: 'failing' | 'gone' | null;
-}
-
 /**
  * Claims deliveries of all webhooks in turn, by the index of pending ones: the first event of each comes
  * before the second of any, so that a webhook's backlog does not delay the others.
@@ -208,11 +202,12 @@ export class DeliveryQueue {
   }
 
   /**
-   * Records the result of an attempt.
+   * Records the result of an attempt, unless the lease is over: then another replica sends the delivery, or
+   * the result was recorded before.
    *
-   * @returns null if the lease is over: another replica sends the delivery, or the result was recorded before
+   * @returns why the attempt disabled the webhook; null if it did not
    */
-  async settle(delivery: ClaimedDelivery, result: SendResult): Promise<SettledDelivery | null> {
+  async settle(delivery: ClaimedDelivery, result: SendResult): Promise<'failing' | 'gone' | null> {
     const { retrySeconds } = this;
     const isCutOff = result.outcome === 'cut-off';
     const isDelivered = result.outcome === 'delivered';
@@ -220,21 +215,25 @@ export class DeliveryQueue {
     const pause = isCutOff ? 0 : pauseOfDelivery(delivery.attempts + 1, retrySeconds, requestedSeconds);
     const happened = isCutOff ? 'neither' : isDelivered ? 'delivered' : 'failed';
     const unsent = pause === null ? 'failed' : 'pending';
-    const [settled] = await queryRows<SettledDelivery>(this.dataSource, SETTLE, [
-      delivery.id,
-      delivery.lease,
-      result.status,
-      result.durationMs,
-      result.response,
-      result.error,
-      isDelivered ? 'delivered' : unsent,
-      pause ?? 0,
-      happened,
-      this.pausesOfWebhook,
-      requestedSeconds,
-      result.status === GONE,
-      retrySeconds,
-    ]);
-    return settled ?? null;
+    const [settled] = await queryRows<{ disabledReason: 'failing' | 'gone' | null }>(
+      this.dataSource,
+      SETTLE,
+      [
+        delivery.id,
+        delivery.lease,
+        result.status,
+        result.durationMs,
+        result.response,
+        result.error,
+        isDelivered ? 'delivered' : unsent,
+        pause ?? 0,
+        happened,
+        this.pausesOfWebhook,
+        requestedSeconds,
+        result.status === GONE,
+        retrySeconds,
+      ],
+    );
+    return settled?.disabledReason ?? null;
   }
 }

@@ -8,7 +8,7 @@ import { annotateSpan, inSpan } from '../../tracing';
 import { Work } from '../../work';
 import { AddressRules } from '../addresses';
 import { signatureHeader } from '../signing';
-import { type ClaimedDelivery, DeliveryQueue, type SettledDelivery } from './delivery-queue';
+import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
@@ -109,7 +109,8 @@ export class DeliveryService implements OnModuleDestroy {
     const giveUpAtMs = performance.now() + SETTLING_TAKES_MS;
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_OF_SETTLING_MS)) {
       try {
-        this.logDisabled(delivery, await this.queue.settle(delivery, result));
+        const disabledReason = await this.queue.settle(delivery, result);
+        if (disabledReason !== null) this.logDisabled(delivery, disabledReason);
         return;
       } catch (error) {
         if (performance.now() + pauseMs > giveUpAtMs) throw error;
@@ -119,9 +120,8 @@ export class DeliveryService implements OnModuleDestroy {
     }
   }
 
-  private logDisabled({ webhookId, userId, url }: ClaimedDelivery, settled: SettledDelivery | null): void {
-    if (!settled?.disabledReason) return;
-    const why = settled.disabledReason === 'gone' ? 'its receiver is gone' : 'it has failed for too long';
+  private logDisabled({ webhookId, userId, url }: ClaimedDelivery, reason: 'failing' | 'gone'): void {
+    const why = reason === 'gone' ? 'its receiver is gone' : 'it has failed for too long';
     this.logger.warn(`webhook ${webhookId} of user ${userId} is disabled: ${why}: ${new URL(url).host}`);
   }
 }
