@@ -14,7 +14,7 @@ import { MetricsServer } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
 import { PaymentsModule } from './payments';
 import { ProviderModule, ProxyProvider } from './provider';
-import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
+import { ProxiesModule } from './proxies';
 import { RenewalsModule } from './renewals';
 import { StaffModule, StaffPaymentsModule } from './staff';
 import { StatusModule } from './status';
@@ -52,7 +52,6 @@ export class AppModule implements OnModuleDestroy {
         OrdersModule,
         InventoryModule,
         UsageModule,
-        LinksModule,
         WebhooksModule,
         RenewalsModule,
         EventsModule,
@@ -61,7 +60,6 @@ export class AppModule implements OnModuleDestroy {
         ProviderModule,
         IntegrityModule,
         StatusModule,
-        TrialsModule,
         // The router tries routes in the order of their modules: the most requested ones come first.
         HealthModule,
         StaffModule,

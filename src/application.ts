@@ -14,7 +14,7 @@ import { LedgerModule } from './ledger';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
 import { PaymentsModule } from './payments';
-import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
+import { ProxiesModule } from './proxies';
 import { RenewalsModule } from './renewals';
 import { StaffModule, StaffPaymentsModule } from './staff';
 import { UsageModule } from './usage';
@@ -48,8 +48,6 @@ const CUSTOMERS: Omit<ApiInterface, 'takesPayments'> = {
     ProxiesModule,
     OrdersModule,
     InventoryModule,
-    TrialsModule,
-    LinksModule,
     RenewalsModule,
     EventsModule,
     WebhooksModule,

@@ -15,5 +15,3 @@ export {
   type Selection,
   SelectionsService,
 } from './selection/selections.service';
-export { LinksModule } from './links/links.module';
-export { TrialsModule } from './trials/trials.module';

@@ -455,6 +455,114 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/proxies/{proxy_id}/check': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Check a proxy
+     * @description Sends a request through the proxy to the judge, a route of this service, and returns whether it arrived, from which address, and how fast, within 10 seconds. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
+     */
+    get: operations['checkProxy'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/{proxy_id}/checks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the checks of a proxy
+     * @description The stored results of checks of a proxy, the latest first.
+     */
+    get: operations['listProxyChecks'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/links': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the secret links
+     * @description The links of the user, oldest first, without their secrets: the content of each, and the time of its last fetch. An ended link is listed for 30 days, or until a new link needs its place.
+     */
+    get: operations['listLinks'];
+    put?: never;
+    /**
+     * Create a secret link
+     * @description For tools that can fetch a URL but send no token: creates a URL with a secret. Each fetch returns the export of that moment. Anybody with the URL can fetch these proxies with their passwords, but nothing else. The URL is shown once. It works until the link is deleted or expires, its token is revoked, or the user is blocked, and only from the networks of that token. A retried request creates another link.
+     */
+    post: operations['createLink'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/links/{link_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show a secret link
+     * @description One link, without its secret.
+     */
+    get: operations['getLink'];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a secret link
+     * @description The link stops working at once, on every replica.
+     */
+    delete: operations['deleteLink'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/l/{secret}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Fetch a secret link
+     * @description Returns the export of a link. It requires the secret only: a token and a query are ignored. An unknown or ended secret returns 404, without the reason. No log contains the secret.
+     */
+    get: operations['fetchLink'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/proxies/buy': {
     parameters: {
       query?: never;
@@ -587,74 +695,6 @@ export interface paths {
      * @description Spending of today and this month (UTC), money held, the rest of the token's daily limit, ends of rentals, and the cost of their renewal. Spending is captures of delivered orders less refunds, each at the time of its entry in `GET /ledger`; it is negative if more was refunded than captured. A renewal is a prolongation for the period of the proxy's last order, at today's price, as the catalog was last read: the charged price may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` follows your rules.
      */
     get: operations['getUsage'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/links': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List the secret links
-     * @description The links of the user, oldest first, without their secrets: the content of each, and the time of its last fetch. An ended link is listed for 30 days, or until a new link needs its place.
-     */
-    get: operations['listLinks'];
-    put?: never;
-    /**
-     * Create a secret link
-     * @description For tools that can fetch a URL but send no token: creates a URL with a secret. Each fetch returns the export of that moment. Anybody with the URL can fetch these proxies with their passwords, but nothing else. The URL is shown once. It works until the link is deleted or expires, its token is revoked, or the user is blocked, and only from the networks of that token. A retried request creates another link.
-     */
-    post: operations['createLink'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/links/{link_id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Show a secret link
-     * @description One link, without its secret.
-     */
-    get: operations['getLink'];
-    put?: never;
-    post?: never;
-    /**
-     * Delete a secret link
-     * @description The link stops working at once, on every replica.
-     */
-    delete: operations['deleteLink'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/l/{secret}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Fetch a secret link
-     * @description Returns the export of a link. It requires the secret only: a token and a query are ignored. An unknown or ended secret returns 404, without the reason. No log contains the secret.
-     */
-    get: operations['fetchLink'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1041,46 +1081,6 @@ export interface paths {
      * @description For a Telegram Mini App: issues a token for an hour to the customer who opened it, with the scopes that the operator has set. `initData` is also valid for an hour; another request with it issues another token. A customer has at most 10 such tokens: one more ends the oldest. Staff create the accounts: a Telegram user without one is refused. Signing in also sets `has_app` and the customer's `username` in `GET /me`.
      */
     post: operations['signInWithTelegram'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/{proxy_id}/check': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Check a proxy
-     * @description Sends a request through the proxy to the judge, a route of this service, and returns whether it arrived, from which address, and how fast, within 10 seconds. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
-     */
-    get: operations['checkProxy'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/{proxy_id}/checks': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List the checks of a proxy
-     * @description The stored results of checks of a proxy, the latest first.
-     */
-    get: operations['listProxyChecks'];
-    put?: never;
-    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -1764,6 +1764,253 @@ export interface components {
        */
       next_cursor: string | null;
     };
+    /** TrialOut */
+    TrialOut: {
+      /**
+       * @description Whether the proxy carried a request to the judge and its response back, without revealing the client. `null` if unknown, because the judge does not respond without the proxy either
+       * @example true
+       */
+      works: boolean | null;
+      /**
+       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down`
+       * @example null
+       */
+      reason:
+        | (
+            | 'refused'
+            | 'wrong-login'
+            | 'timeout'
+            | 'closed'
+            | 'judge-unreachable'
+            | 'wrong-answer'
+            | 'leaks-forwarded-for'
+            | 'exit-differs'
+            | 'judge-down'
+          )
+        | null;
+      /**
+       * @description The address that the judge saw. `null` if it was not reached
+       * @example 203.0.113.7
+       */
+      exit_address: string | null;
+      /**
+       * @description Milliseconds until the TCP connection to the proxy was open
+       * @example 34
+       */
+      connect_ms: number | null;
+      /**
+       * @description Milliseconds from the start of the check to the first byte of the response
+       * @example 182
+       */
+      first_byte_ms: number | null;
+      /**
+       * Format: date-time
+       * @description When the check ended
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      checked_at: string;
+    };
+    /** TrialsPage */
+    TrialsPage: {
+      items: components['schemas']['TrialOut'][];
+      /**
+       * @description The `cursor` of the next page. `null` on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
+    /** NewLinkRequest */
+    NewLinkRequest: {
+      /**
+       * Format
+       * @description The format, as in `GET /proxies/lists/…`. `json` by default, unless there is a `template`
+       * @default json
+       * @example clash
+       * @enum {string}
+       */
+      format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
+      /**
+       * Template
+       * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+       * @example {host}:{port}:{login}:{password}
+       */
+      template?: string | null;
+      /**
+       * Filter
+       * @description The proxies of each fetch, as they are then. All by default
+       */
+      filter?: components['schemas']['ProxyFilterBody'] | null;
+      /**
+       * Expires At
+       * @description When the link expires: in the future, and not after its token, whose expiry is the default
+       */
+      expires_at?: string | null;
+      /**
+       * Networks
+       * @description The networks from which the link works, in CIDR notation: within those of the token, which are the default
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      networks?: string[] | null;
+      /**
+       * Descr
+       * @description The purpose of the link; only you see it
+       * @example Clash on the laptop
+       */
+      descr?: string | null;
+    };
+    /** CreatedLink */
+    CreatedLink: {
+      /** @example 5 */
+      id: number;
+      /**
+       * @description The purpose of the link
+       * @example Clash on the laptop
+       */
+      descr: string | null;
+      /**
+       * @description `null` if there is a template
+       * @example clash
+       */
+      format:
+        | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
+        | null;
+      /**
+       * @description `null` if there is a format
+       * @example null
+       */
+      template: string | null;
+      /**
+       * @description The filter of the request. An empty one matches all proxies
+       * @example {
+       *       "country": "ru",
+       *       "active": true
+       *     }
+       */
+      filter: components['schemas']['ProxyFilterBody'];
+      /**
+       * @description The networks from which the link works. `null` for all
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      networks: string[] | null;
+      /**
+       * @description `revoked`: the token that created the link was revoked
+       * @example active
+       * @enum {string}
+       */
+      state: 'active' | 'expired' | 'revoked';
+      /**
+       * @description The token that created the link
+       * @example 17
+       */
+      token_id: number;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description When the link expires. `null` for never
+       * @example 2027-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description The time of the last fetch, known with a delay of some seconds
+       * @example null
+       */
+      last_used_at: string | null;
+      /**
+       * @description The number of fetches, 304 responses included, known with a delay of some seconds
+       * @example 0
+       */
+      uses: number;
+      /**
+       * Format: uri-reference
+       * @description The URL for the tool. It contains the secret of the link and is shown once
+       * @example /l/prl_...
+       */
+      url: string;
+    };
+    /** LinkOut */
+    LinkOut: {
+      /** @example 5 */
+      id: number;
+      /**
+       * @description The purpose of the link
+       * @example Clash on the laptop
+       */
+      descr: string | null;
+      /**
+       * @description `null` if there is a template
+       * @example clash
+       */
+      format:
+        | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
+        | null;
+      /**
+       * @description `null` if there is a format
+       * @example null
+       */
+      template: string | null;
+      /**
+       * @description The filter of the request. An empty one matches all proxies
+       * @example {
+       *       "country": "ru",
+       *       "active": true
+       *     }
+       */
+      filter: components['schemas']['ProxyFilterBody'];
+      /**
+       * @description The networks from which the link works. `null` for all
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      networks: string[] | null;
+      /**
+       * @description `revoked`: the token that created the link was revoked
+       * @example active
+       * @enum {string}
+       */
+      state: 'active' | 'expired' | 'revoked';
+      /**
+       * @description The token that created the link
+       * @example 17
+       */
+      token_id: number;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description When the link expires. `null` for never
+       * @example 2027-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description The time of the last fetch, known with a delay of some seconds
+       * @example null
+       */
+      last_used_at: string | null;
+      /**
+       * @description The number of fetches, 304 responses included, known with a delay of some seconds
+       * @example 0
+       */
+      uses: number;
+    };
+    /** LinksPage */
+    LinksPage: {
+      items: components['schemas']['LinkOut'][];
+      /**
+       * @description The `cursor` of the next page. `null` on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
     /** PurchaseResponse */
     PurchaseResponse: {
       /**
@@ -2397,198 +2644,6 @@ export interface components {
       /** @description The daily limit of the token of this request. `null` without one */
       token: components['schemas']['TokenUsageOut'] | null;
       rentals: components['schemas']['RentalsOut'];
-    };
-    /** NewLinkRequest */
-    NewLinkRequest: {
-      /**
-       * Format
-       * @description The format, as in `GET /proxies/lists/…`. `json` by default, unless there is a `template`
-       * @default json
-       * @example clash
-       * @enum {string}
-       */
-      format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
-      /**
-       * Template
-       * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
-       * @example {host}:{port}:{login}:{password}
-       */
-      template?: string | null;
-      /**
-       * Filter
-       * @description The proxies of each fetch, as they are then. All by default
-       */
-      filter?: components['schemas']['ProxyFilterBody'] | null;
-      /**
-       * Expires At
-       * @description When the link expires: in the future, and not after its token, whose expiry is the default
-       */
-      expires_at?: string | null;
-      /**
-       * Networks
-       * @description The networks from which the link works, in CIDR notation: within those of the token, which are the default
-       * @example [
-       *       "203.0.113.0/24"
-       *     ]
-       */
-      networks?: string[] | null;
-      /**
-       * Descr
-       * @description The purpose of the link; only you see it
-       * @example Clash on the laptop
-       */
-      descr?: string | null;
-    };
-    /** CreatedLink */
-    CreatedLink: {
-      /** @example 5 */
-      id: number;
-      /**
-       * @description The purpose of the link
-       * @example Clash on the laptop
-       */
-      descr: string | null;
-      /**
-       * @description `null` if there is a template
-       * @example clash
-       */
-      format:
-        | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
-        | null;
-      /**
-       * @description `null` if there is a format
-       * @example null
-       */
-      template: string | null;
-      /**
-       * @description The filter of the request. An empty one matches all proxies
-       * @example {
-       *       "country": "ru",
-       *       "active": true
-       *     }
-       */
-      filter: components['schemas']['ProxyFilterBody'];
-      /**
-       * @description The networks from which the link works. `null` for all
-       * @example [
-       *       "203.0.113.0/24"
-       *     ]
-       */
-      networks: string[] | null;
-      /**
-       * @description `revoked`: the token that created the link was revoked
-       * @example active
-       * @enum {string}
-       */
-      state: 'active' | 'expired' | 'revoked';
-      /**
-       * @description The token that created the link
-       * @example 17
-       */
-      token_id: number;
-      /**
-       * Format: date-time
-       * @example 2026-11-21T12:00:00.000Z
-       */
-      created_at: string;
-      /**
-       * @description When the link expires. `null` for never
-       * @example 2027-01-01T00:00:00.000Z
-       */
-      expires_at: string | null;
-      /**
-       * @description The time of the last fetch, known with a delay of some seconds
-       * @example null
-       */
-      last_used_at: string | null;
-      /**
-       * @description The number of fetches, 304 responses included, known with a delay of some seconds
-       * @example 0
-       */
-      uses: number;
-      /**
-       * Format: uri-reference
-       * @description The URL for the tool. It contains the secret of the link and is shown once
-       * @example /l/prl_...
-       */
-      url: string;
-    };
-    /** LinkOut */
-    LinkOut: {
-      /** @example 5 */
-      id: number;
-      /**
-       * @description The purpose of the link
-       * @example Clash on the laptop
-       */
-      descr: string | null;
-      /**
-       * @description `null` if there is a template
-       * @example clash
-       */
-      format:
-        | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
-        | null;
-      /**
-       * @description `null` if there is a format
-       * @example null
-       */
-      template: string | null;
-      /**
-       * @description The filter of the request. An empty one matches all proxies
-       * @example {
-       *       "country": "ru",
-       *       "active": true
-       *     }
-       */
-      filter: components['schemas']['ProxyFilterBody'];
-      /**
-       * @description The networks from which the link works. `null` for all
-       * @example [
-       *       "203.0.113.0/24"
-       *     ]
-       */
-      networks: string[] | null;
-      /**
-       * @description `revoked`: the token that created the link was revoked
-       * @example active
-       * @enum {string}
-       */
-      state: 'active' | 'expired' | 'revoked';
-      /**
-       * @description The token that created the link
-       * @example 17
-       */
-      token_id: number;
-      /**
-       * Format: date-time
-       * @example 2026-11-21T12:00:00.000Z
-       */
-      created_at: string;
-      /**
-       * @description When the link expires. `null` for never
-       * @example 2027-01-01T00:00:00.000Z
-       */
-      expires_at: string | null;
-      /**
-       * @description The time of the last fetch, known with a delay of some seconds
-       * @example null
-       */
-      last_used_at: string | null;
-      /**
-       * @description The number of fetches, 304 responses included, known with a delay of some seconds
-       * @example 0
-       */
-      uses: number;
-    };
-    /** LinksPage */
-    LinksPage: {
-      items: components['schemas']['LinkOut'][];
-      /**
-       * @description The `cursor` of the next page. `null` on the last page
-       * @example null
-       */
-      next_cursor: number | null;
     };
     /** NewWebhookRequest */
     NewWebhookRequest: {
@@ -3708,61 +3763,6 @@ export interface components {
        * @description The data that Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`
        */
       initData: string;
-    };
-    /** TrialOut */
-    TrialOut: {
-      /**
-       * @description Whether the proxy carried a request to the judge and its response back, without revealing the client. `null` if unknown, because the judge does not respond without the proxy either
-       * @example true
-       */
-      works: boolean | null;
-      /**
-       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down`
-       * @example null
-       */
-      reason:
-        | (
-            | 'refused'
-            | 'wrong-login'
-            | 'timeout'
-            | 'closed'
-            | 'judge-unreachable'
-            | 'wrong-answer'
-            | 'leaks-forwarded-for'
-            | 'exit-differs'
-            | 'judge-down'
-          )
-        | null;
-      /**
-       * @description The address that the judge saw. `null` if it was not reached
-       * @example 203.0.113.7
-       */
-      exit_address: string | null;
-      /**
-       * @description Milliseconds until the TCP connection to the proxy was open
-       * @example 34
-       */
-      connect_ms: number | null;
-      /**
-       * @description Milliseconds from the start of the check to the first byte of the response
-       * @example 182
-       */
-      first_byte_ms: number | null;
-      /**
-       * Format: date-time
-       * @description When the check ended
-       * @example 2026-11-21T12:00:00.000Z
-       */
-      checked_at: string;
-    };
-    /** TrialsPage */
-    TrialsPage: {
-      items: components['schemas']['TrialOut'][];
-      /**
-       * @description The `cursor` of the next page. `null` on the last page
-       * @example null
-       */
-      next_cursor: number | null;
     };
     /** Health */
     Health: {
@@ -6634,6 +6634,644 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  checkProxy: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text returns 404
+         * @example 1
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The result of the check */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TrialOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id, or the operator has disabled checks */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has sent too many requests in this minute, or more than 10 checks are under way */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listProxyChecks: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        cursor?: number;
+        /** @description The maximum number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text returns 404
+         * @example 1
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of checks */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TrialsPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "query",
+           *             "cursor"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listLinks: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Omit it for the first page */
+        cursor?: number;
+        /** @description The maximum number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of links, oldest first */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LinksPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "query",
+           *             "cursor"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  createLink: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewLinkRequest'];
+      };
+    };
+    responses: {
+      /** @description The link, with its URL */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CreatedLink'];
+        };
+      };
+      /** @description `expires_at` has passed */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export`, or the link would be wider than the token, or the operator has disabled links */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The user has too many links */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "body",
+           *             "format"
+           *           ],
+           *           "msg": "String should match pattern '^(json|txt|url|csv|curl|proxychains|playwright|clash|sing-box)$'",
+           *           "ctx": {
+           *             "pattern": "^(json|txt|url|csv|curl|proxychains|playwright|clash|sing-box)$"
+           *           },
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  getLink: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a link of the user
+         * @example 1
+         */
+        link_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The link */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LinkOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such link */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "link_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  deleteLink: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a link of the user
+         * @example 1
+         */
+        link_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The link was deleted */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such link */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "link_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  fetchLink: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path: {
+        /**
+         * @description As in the `url` of the new link
+         * @example prl_...
+         */
+        secret: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          '*/*': unknown;
+        };
+      };
+      /** @description The list has not changed since the response with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description There is no such link, it has ended, or it does not work from this address */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The link was fetched too often in this minute, or the address requested too many unknown links */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description The service cannot reach its database */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+    };
+  };
   buy_proxies_buy_post: {
     parameters: {
       query?: never;
@@ -7428,469 +8066,6 @@ export interface operations {
       };
       431: components['responses']['HeadersTooLarge'];
       503: components['responses']['Unavailable'];
-    };
-  };
-  listLinks: {
-    parameters: {
-      query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
-        cursor?: number;
-        /** @description The maximum number of items on a page */
-        limit?: number;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of links, oldest first */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['LinksPage'];
-        };
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description The token is missing, unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "int_parsing",
-           *           "loc": [
-           *             "query",
-           *             "cursor"
-           *           ],
-           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "?"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has sent too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  createLink: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewLinkRequest'];
-      };
-    };
-    responses: {
-      /** @description The link, with its URL */
-      201: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['CreatedLink'];
-        };
-      };
-      /** @description `expires_at` has passed */
-      400: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token is missing, unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export`, or the link would be wider than the token, or the operator has disabled links */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description The user has too many links */
-      409: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      413: components['responses']['BodyTooLarge'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "body",
-           *             "format"
-           *           ],
-           *           "msg": "String should match pattern '^(json|txt|url|csv|curl|proxychains|playwright|clash|sing-box)$'",
-           *           "ctx": {
-           *             "pattern": "^(json|txt|url|csv|curl|proxychains|playwright|clash|sing-box)$"
-           *           },
-           *           "input": "?"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has sent too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  getLink: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The `id` of a link of the user
-         * @example 1
-         */
-        link_id: number;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The link */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['LinkOut'];
-        };
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description The token is missing, unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The user has no such link */
-      404: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "int_parsing",
-           *           "loc": [
-           *             "path",
-           *             "link_id"
-           *           ],
-           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "?"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has sent too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  deleteLink: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The `id` of a link of the user
-         * @example 1
-         */
-        link_id: number;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The link was deleted */
-      204: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description The token is missing, unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The user has no such link */
-      404: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "int_parsing",
-           *           "loc": [
-           *             "path",
-           *             "link_id"
-           *           ],
-           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "?"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has sent too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  fetchLink: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path: {
-        /**
-         * @description As in the `url` of the new link
-         * @example prl_...
-         */
-        secret: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          '*/*': unknown;
-        };
-      };
-      /** @description The list has not changed since the response with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description There is no such link, it has ended, or it does not work from this address */
-      404: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description The link was fetched too often in this minute, or the address requested too many unknown links */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      /** @description The service cannot reach its database */
-      503: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
     };
   };
   listWebhooks: {
@@ -10285,181 +10460,6 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-    };
-  };
-  checkProxy: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The `id` of a proxy of the user; any other text returns 404
-         * @example 1
-         */
-        proxy_id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The result of the check */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['TrialOut'];
-        };
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description The token is missing, unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:read` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description No proxy of the user has this id, or the operator has disabled checks */
-      404: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description The token or the user has sent too many requests in this minute, or more than 10 checks are under way */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  listProxyChecks: {
-    parameters: {
-      query?: {
-        /** @description `next_cursor` of the previous page. Omit it for the first page */
-        cursor?: number;
-        /** @description The maximum number of items on a page */
-        limit?: number;
-      };
-      header?: never;
-      path: {
-        /**
-         * @description The `id` of a proxy of the user; any other text returns 404
-         * @example 1
-         */
-        proxy_id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of checks */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['TrialsPage'];
-        };
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description The token is missing, unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:read` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description No proxy of the user has this id */
-      404: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "int_parsing",
-           *           "loc": [
-           *             "query",
-           *             "cursor"
-           *           ],
-           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
-           *           "input": "?"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has sent too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description The rest of each limit: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
     };
   };
   health_health_get: {
