@@ -11,7 +11,8 @@ import type { ListedProxy } from '../src/provider';
 import { CALL_PRIORITIES } from '../src/provider/proxy-provider';
 import { MOST_PASSED_OVER } from '../src/provider/rate-permits';
 import { toProxyOut } from '../src/proxies/dto/proxy-out.dto';
-import { ALL_PROXIES, proxyFilterSql } from '../src/proxies/filter/proxy-filter';
+import { proxyFilterSql } from '../src/proxies/filter/proxy-filter';
+import { toProxyFilter } from '../src/proxies/filter/proxy-filter.query';
 import type { ProxyFields } from '../src/proxies/proxy';
 import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -217,7 +218,7 @@ describe('The database and the code agree on', () => {
       };
       const parameters: unknown[] = [user.id];
       const given = (value: unknown) => `$${parameters.push(value)}`;
-      const isSelected = proxyFilterSql({ ...ALL_PROXIES, ...filter }, given, 'now()');
+      const isSelected = proxyFilterSql(toProxyFilter(filter), given, 'now()');
       const listed = await query(
         `SELECT id FROM proxies WHERE user_id = $1 AND ${isSelected} ORDER BY id`,
         parameters,

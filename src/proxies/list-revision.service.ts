@@ -18,6 +18,11 @@ export interface ListRevision {
   readonly proxyCount: number;
 }
 
+/** An entity tag for everything that a response depends on. */
+export function weakTag(source: string): string {
+  return `W/"${createHash('sha256').update(source).digest('base64url').slice(0, 22)}"`;
+}
+
 /**
  * The entity tag of a response made from a list. It is weak because the response may be newer than the
  * revision in the tag; it is never older.
@@ -25,8 +30,7 @@ export interface ListRevision {
  * @param variant everything else that the response depends on, e.g. its format
  */
 export function entityTag({ userId, revision, untilMs }: ListRevision, variant: string): string {
-  const hash = createHash('sha256').update(`${userId} ${revision} ${untilMs} ${variant}`);
-  return `W/"${hash.digest('base64url').slice(0, 22)}"`;
+  return weakTag(`${userId} ${revision} ${untilMs} ${variant}`);
 }
 
 const MAX_USERS = 20_000;

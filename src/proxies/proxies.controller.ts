@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
@@ -12,7 +11,7 @@ import { Conditional, ETAG_HEADER, fileResponse, LIST_SCHEMA, TXT_EXAMPLE } from
 import { ProxyExportService } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter } from './filter/proxy-filter';
 import { toProxyFilter } from './filter/proxy-filter.query';
-import { entityTag, ListRevisionService } from './list-revision.service';
+import { entityTag, ListRevisionService, weakTag } from './list-revision.service';
 import { ProxiesService } from './proxies.service';
 import { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
 import { LOOKED_AT, MAX_PAGE, type ProxyPageRequest, ProxyPagesService } from './proxy-pages.service';
@@ -90,9 +89,8 @@ last page is read is on one of the pages.`,
   ): Promise<void> {
     const { json, next } = await this.pages.read(userId, page);
     if (next !== null) response.set('Link', `<${linkTo(request, next)}>; rel="next"`);
-    const hash = createHash('sha256').update(`${next} ${json}`);
     await sendConditionally(request, response, {
-      tag: `W/"${hash.digest('base64url').slice(0, 22)}"`,
+      tag: weakTag(`${next} ${json}`),
       headers: JSON_TYPE,
       write: () => Promise.resolve(Buffer.from(json)),
     });

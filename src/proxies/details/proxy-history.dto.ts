@@ -3,6 +3,7 @@ import {
   ApiChoice,
   ApiMoment,
   ApiNullable,
+  CURSOR,
   LimitField,
   NEXT_CURSOR,
   StrictRequest,
@@ -24,7 +25,7 @@ export type ProxyEventKind = (typeof PROXY_EVENTS)[number];
 @StrictRequest()
 export class HistoryQuery {
   @StringField({
-    description: '`next_cursor` of the previous page. Omit it for the first page',
+    description: CURSOR,
     absent: 'null',
     pattern: String.raw`^\d{1,16}\.\d{1,15}$`,
   })

@@ -88,18 +88,25 @@ export class ProxyFilterQuery extends ProxyFilterFields {
 @StrictRequest()
 export class ProxyFilterBody extends ProxyFilterQuery {}
 
-export function toProxyFilter(
-  fields: ProxyFilterFields & { readonly proxy_type: ProxyType | 'all' | null },
-): ProxyFilter {
-  const { country, version, proxy_type: proxyType, active, label, tag } = fields;
+/** An omitted field is null. */
+export function toProxyFilter({
+  country,
+  version = null,
+  proxy_type: proxyType = null,
+  active = null,
+  label,
+  tag,
+  ends_before: endsBefore = null,
+  order_id: orderId = null,
+}: Partial<ProxyFilterFields & { readonly proxy_type: ProxyType | 'all' | null }>): ProxyFilter {
   return {
-    country: country && country.toLowerCase(),
+    country: country ? country.toLowerCase() : null,
     version,
     proxyType: proxyType === 'all' ? null : proxyType,
     active,
-    label: label && normalLabel(label),
-    tag: tag && normalTag(tag),
-    endsBefore: fields.ends_before,
-    orderId: fields.order_id,
+    label: label ? normalLabel(label) : null,
+    tag: tag ? normalTag(tag) : null,
+    endsBefore,
+    orderId,
   };
 }

@@ -18,17 +18,6 @@ export interface ProxyFilter {
   readonly orderId: number | null;
 }
 
-export const ALL_PROXIES: ProxyFilter = {
-  country: null,
-  version: null,
-  proxyType: null,
-  active: null,
-  label: null,
-  tag: null,
-  endsBefore: null,
-  orderId: null,
-};
-
 export const isUnfiltered = (filter: Partial<ProxyFilter>): boolean =>
   Object.values(filter).every((value) => value === null);
 

@@ -4,7 +4,6 @@ import { type Caller, CurrentCaller, CurrentUserId, Route } from '../../auth';
 import { type ErrorsOfStatus, IdParam, PageQuery } from '../../http';
 import { CreatedLink, LinkOut, LinksPage } from './link-out.dto';
 import {
-  FormatBesideTemplate,
   LinkExpiryInPast,
   LinkNotFound,
   LinksDisabled,
@@ -62,10 +61,7 @@ export class LinksController {
     },
   })
   createLink(@CurrentCaller() caller: Caller, @Body() body: NewLinkRequest): Promise<CreatedLink> {
-    const { descr, expires_at: expiresAt, networks, filter, template } = body;
-    if (template !== null && body.format !== 'json') throw new FormatBesideTemplate(template);
-    const format = template === null ? body.format : null;
-    return this.links.create(caller, { descr, expiresAt, networks, filter, template, format });
+    return this.links.create(caller, body);
   }
 
   @Get()

@@ -21,6 +21,7 @@ import { type ProxyFilterBody, toProxyFilter } from '../filter/proxy-filter.quer
 import type { CreatedLink, LinkOut } from './link-out.dto';
 import { ENDED_AT } from './links-retention';
 import {
+  FormatBesideTemplate,
   LinkExpiryInPast,
   LinkNotFound,
   LinksDisabled,
@@ -28,20 +29,10 @@ import {
   SecretLinkNotFound,
   TooManyLinks,
 } from './links.errors';
+import type { NewLinkRequest } from './new-link.request';
 
-/** The layout of a link: either format or template is null. */
-interface LinkLayout {
-  readonly format: FormatName | null;
-  readonly template: string | null;
-}
-
-export interface NewLink extends LinkLayout {
-  readonly descr: string | null;
-  readonly filter: ProxyFilterBody | null;
-  readonly expiresAt: Date | null;
-  /** Addresses and networks in CIDR notation; null allows any address. */
-  readonly networks: readonly string[] | null;
-}
+/** The bounds of a link. Null networks allow any address. */
+type Bounds = Pick<NewLinkRequest, 'expires_at' | 'networks'>;
 
 /** A link that is valid now. */
 export interface OpenLink {
@@ -52,7 +43,10 @@ export interface OpenLink {
   readonly options: ExportOptions;
 }
 
-interface FoundLink extends Omit<OpenLink, 'options'>, LinkLayout {
+interface FoundLink extends Omit<OpenLink, 'options'> {
+  /** Null if there is a template. */
+  readonly format: FormatName | null;
+  readonly template: string | null;
   readonly filter: StoredFilter;
   readonly networks: readonly string[] | null;
   readonly hash: string;
@@ -86,13 +80,16 @@ export class LinksService {
    * Creates a link. Only the result has its secret. The link is never wider than the token that creates it:
    * an omitted end and omitted networks are the token's.
    *
-   * @throws LinksDisabled, LinkExpiryInPast, LinkWiderThanToken, TooManyLinks, InvalidToken
+   * @throws FormatBesideTemplate, LinksDisabled, LinkExpiryInPast, LinkWiderThanToken, TooManyLinks,
+   *   InvalidToken
    */
-  async create(caller: Caller, link: NewLink): Promise<CreatedLink> {
+  async create(caller: Caller, link: NewLinkRequest): Promise<CreatedLink> {
+    const { template, format } = link;
+    if (template !== null && format !== 'json') throw new FormatBesideTemplate(template);
     const { maxPerUser } = this.config.links;
     if (maxPerUser === 0) throw new LinksDisabled();
     const now = this.clock.now();
-    if (link.expiresAt && link.expiresAt <= now) throw new LinkExpiryInPast();
+    if (link.expires_at && link.expires_at <= now) throw new LinkExpiryInPast();
     const secret = generateSecret('link');
     // The lock of the user keeps concurrent requests within the limit.
     const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
@@ -115,11 +112,11 @@ export class LinksService {
           caller.tokenId,
           `\\x${hexHashOf(secret)}`,
           link.descr,
-          link.format,
-          link.template,
+          template === null ? format : null,
+          template,
           storedFilter(link.filter),
           bounds.networks,
-          bounds.expiresAt,
+          bounds.expires_at,
         ],
       );
     });
@@ -133,23 +130,22 @@ export class LinksService {
    */
   private async withinToken(
     tokenId: number,
-    { expiresAt, networks }: NewLink,
+    { expires_at: expiresAt, networks }: Bounds,
     manager: EntityManager,
-  ): Promise<Pick<NewLink, 'expiresAt' | 'networks'>> {
-    const [token] = await queryRows<Pick<NewLink, 'expiresAt' | 'networks'>>(
+  ): Promise<Bounds> {
+    const [token] = await queryRows<Bounds>(
       manager,
-      `SELECT expires_at AS "expiresAt", allowed_ips AS networks FROM api_tokens
-        WHERE id = $1 AND revoked_at IS NULL`,
+      'SELECT expires_at, allowed_ips AS networks FROM api_tokens WHERE id = $1 AND revoked_at IS NULL',
       [tokenId],
     );
     if (!token) throw new InvalidToken();
-    const { networks: allowed, expiresAt: end } = token;
+    const { networks: allowed, expires_at: end } = token;
     const wider = [
       end && expiresAt && expiresAt > end && 'expires_at',
       allowed && networks?.some((network) => !liesWithin(allowed, network)) && 'networks',
     ].filter((field) => typeof field === 'string');
     if (wider.length > 0) throw new LinkWiderThanToken(wider);
-    return { expiresAt: expiresAt ?? end, networks: networks ?? allowed };
+    return { expires_at: expiresAt ?? end, networks: networks ?? allowed };
   }
 
   /** Removes ended links if the user has the most. @throws TooManyLinks */
@@ -259,20 +255,5 @@ function toOpenLink({ id, userId, proxiesRevision, format, template, filter }: F
   return { id, userId, proxiesRevision, options };
 }
 
-const NO_FILTER = {
-  country: null,
-  version: null,
-  proxy_type: null,
-  active: null,
-  label: null,
-  tag: null,
-  ends_before: null,
-  order_id: null,
-} as const satisfies ProxyFilterBody;
-
 const readFilter = ({ ends_before: endsBefore, ...others }: StoredFilter): ProxyFilter =>
-  toProxyFilter({
-    ...NO_FILTER,
-    ...others,
-    ends_before: endsBefore === undefined ? null : new Date(endsBefore),
-  });
+  toProxyFilter({ ...others, ends_before: endsBefore === undefined ? null : new Date(endsBefore) });

@@ -11,13 +11,13 @@ const TIMEOUT_MS = 3000;
 
 const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
 
-async function buy(type: 'http' | 'socks'): Promise<ProxyToTry> {
+async function buy(proxyType: 'http' | 'socks'): Promise<ProxyToTry> {
   const { list } = await new WireClient(sandbox.baseUrl, sandbox.apiKey).call<{
     list: { host: string; port: string; user: string; pass: string }[];
-  }>(`buy?count=1&period=7&country=nl&version=4&type=${type}&nokey`);
+  }>(`buy?count=1&period=7&country=nl&version=4&type=${proxyType}&nokey`);
   const [bought] = list;
   if (!bought) throw new Error('nothing was bought');
-  return { type, host: bought.host, port: Number(bought.port), login: bought.user, password: bought.pass };
+  return { proxyType, host: bought.host, port: bought.port, login: bought.user, password: bought.pass };
 }
 
 async function listen(server: net.Server): Promise<number> {

@@ -3,7 +3,7 @@ import { callbackify } from 'node:util';
 import { SocksClient } from 'socks';
 import type * as Undici from 'undici';
 import type { buildConnector, Client, Dispatcher } from 'undici';
-import type { ProxyType } from '../../common';
+import type { Proxy } from '../proxy';
 
 export type ThroughFailure =
   | 'refused'
@@ -13,13 +13,7 @@ export type ThroughFailure =
   | 'judge-unreachable'
   | 'wrong-answer';
 
-export interface ProxyToTry {
-  readonly type: ProxyType;
-  readonly host: string;
-  readonly port: number;
-  readonly login: string;
-  readonly password: string;
-}
+export type ProxyToTry = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
 
 /** The progress of a request through a proxy. Times are milliseconds since its start. */
 export interface Passage {
@@ -63,7 +57,7 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
   let connectMs: number | null = null;
   let firstByteMs: number | null = null;
   const watch: Watch = { timeoutMs, signal, onConnected: () => (connectMs ??= sinceStart()) };
-  const dispatcher = (proxy.type === 'http' ? throughHttp : throughSocks)(undici, proxy, url, watch);
+  const dispatcher = (proxy.proxyType === 'socks' ? throughSocks : throughHttp)(undici, proxy, url, watch);
   try {
     const response = await dispatcher.request({
       origin: url.origin,
@@ -140,7 +134,7 @@ async function openSocks(
   url: URL,
   { timeoutMs, signal, onConnected }: Watch,
 ): Promise<net.Socket> {
-  const socket = net.connect({ host, port }).once('connect', onConnected);
+  const socket = net.connect({ host, port: Number(port) }).once('connect', onConnected);
   // The code that waits for the socket handles its errors.
   socket.on('error', () => undefined);
   signal.addEventListener('abort', () => socket.destroy(new Error('timeout')), { once: true });
@@ -150,7 +144,7 @@ async function openSocks(
     command: 'connect',
     existing_socket: socket,
     timeout: timeoutMs,
-    proxy: { host, port, type: 5, userId: login, password },
+    proxy: { host, port: Number(port), type: 5, userId: login, password },
     destination: { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(url.port || defaultPort) },
   });
   return socket;

@@ -7,7 +7,7 @@ import { ProxiesService } from '../proxies.service';
 import { type Proxy } from '../proxy';
 import { Judge } from './judge';
 import { requestThrough } from './request-through';
-import type { TrialOut, TrialReason } from './trial-out.dto';
+import type { TrialOut } from './trial-out.dto';
 import { ChecksDisabled } from './trials.errors';
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;
@@ -15,13 +15,7 @@ const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at 
 /** Clients give up after ten seconds, and the judge is checked directly before and after. */
 const TRIAL_TIMEOUT_MS = 7000;
 
-interface Finding {
-  readonly works: boolean | null;
-  readonly reason: TrialReason | null;
-  readonly exitAddress: string | null;
-  readonly connectMs: number | null;
-  readonly firstByteMs: number | null;
-}
+type Finding = Omit<TrialOut, 'checked_at'>;
 
 /**
  * Trials of proxies: a request through a customer's proxy to the judge shows whether the proxy works. A proxy
@@ -62,23 +56,19 @@ export class TrialsService {
   private async tryProxy(proxy: Proxy, judgeUrl: string): Promise<Finding> {
     const before = this.judge.responds(judgeUrl);
     const { url, nonce } = this.judge.question(judgeUrl);
-    const { host, port, login, password, proxyType } = proxy;
-    const { connectMs, firstByteMs, result } = await requestThrough(
-      { type: proxyType === 'socks' ? 'socks' : 'http', host, port: Number(port), login, password },
-      url,
-      this.config.tuning.trialTimeoutMs ?? TRIAL_TIMEOUT_MS,
-    );
-    const times = { connectMs, firstByteMs };
+    const timeoutMs = this.config.tuning.trialTimeoutMs ?? TRIAL_TIMEOUT_MS;
+    const { connectMs, firstByteMs, result } = await requestThrough(proxy, url, timeoutMs);
+    const times = { connect_ms: connectMs, first_byte_ms: firstByteMs };
     const verdict = 'text' in result ? this.judge.read(result.text, nonce) : null;
     if (verdict) {
       const reason = verdict.forwardedFor ? 'leaks-forwarded-for' : null;
-      return { ...times, works: reason === null, reason, exitAddress: verdict.address };
+      return { ...times, works: reason === null, reason, exit_address: verdict.address };
     }
     const isJudgeUp = (await before) && (await this.judge.responds(judgeUrl));
     const reason = 'text' in result ? 'wrong-answer' : result.failure;
     return isJudgeUp
-      ? { ...times, works: false, reason, exitAddress: null }
-      : { ...times, works: null, reason: 'judge-down', exitAddress: null };
+      ? { ...times, works: false, reason, exit_address: null }
+      : { ...times, works: null, reason: 'judge-down', exit_address: null };
   }
 
   /** Stores the result. A working proxy is compared with its previous trial that reached the judge. */
@@ -99,9 +89,9 @@ export class TrialsService {
         proxy.userId,
         finding.works,
         finding.reason,
-        finding.exitAddress,
-        finding.connectMs,
-        finding.firstByteMs,
+        finding.exit_address,
+        finding.connect_ms,
+        finding.first_byte_ms,
       ],
     );
   }

@@ -1,4 +1,4 @@
-import { isForwarded } from './is-forwarded';
+import { isForwarded } from './judge.controller';
 
 describe('isForwarded', () => {
   it.each<[string, string[], Record<string, string>, boolean]>([
