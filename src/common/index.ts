@@ -27,6 +27,7 @@ export {
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { parseJson } from './parse-json';
+export { PROVIDER_HTTP } from './provider-http';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';
 export { TimeLimit } from './time-limit';

@@ -13,6 +13,7 @@ const CONSTANTS = [
   'breakerProbeMs',
   'linkRequestsPerMinute',
   'ordersPerCall',
+  'paymentTimeoutMs',
   'pingTimeoutMs',
   'poolWaitMs',
   'readerIdleMs',

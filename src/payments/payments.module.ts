@@ -1,5 +1,7 @@
+import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
+import { PROVIDER_HTTP } from '../common';
 import { DepositWaits } from './deposits/deposit-waits';
 import { DepositsController } from './deposits/deposits.controller';
 import { DepositsService } from './deposits/deposits.service';
@@ -23,7 +25,7 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
 
 /** Deposits, imported only by an application that accepts payments. */
 @Module({
-  imports: [AuthModule],
+  imports: [AuthModule, HttpModule.register(PROVIDER_HTTP)],
   controllers: [DepositsController, NotificationsController, IntakeController],
   providers: [
     { provide: PaymentProvider, useClass: YooKassaProvider },

@@ -1,7 +1,7 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Clock } from '../common';
+import { Clock, PROVIDER_HTTP } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { Metrics } from '../metrics';
@@ -17,20 +17,11 @@ import { RatePermits } from './rate-permits';
 /** A mounted secret is changed in place, by renaming or by a link. Polling detects all three. */
 const READ_KEY_EVERY_MS = 2000;
 const CONNECT_TIMEOUT_MS = 3000;
-const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 @Module({
   imports: [
     HttpModule.registerAsync({
-      useFactory: () => ({
-        ...createReadyAgents(CONNECT_TIMEOUT_MS),
-        maxContentLength: MAX_RESPONSE_BYTES,
-        maxRedirects: 0,
-        proxy: false,
-        responseType: 'text',
-        transformResponse: (body: unknown) => body,
-        validateStatus: () => true,
-      }),
+      useFactory: () => ({ ...createReadyAgents(CONNECT_TIMEOUT_MS), ...PROVIDER_HTTP }),
     }),
   ],
   providers: [

@@ -1,3 +1,4 @@
+import { HttpService } from '@nestjs/axios';
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { parseJson } from '../../common';
@@ -42,6 +43,7 @@ export class YooKassaProvider extends PaymentProvider {
   private pausedUntilMs = -Infinity;
 
   constructor(
+    private readonly http: HttpService,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
   ) {
@@ -112,8 +114,9 @@ export class YooKassaProvider extends PaymentProvider {
     filter: Readonly<Record<string, string>>,
     item: Item,
   ): AsyncGenerator<readonly z.output<Item>[]> {
+    const followed = new Set<string>();
     let cursor: string | undefined;
-    do {
+    for (;;) {
       const query = new URLSearchParams({
         ...filter,
         limit: String(LISTED_AT_ONCE),
@@ -122,7 +125,11 @@ export class YooKassaProvider extends PaymentProvider {
       const page = await this.call({ method, path: `${resource}?${query.toString()}`, schema: listOf(item) });
       yield page.items;
       cursor = page.next_cursor;
-    } while (cursor !== undefined);
+      if (cursor === undefined) return;
+      // The list would never end, and neither would the job that reads it.
+      if (followed.has(cursor)) throw new PaymentOutcomeUnknown(`${method} returned a cursor twice`);
+      followed.add(cursor);
+    }
   }
 
   /** The span and the metrics have only the method. */
@@ -160,7 +167,7 @@ export class YooKassaProvider extends PaymentProvider {
     if (performance.now() < this.pausedUntilMs) {
       throw new PaymentsUnavailable(`${method} was not sent: the provider has had too many calls`);
     }
-    const { status, json } = await this.fetch(method, path, post);
+    const { status, json } = await this.exchange(method, path, post);
     if (status === 429) {
       this.pausedUntilMs = performance.now() + PAUSE_MS;
       throw new PaymentsUnavailable(`${method} returned 429`);
@@ -175,28 +182,27 @@ export class YooKassaProvider extends PaymentProvider {
     return read.data;
   }
 
-  private async fetch(
+  private async exchange(
     method: Method,
     path: string,
     post: Call<z.ZodType>['post'],
   ): Promise<{ readonly status: number; readonly json: unknown }> {
     try {
-      const response = await fetch(`${this.config.payments.baseUrl}/${path}`, {
+      const response = await this.http.axiosRef.request<string>({
+        url: `${this.config.payments.baseUrl}/${path}`,
         method: post ? 'POST' : 'GET',
         headers: {
           Authorization: this.authorization,
           ...(post && { 'Content-Type': 'application/json', 'Idempotence-Key': post.key }),
         },
-        ...(post && { body: JSON.stringify(post.body) }),
-        redirect: 'error',
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        data: post && JSON.stringify(post.body),
+        signal: AbortSignal.timeout(this.config.tuning.paymentTimeoutMs ?? TIMEOUT_MS),
       });
-      const text = await response.text();
-      return { status: response.status, json: parseJson(text) };
+      return { status: response.status, json: parseJson(response.data) };
     } catch (error) {
-      // The cause may contain the address, so only its code is passed on.
-      const { code } = ((error as Error).cause ?? {}) as { readonly code?: unknown };
-      const reason = typeof code === 'string' ? code : (error as Error).name;
+      // The error contains the address and the key, so only its code is passed on.
+      const { code } = error as { readonly code?: unknown };
+      const reason = typeof code === 'string' ? code : 'no response';
       throw new PaymentOutcomeUnknown(`${method} was sent, then: ${reason}`);
     }
   }

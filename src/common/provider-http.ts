@@ -1,0 +1,16 @@
+/** More than any documented response. */
+const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
+
+/**
+ * How providers are called over HTTP: a response is bounded, and its status and text are left to the adapter.
+ * Unlike the body of `fetch()`, which Node 20 reads without its signal after a garbage collection, axios ends
+ * a response that does not arrive in time.
+ */
+export const PROVIDER_HTTP = {
+  maxContentLength: MAX_RESPONSE_BYTES,
+  maxRedirects: 0,
+  proxy: false,
+  responseType: 'text',
+  transformResponse: (body: unknown) => body,
+  validateStatus: () => true,
+} as const;

@@ -1,0 +1,90 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { HttpModule } from '@nestjs/axios';
+import { Test } from '@nestjs/testing';
+import { eventually } from '../../../test/support/built-service';
+import { forAllTests } from '../../../test/support/fixtures';
+import { PROVIDER_HTTP } from '../../common';
+import { AppConfig } from '../../config';
+import { Metrics } from '../../metrics';
+import { PaymentOutcomeUnknown } from './payment-errors';
+import { YooKassaProvider } from './yookassa.provider';
+
+type Respond = (request: http.IncomingMessage, response: http.ServerResponse) => void;
+
+const MEGABYTE = Buffer.alloc(1024 * 1024, ' ');
+
+describe('The adapter of YooKassa', () => {
+  let respond: Respond;
+  let provider: YooKassaProvider;
+  const server = forAllTests(
+    () => http.createServer((request, response) => respond(request, response)),
+    (opened) => {
+      opened.closeAllConnections();
+      opened.close();
+    },
+  );
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const config = {
+      payments: { provider: 'sandbox', baseUrl: `http://127.0.0.1:${port}/v3` },
+      tuning: { paymentTimeoutMs: 1500 },
+    };
+    const module = await Test.createTestingModule({
+      imports: [HttpModule.register(PROVIDER_HTTP)],
+      providers: [
+        YooKassaProvider,
+        { provide: AppConfig, useValue: config },
+        { provide: Metrics, useValue: Metrics.off },
+      ],
+    }).compile();
+    provider = module.get(YooKassaProvider);
+  });
+
+  it('stops reading a response that does not end', async () => {
+    let sent = 0;
+    let isClosed = false;
+    function* manyMegabytes(): Generator<Buffer> {
+      for (; sent < 100; sent += 1) yield MEGABYTE;
+    }
+    respond = (_, response) => {
+      response.writeHead(200);
+      pipeline(Readable.from(manyMegabytes()), response, () => (isClosed = true));
+    };
+    await expect(provider.read('one')).rejects.toThrow(PaymentOutcomeUnknown);
+    await eventually(() => isClosed);
+    expect(sent).toBeLessThan(20);
+  });
+
+  it('ends a call in time, also while the response comes byte by byte', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    respond = (_, response) => {
+      const drip = setInterval(() => response.write(' '), 20);
+      response.once('close', () => clearInterval(drip));
+      response.writeHead(200);
+    };
+    const call = provider.read('one').catch((error: unknown) => error);
+    const collecting = setInterval(collectGarbage, 20);
+    expect(await call).toBeInstanceOf(PaymentOutcomeUnknown);
+    clearInterval(collecting);
+  });
+
+  it('does not follow a list whose cursors lead in a circle', async () => {
+    respond = (request, response) => {
+      const isFirst = !request.url?.includes('cursor=a');
+      response.writeHead(200).end(JSON.stringify({ items: [], next_cursor: isFirst ? 'a' : 'b' }));
+    };
+    let pages = 0;
+    const readAll = async (): Promise<void> => {
+      for await (const _ of provider.paymentsSince(new Date())) if ((pages += 1) > 20) return;
+    };
+    await expect(readAll()).rejects.toThrow(PaymentOutcomeUnknown);
+    expect(pages).toBeLessThan(5);
+  });
+});
