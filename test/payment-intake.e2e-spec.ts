@@ -99,6 +99,26 @@ describe('A payment of another source', () => {
     expect([await available(telegram), await available(named)]).toEqual(['100.00', '100.00']);
   });
 
+  it('is credited with any text of its customer, also with half of a character', async () => {
+    const user = await createUser();
+    for (const comment of ['cut \ud83d', '\0', '__proto__']) {
+      const { status, body } = await report({ user: { id: user.id }, comment });
+      expect([status, body]).toEqual([200, expect.objectContaining({ state: 'credited' })]);
+    }
+    const named = await report({ user: { username: 'a\0\udead' } });
+    expect([named.status, named.body]).toEqual([200, expect.objectContaining({ state: 'unmatched' })]);
+  });
+
+  it.each([
+    ['0000-01-01T00:00:00Z', 422],
+    ['9999-12-31T23:59:59-12:00', 422],
+    ['2026-02-30T12:00:00Z', 422],
+    ['2026-11-21T12:00:00+23:59', 200],
+  ])('that was made at %s gets %i', async (paidAt, status) => {
+    const user = await createUser();
+    expect(await report({ user: { id: user.id }, paid_at: paidAt })).toMatchObject({ status });
+  });
+
   it('under a reference of another is refused, and staff decide', async () => {
     const user = await createUser();
     await report({ reference: 'reused', user: { id: user.id } }, { source: 'bank' });

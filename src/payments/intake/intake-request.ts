@@ -10,15 +10,24 @@ const amount = z
 
 /** Integers of a body arrive as BigInt, because other routes take any. */
 const id = z.union([z.bigint().transform(Number), z.number()]).pipe(z.int().positive());
-const name = z.string().min(1).max(100);
+
+/** Text of a customer, which a program may have cut within a character, as the database can store it. */
+const storable = z.string().transform((text) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD'));
+const name = z.string().min(1).max(100).pipe(storable);
+
+/** Kept as text: the hash of the request is that of earlier reports. */
+const moment = z.iso.datetime({ offset: true }).refine((text) => {
+  const year = new Date(text).getUTCFullYear();
+  return year >= 1 && year <= 9999;
+});
 
 const schema = z.strictObject({
   // Without spaces: a second payment under the same reference is stored behind one.
   reference: z.string().regex(/^[!-~]{1,200}$/),
   user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
   amount,
-  paid_at: z.iso.datetime({ offset: true }),
-  comment: z.string().max(500).nullish(),
+  paid_at: moment,
+  comment: z.string().max(500).pipe(storable).nullish(),
 });
 
 /** A payment that a source reports. */

@@ -95,7 +95,7 @@ export class IntakeService {
            VALUES ($1, $2, 'credited', $3, $4, $4, 'RUB', $5, $6, $7, now()) RETURNING id, user_id, amount
          )
          ${creditSql('NULL, $2, NULL::bigint')}`,
-        [provider, request.reference, userId, request.amount, request.paid_at, detailsOf(request), hash],
+        [provider, request.reference, userId, request.amount, paidAtOf(request), detailsOf(request), hash],
       );
     }
     const stored = await this.find(provider, request.reference, hash, manager);
@@ -168,13 +168,16 @@ export class IntakeService {
       `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, reason, details,
                              request_hash)
        VALUES ($1, $2, 'unmatched', $3, 'RUB', $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id`,
-      [provider, paymentId, request.amount, request.paid_at, reason, detailsOf(request), hash],
+      [provider, paymentId, request.amount, paidAtOf(request), reason, detailsOf(request), hash],
     );
     if (stored.length > 0) {
       this.logger.warn(`a payment of ${provider} was not credited (${reason}): staff decide`);
     }
   }
 }
+
+/** Not the text: the database accepts fewer offsets than ISO 8601. */
+const paidAtOf = (request: IntakeRequest): Date => new Date(request.paid_at);
 
 /** The data by which staff find its user. */
 const detailsOf = ({ user, comment }: IntakeRequest) => ({ user, ...(comment && { comment }) });
