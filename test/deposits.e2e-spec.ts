@@ -1,6 +1,7 @@
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
 import { IntegrityService } from '../src/integrity';
 import { PaymentProvider } from '../src/payments';
+import { DepositRecords } from '../src/payments/records/deposit-records';
 import { PaymentsSandbox } from '../src/sandbox';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
@@ -280,6 +281,36 @@ describe('A notification', () => {
     const reads = await eventually(() => payments.reads.get(id));
     const seconds = Math.ceil((performance.now() - beganMs) / 1000);
     expect(reads).toBeLessThanOrEqual(seconds + 1);
+  });
+
+  it('makes a check due, as late as the latest one up to a minute', async () => {
+    // Of another provider, so that no check claims them.
+    const insert = (paymentId: string, nextCheck: string) =>
+      service.owner.query(
+        `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at,
+                               provider_payment_id, next_check_at)
+         VALUES ($1, 'other', 100, $2, '', now() + interval '1 hour', $2, now() + $3::interval)`,
+        [user.id, paymentId, nextCheck],
+      );
+    const lateSeconds = async (): Promise<Record<string, number>> => {
+      const rows = await service.owner.query<{ id: string; late: number }[]>(
+        `SELECT provider_payment_id AS id, extract(epoch FROM now() - next_check_at)::integer AS late
+           FROM deposits WHERE provider = 'other'`,
+      );
+      return Object.fromEntries(rows.map(({ id, late }) => [id, late]));
+    };
+    const notify = (paymentId: string) => service.app.get(DepositRecords).bringForward('other', [paymentId]);
+    for (const paymentId of ['first', 'second', 'third']) await insert(paymentId, '1 hour');
+    await notify('first');
+    expect((await lateSeconds())['first']).toBeLessThan(30);
+    await insert('late', '-40 seconds');
+    await notify('second');
+    const { late, second } = await lateSeconds();
+    expect(second).toBe(late);
+    await insert('very-late', '-400 seconds');
+    await notify('third');
+    expect((await lateSeconds())['third']).toBeLessThan(90);
+    await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
   });
 
   it('to another provider is sent to an unknown path', async () => {

@@ -159,7 +159,7 @@ export class DepositRecords {
 
   /**
    * Makes checks of these payments due if they are ours and pending. They come before checks that are late,
-   * of which there are many when many customers pay at once.
+   * of which there are many when many customers pay at once: as if they were as late as the latest of these.
    *
    * @returns how many
    */
@@ -170,7 +170,8 @@ export class DepositRecords {
           SET next_check_at = least(next_check_at,
                 CASE WHEN checked_at > now() - make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
                      THEN checked_at + make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
-                     ELSE now() - make_interval(secs => ${NOTIFIED_BEFORE_SECONDS}) END)
+                     ELSE greatest(now() - make_interval(secs => ${NOTIFIED_BEFORE_SECONDS}),
+                                   least(now(), (SELECT min(next_check_at) FROM deposits))) END)
         WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_check_at IS NOT NULL
        RETURNING id`,
       [provider, paymentIds],
