@@ -39,6 +39,8 @@ export interface LocalSandboxOptions {
   directory: string;
   /** Receives single lines for the user about problems. */
   onNote: (line: string) => void;
+  /** Ports on which the service will listen, after the sandbox has started. */
+  exceptPorts?: readonly number[];
   /** The compiled program of the sandbox. */
   program?: string;
 }
@@ -92,11 +94,14 @@ export async function startLocalSandbox(options: LocalSandboxOptions): Promise<L
 
 async function spawnSandbox({
   directory,
+  exceptPorts = [],
   program = SANDBOX_PROGRAM,
 }: LocalSandboxOptions): Promise<ChildProcess> {
   const log = await open(logFileIn(directory), 'a', 0o600);
+  const except = exceptPorts.map((port) => `--except-port=${port}`);
   try {
-    const child = spawn(process.execPath, [program, '--directory', directory, '--until-input-ends'], {
+    const args = [program, '--directory', directory, '--until-input-ends', ...except];
+    const child = spawn(process.execPath, args, {
       detached: true,
       stdio: ['pipe', log.fd, log.fd],
     });

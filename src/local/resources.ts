@@ -97,7 +97,7 @@ async function acquireDatabase(
 }
 
 async function acquireProvider(
-  { provider: { baseUrl, apiKey }, local }: Environment,
+  { provider: { baseUrl, apiKey }, local, server, metrics }: Environment,
   { sharesSandbox = false }: Needs,
   onNote: (line: string) => void,
 ): Promise<Acquired<Provider>> {
@@ -105,6 +105,7 @@ async function acquireProvider(
   const directory = join(local.dataDir, 'sandbox');
   const running = sharesSandbox ? await findLocalSandbox(directory) : null;
   if (running !== null) return { value: running, release: nothingToRelease };
-  const sandbox = await startLocalSandbox({ directory, onNote });
+  const exceptPorts = [server.port, ...(metrics.port === undefined ? [] : [metrics.port])];
+  const sandbox = await startLocalSandbox({ directory, exceptPorts, onNote });
   return { value: sandbox, release: () => sandbox.release() };
 }

@@ -27,7 +27,7 @@ function readCommand(): Command {
   const { values } = parseArguments();
   return {
     directory: values.directory ?? DEFAULT_DIRECTORY,
-    port: values.port === undefined ? defaultPorts() : readPort('--port', values.port),
+    port: values.port === undefined ? defaultPorts(values['except-port']) : readPort('--port', values.port),
     ...(values['api-key'] !== undefined && { apiKey: readApiKey(values['api-key']) }),
     ...(values['no-rate-limit'] && { rateLimitPerSecond: null }),
     untilInputEnds: values['until-input-ends'] ?? false,
@@ -40,6 +40,7 @@ function parseArguments() {
       options: {
         directory: { type: 'string' },
         port: { type: 'string' },
+        'except-port': { type: 'string', multiple: true },
         'api-key': { type: 'string' },
         'no-rate-limit': { type: 'boolean' },
         'until-input-ends': { type: 'boolean' },
@@ -50,8 +51,9 @@ function parseArguments() {
   }
 }
 
-function defaultPorts(): number[] {
-  return Array.from({ length: PORTS_TO_TRY }, (_, offset) => DEFAULT_PORT + offset);
+function defaultPorts(except: readonly string[] = []): number[] {
+  const ports = Array.from({ length: PORTS_TO_TRY }, (_, offset) => DEFAULT_PORT + offset);
+  return ports.filter((port) => !except.includes(String(port)));
 }
 
 function readPort(name: string, text: string): number {

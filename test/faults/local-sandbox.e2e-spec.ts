@@ -31,9 +31,10 @@ describe('the sandbox of a directory', () => {
   let program: string;
   let notes: string[];
   let started: LocalSandbox[];
-  const start = async (): Promise<LocalSandbox> => {
+  const start = async (exceptPorts: readonly number[] = []): Promise<LocalSandbox> => {
     const sandbox = await startLocalSandbox({
       directory,
+      exceptPorts,
       program,
       onNote: (line) => notes.push(line),
     });
@@ -88,6 +89,16 @@ describe('the sandbox of a directory', () => {
 
     expect(coming.apiKey).toBe(leaving.apiKey);
     expect(await request(coming)).toMatchObject({ status: 'yes' });
+  });
+
+  it('leaves a port to the service that will listen on it', async () => {
+    const portsOf = ({ baseUrl, payments }: LocalSandbox) =>
+      [baseUrl, payments.baseUrl].map((url) => Number(new URL(url).port));
+    const first = await start();
+    const ports = portsOf(first);
+    await first.release();
+    const next = portsOf(await start(ports));
+    expect(next.filter((port) => ports.includes(port))).toEqual([]);
   });
 
   it('is logged when it is killed while in use', async () => {
