@@ -10,6 +10,7 @@ import { beforeClosing, forAllTests } from './support/fixtures';
 import { restorePoint } from './support/restored';
 import { createStaff } from './support/staff';
 import { startTestService } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 // The service takes payments here, with sources of its own.
 
@@ -31,6 +32,7 @@ const service = forAllTests(async () => {
 });
 const staff = forAllTests(() => createStaff(service));
 beforeClosing(() => service.audit());
+withinOneDay();
 
 let references = 0;
 

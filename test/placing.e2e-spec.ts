@@ -7,10 +7,13 @@ import { OrderPlacement, type Placement } from '../src/orders/placing/order-plac
 import { forAllTests, forEachTest } from './support/fixtures';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 const SCOPES: readonly Scope[] = ['proxies:write'];
 
 describe('Orders that are requested together', () => {
+  withinOneDay();
+
   // The orders that are placed here stay in the queue.
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
   const rich = forEachTest(() => service.createUser({ balance: '1000.00' }));

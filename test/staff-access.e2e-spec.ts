@@ -7,6 +7,7 @@ import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
 import { sharedTestService } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 const service = forAllTests(sharedTestService);
 const customer = forAllTests(() => service.createUser());
@@ -138,6 +139,8 @@ describe('A token', () => {
   });
 
   describe('with a daily limit', () => {
+    withinOneDay();
+
     const buy = (token: string, headers: Record<string, string> = {}, count = 1) =>
       sendRaw(service.baseUrl, {
         method: 'POST',

@@ -6,6 +6,7 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Json, type Staff, staffWith } from './support/staff';
 import { sharedTestService } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 type Token = Json<dto.IssuedToken>;
 type TokensPage = Json<dto.TokensPage>;
@@ -143,6 +144,8 @@ describe('A token that is issued by another one', () => {
 });
 
 describe('The daily limit of a token', () => {
+  withinOneDay();
+
   let price: string;
 
   beforeAll(async () => {

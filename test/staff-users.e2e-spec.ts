@@ -6,6 +6,7 @@ import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { createStaff, type Json } from './support/staff';
 import { startTestService } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 type UserOut = Json<users.UserOut>;
 type UsersPage = Json<users.UsersPage>;
@@ -17,6 +18,7 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
 // Open orders are inserted, and users have fixed names and numbers.
 const service = forAllTests(startTestService);
 const staff = forAllTests(() => createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]));
+withinOneDay();
 
 const create = async (user: object): Promise<UserOut> => {
   const { status, body } = await staff.post<UserOut>('/staff/users', user);

@@ -6,6 +6,7 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { createStaff, type Json } from './support/staff';
 import { startTestService } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 type Usage = Json<UsageOut>;
 
@@ -14,6 +15,7 @@ const DAY_MS = 86_400_000;
 // Times of orders and proxies are changed, which the audit finds.
 const service = forAllTests(startTestService);
 const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
+withinOneDay();
 
 async function readUsage(token = user.token): Promise<Usage> {
   const response = await fetch(`${service.baseUrl}/usage`, { headers: { Authorization: `Bearer ${token}` } });
