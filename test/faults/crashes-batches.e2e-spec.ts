@@ -1,6 +1,7 @@
 import { eventually } from '../support/built-service';
 import { BEGINNINGS, STAGES } from '../support/crash-matrix';
 import { forAllTests, forEachTest } from '../support/fixtures';
+import { sendRaw } from '../support/raw-http';
 import {
   type Customer,
   expectNoRefusal,
@@ -55,6 +56,26 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     });
   };
 
+  /** The victim is stopped until all are written, so that it receives them together. */
+  async function orderAtOnce(customers: readonly Customer[]): Promise<Promise<unknown>[]> {
+    victim.kill('SIGSTOP');
+    let written = 0;
+    const lost = customers.map((customer) => {
+      const { path, body } = purchase(customer);
+      return sendRaw(victim.baseUrl, {
+        method: 'POST',
+        path,
+        token: customer.token,
+        headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'k' },
+        body: JSON.stringify(body),
+        onWritten: () => (written += 1),
+      }).catch(() => 'lost');
+    });
+    await eventually(() => written === customers.length);
+    victim.kill('SIGCONT');
+    return lost;
+  }
+
   async function killVictim(stopped: readonly { lost: Promise<unknown>[] }[]): Promise<void> {
     victim.kill('SIGKILL');
     survivor.kill('SIGCONT');
@@ -100,9 +121,9 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
       const first = replicas.relay.catchNext({ statement: 'place_orders', moment: 'before', action: 'hold' });
       const lost = [order(opener)];
       await first.reached;
-      // While the statement of the first is under way, the others gather for the next, for half a second.
+      // While the statement of the first is under way, the others gather for the next.
       const caught = replicas.relay.catchNext({ statement: 'place_orders', moment, action: 'hold' });
-      lost.push(...customers.map(order));
+      lost.push(...(await orderAtOnce(customers)));
       await caught.reached;
       first.letGo();
       const placed = await replicas.query('SELECT FROM orders WHERE user_id = ANY ($1)', [

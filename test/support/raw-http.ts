@@ -9,6 +9,8 @@ export interface RawRequest {
   readonly token?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer | undefined;
+  /** Called when the whole request was handed to the operating system. */
+  readonly onWritten?: () => void;
 }
 
 export interface RawResponse {
@@ -21,7 +23,7 @@ export interface RawResponse {
 /** Sends a request unchanged: fetch would normalise the path and add a content type. */
 export function sendRaw(
   baseUrl: string,
-  { method = 'GET', path, token, headers, body }: RawRequest,
+  { method = 'GET', path, token, headers, body, onWritten }: RawRequest,
 ): Promise<RawResponse> {
   const { hostname, port } = new URL(baseUrl);
   const sent: OutgoingHttpHeaders = {
@@ -42,7 +44,7 @@ export function sendRaw(
         reject,
       );
     });
-    call.on('error', reject).end(body);
+    call.on('error', reject).end(body, onWritten);
   });
 }
 
