@@ -9,6 +9,8 @@ const chromium = findChromium();
 /** `npm run screenshots` keeps a picture of each step. */
 const screenshots = process.env['SCREENSHOTS'];
 const TELEPHONE_PIXELS = 390;
+/** Level AA of WCAG 2.2, and of the versions before it, which it contains. */
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
 if (chromium === undefined) {
   it.skip('Swagger UI in a browser: there is no Chromium on the PATH (apt-get install chromium)', () =>
@@ -170,5 +172,28 @@ if (chromium === undefined) {
       // Chromium reports a 404 response as an error.
       expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
     });
+
+    // Each page has shown responses. axe reads each element of the forms, which takes a while.
+    it.each<[page: string, executed: string, opened: [method: string, path: string][]]>([
+      [
+        '/docs',
+        '/me',
+        [
+          ['POST', '/proxies/buy'],
+          ['PUT', '/proxies/{proxy_id}/type'],
+          ['PATCH', '/proxies'],
+          ['DELETE', '/links/{link_id}'],
+        ],
+      ],
+      ['/staff/docs', '/staff/users', [['POST', '/staff/users/{user_id}/credit']]],
+    ])(
+      '%s has no barrier that axe-core finds',
+      async (page, executed, opened) => {
+        await docs.visit(page);
+        expect((await docs.execute('GET', executed)).status).toBe('200');
+        expect(await docs.findBarriers(opened, TAGS)).toEqual([]);
+      },
+      180_000,
+    );
   });
 }

@@ -4,7 +4,7 @@ const { default: Sequencer } = require('@jest/test-sequencer');
  * While it knows no durations, Jest begins with the largest files. These are small and take up to a minute:
  * begun last, they would keep one core waiting for the other.
  */
-const LONG = /\/faults\/(alerts|bench|crashes-\w+|failover|fuzz|page-barriers|restore|soak|staff-pages)\.e2e/;
+const LONG = /\/faults\/(alerts|bench|crashes-\w+|failover|fuzz|restore|soak|staff-pages)\.e2e/;
 const isLong = ({ path }) => LONG.test(path);
 
 module.exports = class LongestFirst extends Sequencer {

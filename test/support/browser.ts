@@ -153,14 +153,9 @@ export class DocsBrowser {
     return { name: file.suggestedFilename(), text: await text(await file.createReadStream()) };
   }
 
-  /** Types into the filter box. @returns the operations that are left, `GET /staff/users` */
+  /** Types into the filter box. @returns the operations that are left, from the top: `GET /staff/users` */
   async filter(phrase: string): Promise<string[]> {
     await this.page.locator('.operation-filter-input').fill(phrase);
-    return this.listOperations();
-  }
-
-  /** The operations of the page from top to bottom, `GET /staff/users`. */
-  async listOperations(): Promise<string[]> {
     const summaries = this.page.locator('.opblock-summary');
     const texts = await summaries.locator('.opblock-summary-method, .opblock-summary-path').allTextContents();
     return texts.flatMap((word, at) =>
