@@ -50,7 +50,7 @@ export class SoakDeposits {
 }
 
 /** Waits until no deposit is pending. A pause after a failure may be minutes long, and is cut short. */
-const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
+export const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
   eventually(async () => {
     await replicas.query(`UPDATE deposits SET next_check_at = now() WHERE state = 'pending'`);
     const left = await replicas.query(`SELECT FROM deposits WHERE state = 'pending'`);
@@ -58,7 +58,7 @@ const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
   });
 
 /** Each payment that the provider received is credited by one entry of its amount, and nothing else is. */
-async function comparePayments(
+export async function comparePayments(
   replicas: Replicas,
   { book }: Pick<PaymentsSandbox, 'book'>,
 ): Promise<string[]> {
