@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SandboxControl } from '../../src/sandbox';
-import { eventually, isRunning } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, ensureBuild, eventually, isRunning } from '../support/built-service';
 import { WireClient } from '../support/wire-client';
 
 interface Address {
@@ -15,23 +15,17 @@ interface Address {
   apiKey: string;
 }
 
-/** Lets Node.js run the TypeScript sources without a build. */
-const TYPESCRIPT_HOOK = `
-  const swc = require(${JSON.stringify(require.resolve('@swc/core'))});
-  const jsc = { target: 'es2023', parser: { syntax: 'typescript' } };
-  const options = { swcrc: false, jsc, module: { type: 'commonjs' } };
-  require.extensions['.ts'] = (module, file) =>
-    module._compile(swc.transformFileSync(file, options).code, file);
-`;
+const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'sandbox', 'main.js');
 
 let parent: string;
 let directory: string;
 const started: ChildProcess[] = [];
 
+beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
+
 beforeEach(async () => {
   parent = await mkdtemp(join(tmpdir(), 'sandbox-main-'));
   directory = join(parent, 'state');
-  await writeFile(join(parent, 'hook.cjs'), TYPESCRIPT_HOOK);
 });
 
 afterEach(async () => {
@@ -43,10 +37,7 @@ afterEach(async () => {
   await rm(parent, { recursive: true });
 });
 
-function programOf(...args: string[]): string[] {
-  const main = join(__dirname, '..', '..', 'src', 'sandbox', 'main.ts');
-  return ['-r', join(parent, 'hook.cjs'), main, '--directory', directory, ...args];
-}
+const programOf = (...args: string[]): string[] => [MAIN, '--directory', directory, ...args];
 
 function spawnSandbox(...args: string[]): { child: ChildProcess; output: () => string } {
   const child = spawn(process.execPath, programOf(...args), { stdio: ['ignore', 'pipe', 'pipe'] });
