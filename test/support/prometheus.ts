@@ -24,21 +24,11 @@ export interface Prometheus extends Daemon {
   firing(): Promise<Labels[]>;
   /** The result of a query now: a value for each series. */
   query(expr: string): Promise<{ labels: Labels; value: number }[]>;
-  /** The result of a query over a time: pairs of seconds since 1970 and a value. */
-  queryRange(
-    expr: string,
-    range: { start: number; end: number; stepSeconds: number },
-  ): Promise<{ labels: Labels; points: [seconds: number, value: number][] }[]>;
 }
 
 interface Sample {
   readonly metric: Labels;
   readonly value: [number, string];
-}
-
-interface Series {
-  readonly metric: Labels;
-  readonly values: [number, string][];
 }
 
 /** Starts the Prometheus of Debian, and returns when it responds. */
@@ -90,19 +80,6 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
         `/api/v1/query?${new URLSearchParams({ query: expr }).toString()}`,
       );
       return result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }));
-    },
-    async queryRange(expr, { start, end, stepSeconds }) {
-      const parameters = new URLSearchParams({
-        query: expr,
-        start: String(start),
-        end: String(end),
-        step: String(stepSeconds),
-      });
-      const { result } = await get<{ result: Series[] }>(`/api/v1/query_range?${parameters.toString()}`);
-      return result.map(({ metric, values }) => ({
-        labels: metric,
-        points: values.map(([seconds, value]) => [seconds, Number(value)]),
-      }));
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Customer } from '../../drills/support/clients';
 import { Office } from '../../drills/support/office';
 import type { Scope } from '../../src/auth';
 import type { Tuning } from '../../src/config';
-import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
+import { type RunningSandbox, SandboxControl, startSandbox } from '../../src/sandbox';
 import { Work } from '../../src/work';
 import {
   type BuiltService,
@@ -66,7 +66,6 @@ export class Replicas {
     options: {
       environment?: Record<string, string>;
       tuning?: Tuning;
-      sandbox?: SandboxOptions;
       database?: DatabaseUrls;
     } = {},
   ): Promise<Replicas> {
@@ -74,7 +73,7 @@ export class Replicas {
     const database = options.database
       ? { ...options.database, drop: async () => undefined }
       : await createTestDatabase();
-    const sandbox = await startSandbox({ rateLimitPerSecond: null, ...options.sandbox });
+    const sandbox = await startSandbox({ rateLimitPerSecond: null });
     const environment = {
       ...QUICK,
       PX6_API_KEY: sandbox.apiKey,
