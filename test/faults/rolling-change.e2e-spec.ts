@@ -6,9 +6,9 @@ import {
   ensureBuild,
   eventually,
   killLeftovers,
-  runCli,
   startBuiltService,
 } from '../support/built-service';
+import { runCliHere } from '../support/cli';
 import { makeNextRelease } from '../support/next-release';
 import {
   type Customer,
@@ -111,7 +111,7 @@ describe('A rolling change', () => {
   const asOwner = () => ({ ...environment, DATABASE_OWNER_URL: database.ownerUrl });
 
   async function run(parameters: readonly string[]): Promise<Record<string, unknown>> {
-    const { code, stdout, stderr } = await runCli(parameters, asOwner());
+    const { code, stdout, stderr } = await runCliHere(parameters, asOwner());
     if (code !== 0) throw new Error(`${parameters.join(' ')}: ${stderr}`);
     return JSON.parse(stdout) as Record<string, unknown>;
   }
