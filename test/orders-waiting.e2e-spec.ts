@@ -115,17 +115,6 @@ describe('A request that waits for the end of an order', () => {
     expect(elapsedMs).toBeGreaterThanOrEqual(1000);
   });
 
-  it('leaves nothing behind when its caller hangs up', async () => {
-    await whileOrderIsOpen(async (orderId) => {
-      const caller = new AbortController();
-      const waiting = read(orderId, { signal: caller.signal }).catch(() => 'hung up');
-      await untilWaiting(1);
-      caller.abort();
-      expect(await waiting).toBe('hung up');
-      await untilWaiting(0);
-    });
-  });
-
   it('shares one statement each second with all others', async () => {
     await leaveOrderOpen(service, user);
     const orderId = await latestOrder();
