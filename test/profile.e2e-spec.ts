@@ -4,7 +4,7 @@ import { LedgerService } from '../src/ledger';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
-import { sharedTestService, startTestService } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 describe('GET /me', () => {
   const service = forAllTests(sharedTestService);
@@ -71,20 +71,5 @@ describe('GET /me', () => {
         .toString(),
     );
     expect(after.data?.balance).toBe(during.data?.balance);
-  });
-});
-
-describe('GET /health', () => {
-  it('returns ok even while the provider is gone', async () => {
-    // Its provider is stopped.
-    const service = await startTestService();
-    try {
-      await service.sandbox.close();
-      const response = await fetch(`${service.baseUrl}/health`);
-      expect(response.status).toBe(200);
-      expect(await response.json()).toEqual({ status: 'ok' });
-    } finally {
-      await service.close();
-    }
   });
 });

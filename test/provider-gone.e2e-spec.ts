@@ -18,4 +18,9 @@ describe('a provider that refuses connections', () => {
     expect(await service.balanceOf(user)).toEqual(before);
     await service.audit();
   });
+
+  it('leaves the service healthy', async () => {
+    const health = await fetch(`${service.baseUrl}/health`);
+    expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }]);
+  });
 });
