@@ -16,10 +16,11 @@ const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const ISO = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe('the status of the service', () => {
+  const log = forAllTests(captureLog, (opened) => opened.stop());
   // The status is of all replicas and orders there are.
   const service = forAllTests(() =>
     startTestService({
-      environment: { PROVIDER_LOW_BALANCE: '5000.00' },
+      environment: { PROVIDER_LOW_BALANCE: '5000.00', LOG_LEVEL: 'info' },
       jobIntervalsMs: { 'replica-report': 100 },
     }),
   );
@@ -217,11 +218,9 @@ describe('the status of the service', () => {
 
   it('names the rights that the service has in the database and does not need', async () => {
     expect((await read()).excessive_database_rights).toEqual([]);
-    const log = captureLog();
     await service.owner.query('GRANT DELETE ON accounts TO PUBLIC');
-    const replica = await startReplica(service, { log: { level: 'warn' } });
+    const replica = await startReplica(service);
     await replica.close();
-    log.stop();
     expect((await read()).excessive_database_rights).toEqual(['may write to accounts']);
     await service.owner.query('REVOKE DELETE ON accounts FROM PUBLIC');
     expect(log.lines.filter((line) => line.includes('it may write to accounts. '))).toHaveLength(1);
@@ -284,28 +283,24 @@ describe('the status of the service', () => {
       await swept;
       expect(await sweepStatus()).toMatchObject({ report: { listed: await countProxies() } });
     });
-  });
-});
 
-describe('a long job', () => {
-  it('logs its progress from time to time', async () => {
-    const log = captureLog();
-    const service = await startTestService({ environment: { LOG_LEVEL: 'info' } });
-    const progress = () =>
-      log.lines.map((line) => JSON.parse(line).message).filter((message) => /is still running/.test(message));
-    const runOf = async (name: string, progressEveryMs?: number) => {
-      const run: Run = {
-        name,
-        everySeconds: 900,
-        execute: async (begun) => {
-          for (let done = 1; done <= 3; done++) await begun.renew({ done, left: 3 - done });
-          return { done: 3, left: 0 };
-        },
+    it('is logged from time to time while it is long', async () => {
+      const progress = () =>
+        log.lines
+          .map((line) => JSON.parse(line).message)
+          .filter((message) => /is still running/.test(message));
+      const runOf = async (name: string, progressEveryMs?: number) => {
+        const run: Run = {
+          name,
+          everySeconds: 900,
+          execute: async (begun) => {
+            for (let done = 1; done <= 3; done++) await begun.renew({ done, left: 3 - done });
+            return { done: 3, left: 0 };
+          },
+        };
+        const begun = await LeasedRun.begin(service.dataSource, run, 0, () => false, progressEveryMs);
+        await begun?.execute(new AbortController().signal);
       };
-      const begun = await LeasedRun.begin(service.dataSource, run, 0, () => false, progressEveryMs);
-      await begun?.execute(new AbortController().signal);
-    };
-    try {
       await runOf('short');
       expect(progress()).toEqual([]);
       await runOf('long', 0);
@@ -314,9 +309,6 @@ describe('a long job', () => {
         'long is still running: 2 done, 1 left so far',
         'long is still running: 3 done, 0 left so far',
       ]);
-    } finally {
-      await service.close();
-      log.stop();
-    }
+    });
   });
 });
