@@ -5,7 +5,6 @@ import { RatePermits } from '../src/provider/rate-permits';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { PriceLead } from './support/price-lead';
-import { racePrices } from './support/price-race';
 import { startTestService, type TestUser } from './support/test-service';
 
 type PurchaseRequest = components['schemas']['PurchaseRequest'];
@@ -173,14 +172,6 @@ describe('max_price', () => {
     expect((await buy(user, { max_price: '25.08' })).error).toEqual({
       detail: 'The price is 31.35, above the max_price of 25.08',
     });
-  });
-
-  it('lets no order be charged more while prices rise between the quote and the order', async () => {
-    const user = await service.createUser({ balance: '1000000.00' });
-    const report = await racePrices(service, priceLead, user, { rises: 30, buyers: 4 });
-    expect(report.chargedAboveGuard).toEqual([]);
-    expect(report.placed).toBeGreaterThan(0);
-    expect(report.refused).toBeGreaterThan(0);
   });
 });
 
