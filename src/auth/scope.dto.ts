@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ApiTexts } from '../http';
 
 /** A scope and its rights. */
 export class ScopeOut {
@@ -11,11 +12,6 @@ export class ScopeOut {
   @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })
   for!: 'customers' | 'staff';
 
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'string' },
-    description: 'The routes that require it',
-    example: ['GET /me'],
-  })
+  @ApiTexts('The routes that require it', ['GET /me'])
   routes!: readonly string[];
 }

@@ -14,6 +14,8 @@ export {
   ApiNullableMoment,
   ApiRoubles,
   ApiText,
+  ApiTexts,
+  ApiTitled,
 } from './description/api-properties';
 export { configureHttp } from './configure-http';
 export { statusOf } from './errors/error.filter';

@@ -9,6 +9,7 @@ import {
   ApiNullableMoment,
   ApiRoubles,
   ApiText,
+  ApiTexts,
 } from '../http';
 import { RecoveryOut } from '../inventory';
 import type { BreakerStatus } from '../provider';
@@ -173,14 +174,11 @@ export class ReplicaOut {
   @ApiCount('Queued orders whose requests are pending at this replica')
   waiting_orders!: number;
 
-  @ApiProperty({
-    type: 'string',
-    isArray: true,
-    description:
-      'Migrations that were run by a later version and that this replica does not know. It serves ' +
+  @ApiTexts(
+    'Migrations that were run by a later version and that this replica does not know. It serves ' +
       'requests nevertheless: this is normal during an upgrade',
-    example: [],
-  })
+    [],
+  )
   unknown_migrations!: readonly string[];
 }
 
@@ -259,13 +257,10 @@ export class StatusOut {
   )
   replicas!: readonly ReplicaOut[];
 
-  @ApiProperty({
-    type: 'string',
-    isArray: true,
-    description:
-      "Rights of the service's role in the database that it never needs, such as changing " +
+  @ApiTexts(
+    "Rights of the service's role in the database that it never needs, such as changing " +
       'balances. Empty if the service runs with two roles, as recommended',
-    example: [],
-  })
+    [],
+  )
   excessive_database_rights!: readonly string[];
 }

@@ -1,45 +1,36 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiTitled } from '../http';
 
 export class UserInfo {
-  @ApiProperty({
+  @ApiTitled({
     required: false,
     anyOf: [{ type: 'integer' }, { type: 'null' }],
-    title: 'Tg Id',
     description: 'User number on the messaging platform',
     example: 123456789,
   })
   tg_id!: number | null;
 
-  @ApiProperty({
+  @ApiTitled({
     required: false,
     anyOf: [{ type: 'string' }, { type: 'null' }],
-    title: 'Username',
     description: 'User name on the messaging platform',
     example: 'demo',
   })
   username!: string | null;
 
-  @ApiProperty({
+  @ApiTitled({
     required: false,
     anyOf: [{ type: 'string' }, { type: 'null' }],
-    title: 'Web Username',
     description: 'Login on the website',
     example: null,
   })
   web_username!: string | null;
 
-  @ApiProperty({
-    type: 'string',
-    title: 'Balance',
-    description: 'Available balance, in roubles',
-    example: '10000.00',
-  })
+  @ApiTitled({ type: 'string', description: 'Available balance, in roubles', example: '10000.00' })
   balance!: string;
 
-  @ApiProperty({
+  @ApiTitled({
     type: 'boolean',
     required: false,
-    title: 'Has App',
     description: 'Whether the user has ever opened the companion application',
     example: false,
   })

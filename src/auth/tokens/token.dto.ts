@@ -30,11 +30,7 @@ export class Token {
   @ApiNullableMoment('When the token was last used, to the minute', null)
   last_used_at!: Date | null;
 
-  @ApiProperty({
-    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
-    description: 'The networks from which the token works. `null` for all',
-    example: ['203.0.113.0/24'],
-  })
+  @ApiNullable('texts', 'The networks from which the token works. `null` for all', ['203.0.113.0/24'])
   allowed_ips!: readonly string[] | null;
 
   @ApiNullable(

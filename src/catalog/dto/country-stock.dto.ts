@@ -1,12 +1,12 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiTitled } from '../../http';
 
 export class CountryStock {
-  @ApiProperty({ type: 'string', title: 'Country', example: 'ru' })
+  @ApiTitled({ type: 'string', example: 'ru' })
   country!: string;
 
-  @ApiProperty({ type: 'string', title: 'Version', example: '6' })
+  @ApiTitled({ type: 'string', example: '6' })
   version!: string;
 
-  @ApiProperty({ type: 'integer', title: 'Available', description: 'Proxies in stock', example: 971 })
+  @ApiTitled({ type: 'integer', description: 'Proxies in stock', example: 971 })
   available!: number;
 }

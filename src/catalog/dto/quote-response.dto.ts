@@ -1,28 +1,22 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiTitled } from '../../http';
 
 export class QuoteResponse {
-  @ApiProperty({
-    type: 'string',
-    title: 'Price Final',
-    description: 'Total for all proxies, in roubles',
-    example: '106.20',
-  })
+  @ApiTitled({ type: 'string', description: 'Total for all proxies, in roubles', example: '106.20' })
   price_final!: string;
 
-  @ApiProperty({
+  @ApiTitled({
     anyOf: [{ type: 'string' }, { type: 'null' }],
-    title: 'Price Single',
     description: 'Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`',
     example: '10.62',
   })
   price_single!: string | null;
 
-  @ApiProperty({ type: 'integer', title: 'Period', description: 'Days', example: 30 })
+  @ApiTitled({ type: 'integer', description: 'Days', example: 30 })
   period!: number;
 
-  @ApiProperty({ type: 'integer', title: 'Count', example: 10 })
+  @ApiTitled({ type: 'integer', example: 10 })
   count!: number;
 
-  @ApiProperty({ type: 'string', required: false, default: 'RUB', title: 'Currency' })
+  @ApiTitled({ type: 'string', required: false, default: 'RUB' })
   currency!: string;
 }

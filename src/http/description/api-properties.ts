@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
-import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { titleOf } from '../validation/fields';
 
 interface NullableOptions {
   readonly description?: string;
@@ -7,7 +8,7 @@ interface NullableOptions {
   readonly format?: string;
 }
 
-type Described = 'string' | 'integer' | 'number' | 'object' | readonly string[] | Type<object>;
+type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly string[] | Type<object>;
 
 /**
  * @param type of the field if it is not null; or the words of a choice, or the DTO of an object
@@ -25,6 +26,7 @@ export const ApiNullable =
 function toSchema(type: Described, format: string | undefined) {
   if (typeof type === 'function') return { $ref: getSchemaPath(type) };
   if (typeof type === 'object') return { type: 'string', enum: [...type] };
+  if (type === 'texts') return TEXTS;
   return { type, ...(format && { format }), ...(type === 'object' && { additionalProperties: true }) };
 }
 
@@ -41,6 +43,17 @@ export const ApiNullableMoment = (
 
 export const ApiText = (description: string, example: string): PropertyDecorator =>
   ApiProperty({ type: 'string', description, example });
+
+const TEXTS = { type: 'array' as const, items: { type: 'string' as const } };
+
+export const ApiTexts = (description: string, example: string[]): PropertyDecorator =>
+  ApiProperty({ ...TEXTS, description, example });
+
+/** Describes a field of the specified interface, with the title that FastAPI gives it. */
+export const ApiTitled =
+  (options: ApiPropertyOptions): PropertyDecorator =>
+  (target, key) =>
+    ApiProperty({ ...options, title: titleOf(String(key)) })(target, key);
 
 /** @param words one of which is the text */
 export const ApiChoice = (
@@ -61,5 +74,4 @@ export const ApiListOf = (item: () => Type<object>, description: string): Proper
   ApiProperty({ type: () => item(), isArray: true, description });
 
 /** Describes an amount of a response: roubles as text, `1234.50`. */
-export const ApiRoubles = (description: string, example: string): PropertyDecorator =>
-  ApiProperty({ type: 'string', description, example });
+export const ApiRoubles = ApiText;

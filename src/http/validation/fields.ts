@@ -281,7 +281,7 @@ class NotRefused implements ValidatorConstraintInterface {
 }
 
 /** `proxy_type` → `Proxy Type`, as FastAPI titles it. */
-function titleOf(name: string): string {
+export function titleOf(name: string): string {
   return name.replace(
     /(^|_)([a-z])/g,
     (_, gap: string, letter: string) => (gap && ' ') + letter.toUpperCase(),

@@ -1,5 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { ApiBoolean, ApiInteger, ApiNullableMoment } from '../../http';
+import { ApiBoolean, ApiInteger, ApiNullableMoment, ApiTexts } from '../../http';
 
 /** The state of a recovery, and the remaining steps until orders are accepted again. */
 export class RecoveryOut {
@@ -31,11 +30,6 @@ export class RecoveryOut {
   @ApiInteger('Prolongations executed after the restored moment, for staff to decide', 0)
   undecided_prolongations!: number;
 
-  @ApiProperty({
-    type: 'string',
-    isArray: true,
-    description: 'The remaining work. Empty without a recovery, or when it can be ended',
-    example: [],
-  })
+  @ApiTexts('The remaining work. Empty without a recovery, or when it can be ended', [])
   to_be_done!: string[];
 }

@@ -3,6 +3,7 @@ import { PERIODS_TEXT } from '../../catalog';
 import type { Money } from '../../common';
 import {
   AmountField,
+  ApiChoice,
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
@@ -41,16 +42,14 @@ export class BulkProxyOut {
   @ApiProperty({ type: 'string', example: '17' })
   proxy_id!: string;
 
-  @ApiProperty({
-    type: 'string',
-    enum: BULK_STATUSES,
-    example: 'prolonged',
-    description:
-      '`prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns ' +
+  @ApiChoice(
+    BULK_STATUSES,
+    '`prolonged`: charged. `being_confirmed`: its money is held; the next request with the key returns ' +
       'the outcome. `unavailable`: not charged, because the provider was unavailable or the time ran out; ' +
       'the next request retries it. `refused`: not charged, for the reason in `detail`. `not_found`: no ' +
       'proxy of the user has this id',
-  })
+    'prolonged',
+  )
   status!: BulkStatus;
 
   @ApiNullable('integer', 'The order that prolongs this proxy', 43)

@@ -2,6 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import {
   AmountField,
+  ApiChoice,
   ApiInteger,
   ApiMoment,
   ApiNullable,
@@ -42,14 +43,12 @@ export class DepositOut implements Deposit {
   @ApiInteger('The id of the deposit', 12)
   id!: number;
 
-  @ApiProperty({
-    type: 'string',
-    enum: DEPOSIT_STATES,
-    description:
-      '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and ' +
+  @ApiChoice(
+    DEPOSIT_STATES,
+    '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and ' +
       '`expired`: not paid. `refunded`: the whole amount was returned to you',
-    example: 'pending',
-  })
+    'pending',
+  )
   state!: DepositState;
 
   @ApiRoubles('Roubles to be paid, or paid', '1000.00')

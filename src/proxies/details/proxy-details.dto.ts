@@ -1,15 +1,9 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { ApiInteger } from '../../http';
+import { ApiInteger, ApiTexts } from '../../http';
 import { ProxyOut, toProxyOut } from '../dto/proxy-out.dto';
 import type { Proxy } from '../proxy';
 
 export class ProxyDetails extends ProxyOut {
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'string' },
-    description: 'Your own tags, in alphabetical order',
-    example: ['scraping', 'team-a'],
-  })
+  @ApiTexts('Your own tags, in alphabetical order', ['scraping', 'team-a'])
   tags!: readonly string[];
 
   @ApiInteger('The purchase that delivered it', 42)

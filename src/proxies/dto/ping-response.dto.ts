@@ -1,10 +1,9 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiTitled } from '../../http';
 
 export class PingResponse {
-  @ApiProperty({
+  @ApiTitled({
     required: false,
     anyOf: [{ type: 'integer' }, { type: 'null' }],
-    title: 'Latency Ms',
     description: 'Milliseconds until the TCP connection was open; null when it could not be opened',
     example: 12,
   })

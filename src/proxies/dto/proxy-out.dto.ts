@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiTitled } from '../../http';
 import type { ProxyFields } from '../proxy';
 
 const NULLABLE_DATE = {
@@ -7,71 +7,49 @@ const NULLABLE_DATE = {
 };
 
 export class ProxyOut {
-  @ApiProperty({
-    type: 'string',
-    title: 'Id',
-    example: '17',
-    description: 'Used in the paths of prolong and ping',
-  })
+  @ApiTitled({ type: 'string', example: '17', description: 'Used in the paths of prolong and ping' })
   id!: string;
 
-  @ApiProperty({ type: 'string', title: 'Host', example: '185.22.134.250' })
+  @ApiTitled({ type: 'string', example: '185.22.134.250' })
   host!: string;
 
-  @ApiProperty({ type: 'string', title: 'Port', example: '7330' })
+  @ApiTitled({ type: 'string', example: '7330' })
   port!: string;
 
-  @ApiProperty({ type: 'string', title: 'Login', example: '5svBNZ' })
+  @ApiTitled({ type: 'string', example: '5svBNZ' })
   login!: string;
 
-  @ApiProperty({ type: 'string', title: 'Password', example: 'iagn2d' })
+  @ApiTitled({ type: 'string', example: 'iagn2d' })
   password!: string;
 
-  @ApiProperty({
-    type: 'string',
-    title: 'Proxy Type',
-    example: 'http',
-    description: '`http` or `socks` (SOCKS5)',
-  })
+  @ApiTitled({ type: 'string', example: 'http', description: '`http` or `socks` (SOCKS5)' })
   proxy_type!: string;
 
-  @ApiProperty({
-    type: 'string',
-    title: 'Country',
-    example: 'ru',
-    description: 'ISO 3166 alpha-2, in lower case',
-  })
+  @ApiTitled({ type: 'string', example: 'ru', description: 'ISO 3166 alpha-2, in lower case' })
   country!: string;
 
-  @ApiProperty({
-    type: 'string',
-    title: 'Version',
-    example: '6',
-    description: '`6`, `4` or `4s` (IPv4 shared)',
-  })
+  @ApiTitled({ type: 'string', example: '6', description: '`6`, `4` or `4s` (IPv4 shared)' })
   version!: string;
 
-  @ApiProperty({ ...NULLABLE_DATE, title: 'Date Start', example: '2026-11-01T12:00:00Z' })
+  @ApiTitled({ ...NULLABLE_DATE, example: '2026-11-01T12:00:00Z' })
   date_start!: string | null;
 
-  @ApiProperty({ ...NULLABLE_DATE, title: 'Date End', example: '2026-12-01T12:00:00Z' })
+  @ApiTitled({ ...NULLABLE_DATE, example: '2026-12-01T12:00:00Z' })
   date_end!: string | null;
 
-  @ApiProperty({
+  @ApiTitled({
     type: 'boolean',
     required: false,
     default: true,
-    title: 'Active',
     description:
       'True while `date_end` is in the future at the time of the response, unless the provider has ' +
       'withdrawn the proxy',
   })
   active!: boolean;
 
-  @ApiProperty({
+  @ApiTitled({
     required: false,
     anyOf: [{ type: 'string' }, { type: 'null' }],
-    title: 'Descr',
     description: 'Description',
     example: null,
   })

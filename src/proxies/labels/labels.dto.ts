@@ -1,5 +1,11 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { type FieldOptions, PRINTABLE, StrictRequest, StringField, StringListField } from '../../http';
+import {
+  ApiTexts,
+  type FieldOptions,
+  PRINTABLE,
+  StrictRequest,
+  StringField,
+  StringListField,
+} from '../../http';
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, MAX_TAGS } from '../filter/labels';
 import { ProxySelection } from '../selection/proxy-selection.dto';
 
@@ -64,16 +70,13 @@ export class LabelProxiesRequest extends ProxySelection {
   readonly remove_tags!: readonly string[] | undefined;
 }
 
-const ids = (description: string, example: string[]): PropertyDecorator =>
-  ApiProperty({ type: 'array', items: { type: 'string' }, description, example });
-
 export class LabelProxiesResponse {
-  @ids('The proxies whose label or tags were changed', ['17', '18'])
+  @ApiTexts('The proxies whose label or tags were changed', ['17', '18'])
   changed!: string[];
 
-  @ids('The proxies that had this label and these tags already', [])
+  @ApiTexts('The proxies that had this label and these tags already', [])
   unchanged!: string[];
 
-  @ids('Ids in `proxy_ids` that belong to no proxy of the user', [])
+  @ApiTexts('Ids in `proxy_ids` that belong to no proxy of the user', [])
   not_found!: string[];
 }

@@ -23,11 +23,7 @@ export class LinkOut {
   })
   filter!: object;
 
-  @ApiProperty({
-    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
-    description: 'The networks from which the link works. `null` for all',
-    example: ['203.0.113.0/24'],
-  })
+  @ApiNullable('texts', 'The networks from which the link works. `null` for all', ['203.0.113.0/24'])
   networks!: readonly string[] | null;
 
   @ApiChoice(

@@ -3,6 +3,7 @@ import type { Money } from '../../common';
 import {
   AmountField,
   ApiBoolean,
+  ApiChoice,
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
@@ -114,14 +115,12 @@ export class DepositRefundOut implements DepositRefund {
   @ApiRoubles('Roubles to be returned', '1000.00')
   amount!: string;
 
-  @ApiProperty({
-    type: 'string',
-    enum: REFUND_STATES,
-    description:
-      '`held`: the money is held until the provider shows an outcome. `succeeded`, `failed`: the outcome. ' +
+  @ApiChoice(
+    REFUND_STATES,
+    '`held`: the money is held until the provider shows an outcome. `succeeded`, `failed`: the outcome. ' +
       '`found`: it was made at the provider, not here. `written-off`: found, and not debited',
-    example: 'held',
-  })
+    'held',
+  )
   state!: RefundState;
 
   @ApiNullable('string', { example: 'Wrong amount' })

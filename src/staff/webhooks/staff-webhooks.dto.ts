@@ -38,11 +38,10 @@ export class StaffWebhookOut {
   )
   host!: string;
 
-  @ApiProperty({
-    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
-    description: 'The types of events that are sent. `null` for all',
-    example: ['order.completed', 'proxy.expiring'],
-  })
+  @ApiNullable('texts', 'The types of events that are sent. `null` for all', [
+    'order.completed',
+    'proxy.expiring',
+  ])
   types!: readonly string[] | null;
 
   @ApiMoment()

@@ -1,21 +1,16 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiTitled } from '../../../http';
 import { ProxyOut } from '../../../proxies';
 
 export class PurchaseResponse {
-  @ApiProperty({
-    required: false,
-    anyOf: [{ type: 'integer' }, { type: 'null' }],
-    title: 'Order Id',
-    example: 42,
-  })
+  @ApiTitled({ required: false, anyOf: [{ type: 'integer' }, { type: 'null' }], example: 42 })
   order_id!: number | null;
 
-  @ApiProperty({ type: 'string', title: 'Price Charged', description: 'Roubles', example: '3.54' })
+  @ApiTitled({ type: 'string', description: 'Roubles', example: '3.54' })
   price_charged!: string;
 
-  @ApiProperty({ type: 'string', required: false, default: 'RUB', title: 'Currency' })
+  @ApiTitled({ type: 'string', required: false, default: 'RUB' })
   currency!: string;
 
-  @ApiProperty({ type: [ProxyOut], title: 'Proxies' })
+  @ApiTitled({ type: [ProxyOut] })
   proxies!: readonly ProxyOut[];
 }

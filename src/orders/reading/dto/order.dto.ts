@@ -8,6 +8,7 @@ import {
   ApiNullableMoment,
   ApiRoubles,
   PageOf,
+  ApiTexts,
 } from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 
@@ -96,11 +97,6 @@ export class OrderSummary {
 export class OrderSummaryPage extends PageOf(OrderSummary) {}
 
 export class OrderDetails extends OrderSummary {
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'string' },
-    description: 'The `id`s of the delivered proxies, or the `id` of the prolonged one',
-    example: ['1001', '1002'],
-  })
+  @ApiTexts('The `id`s of the delivered proxies, or the `id` of the prolonged one', ['1001', '1002'])
   proxies!: readonly string[];
 }
