@@ -9,8 +9,8 @@ import {
   type Queryable,
   queryRow,
   queryRows,
+  refusedBy,
   selectList,
-  violatedConstraint,
 } from '../database';
 import type { TooManyRequests } from '../http';
 import type { ApiToken, TokenOrigin } from './api-token';
@@ -100,8 +100,8 @@ export class TokensService {
     const allowed = issuer
       ? restrictedBy(issuer, requested)
       : { ...requested, issuedBy: null, limitedBy: [] };
-    try {
-      const issued = await queryRow<ApiToken>(
+    const issued = await refusedBy({ api_tokens_user_id_fkey: TokenUserNotFound }, () =>
+      queryRow<ApiToken>(
         manager,
         `INSERT INTO api_tokens (user_id, token_hash, name, origin, scopes, expires_at, allowed_ips,
                                  daily_limit, issued_by, limited_by)
@@ -118,12 +118,9 @@ export class TokensService {
           allowed.issuedBy,
           allowed.limitedBy,
         ],
-      );
-      return { text, token: issued };
-    } catch (error) {
-      if (violatedConstraint(error) === 'api_tokens_user_id_fkey') throw new TokenUserNotFound();
-      throw error;
-    }
+      ),
+    );
+    return { text, token: issued };
   }
 
   /**

@@ -24,6 +24,7 @@ export {
   type Queryable,
   queryRow,
   queryRows,
+  refusedBy,
   selectList,
   sqlList,
   TransactionOutcomeUnknown,

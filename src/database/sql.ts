@@ -53,6 +53,23 @@ export function violatedConstraint(error: unknown): string | undefined {
   return code?.startsWith('23') ? constraint : undefined;
 }
 
+/**
+ * Runs a statement, and throws a refusal where a constraint refuses it.
+ *
+ * @param refusals by the names of the constraints
+ */
+export async function refusedBy<Result>(
+  refusals: Readonly<Record<string, new () => Error>>,
+  statement: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await statement();
+  } catch (error) {
+    const Refusal = refusals[violatedConstraint(error) ?? ''];
+    throw Refusal ? new Refusal() : error;
+  }
+}
+
 /** SQLSTATE classes of a lost session: connection exception, and operator intervention (shutdown, crash). */
 const SESSION_LOST = /^(08|57P)/;
 

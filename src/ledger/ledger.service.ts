@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
-import { inTurnOf, queryRow, queryRows, violatedConstraint } from '../database';
+import { inTurnOf, queryRow, queryRows, refusedBy } from '../database';
 import { UserNotFound } from '../users';
 import { InsufficientBalance, InvalidAmount } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
@@ -77,20 +77,17 @@ export class LedgerService {
   ): Promise<PostedEntryOut> {
     if (!amount.isPositive() || amount.minus(LARGEST_AMOUNT).isPositive()) throw new InvalidAmount();
     const delta = kind === 'topup' ? amount : Money.zero.minus(amount);
-    try {
-      return await queryRow<PostedEntryOut>(
-        manager,
-        `INSERT INTO ledger_entries AS entry
-           (user_id, kind, available_delta, held_delta, reason, reference, action_id)
-         VALUES ($1, $2, $3, 0, $4, $5, $6)
-         RETURNING ${POSTED_ENTRY}`,
-        [userId, kind, delta.toString(), reason, reference, actionId ?? null],
-      );
-    } catch (error) {
-      const constraint = violatedConstraint(error);
-      if (constraint === 'accounts_available_check') throw new InsufficientBalance();
-      if (constraint === 'ledger_entries_user_id_fkey') throw new UserNotFound();
-      throw error;
-    }
+    return refusedBy(
+      { accounts_available_check: InsufficientBalance, ledger_entries_user_id_fkey: UserNotFound },
+      () =>
+        queryRow<PostedEntryOut>(
+          manager,
+          `INSERT INTO ledger_entries AS entry
+             (user_id, kind, available_delta, held_delta, reason, reference, action_id)
+           VALUES ($1, $2, $3, 0, $4, $5, $6)
+           RETURNING ${POSTED_ENTRY}`,
+          [userId, kind, delta.toString(), reason, reference, actionId ?? null],
+        ),
+    );
   }
 }

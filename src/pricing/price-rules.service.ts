@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { databaseTime, queryRow, queryRows, selectList, violatedConstraint } from '../database';
+import { databaseTime, queryRow, queryRows, refusedBy, selectList } from '../database';
 import { UserNotFound } from '../users';
 import { assertSigned, type NewPriceRule, readNewRule, type Signature } from './price-change';
 import type { PriceRule } from './price-rule';
@@ -68,8 +68,8 @@ export class PriceRulesService {
   ): Promise<PriceRule> {
     const { userId, country, version, minPeriod, maxPeriod, markupPercent } = readNewRule(rule);
     assertSigned(signature);
-    try {
-      const [added] = await queryRows<PriceRule>(
+    const [added] = await refusedBy({ price_rules_user_id_fkey: UserNotFound }, () =>
+      queryRows<PriceRule>(
         manager,
         `WITH ${EFFECT},
          allowed AS MATERIALIZED (
@@ -104,12 +104,9 @@ export class PriceRulesService {
           signature.reason,
           replaces ?? null,
         ],
-      );
-      if (added) return added;
-    } catch (error) {
-      if (violatedConstraint(error) === 'price_rules_user_id_fkey') throw new UserNotFound();
-      throw error;
-    }
+      ),
+    );
+    if (added) return added;
     throw await this.explainRefusal({ end: replaces, at: rule.validFrom }, manager);
   }
 

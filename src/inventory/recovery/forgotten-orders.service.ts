@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
-import { type Queryable, queryRows, violatedConstraint } from '../../database';
+import { type Queryable, queryRows, refusedBy } from '../../database';
 import { InsufficientBalance } from '../../ledger';
 import {
   type ForgottenOrder,
@@ -131,16 +131,13 @@ export class ForgottenOrdersService {
       },
       manager,
     );
-    try {
-      await this.purchases.deliverPurchases(
+    await refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
+      this.purchases.deliverPurchases(
         place.batchId ?? id,
         { proxies: orphans, providerOrderId: null, charge: null },
         { only: [id], queryable: manager },
-      );
-    } catch (error) {
-      if (violatedConstraint(error) === 'proxies_provider_proxy_id_key') throw new ProxyBelongsToAnother();
-      throw error;
-    }
+      ),
+    );
     await queryRows(
       manager,
       `UPDATE orphans SET resolution = 'assigned', resolved_at = now() WHERE id = ANY ($1)`,
@@ -253,13 +250,10 @@ export class ForgottenOrdersService {
     );
   }
 
-  private async putBack(order: ForgottenOrder, manager: EntityManager): Promise<number> {
-    try {
-      return await this.records.putBackForgotten(order, manager);
-    } catch (error) {
-      if (violatedConstraint(error) === 'accounts_available_check') throw new InsufficientBalance();
-      throw error;
-    }
+  private putBack(order: ForgottenOrder, manager: EntityManager): Promise<number> {
+    return refusedBy({ accounts_available_check: InsufficientBalance }, () =>
+      this.records.putBackForgotten(order, manager),
+    );
   }
 
   private lockOrphans(

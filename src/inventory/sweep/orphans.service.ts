@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { type Queryable, queryRows, violatedConstraint } from '../../database';
+import { type Queryable, queryRows, refusedBy } from '../../database';
 import {
   ForgottenOrderRecords,
   OrderNotFound,
@@ -92,8 +92,8 @@ export class OrphansService {
     if (!order.takes) throw new OrderNotAssignable();
     // As in every delivery, proxies of a user become visible in the order of their ids.
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
-    try {
-      await queryRows(
+    await refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
+      queryRows(
         manager,
         `WITH resolved AS (
            UPDATE orphans SET resolution = 'assigned', resolved_at = now() WHERE id = $1 RETURNING *
@@ -108,12 +108,9 @@ export class OrphansService {
                 date_start, date_end, date_end > now()
            FROM resolved, orders WHERE orders.id = $2`,
         [orphanId, orderId, actionId],
-      );
-      return order.userId;
-    } catch (error) {
-      if (violatedConstraint(error) === 'proxies_provider_proxy_id_key') throw new ProxyBelongsToAnother();
-      throw error;
-    }
+      ),
+    );
+    return order.userId;
   }
 
   /** Removes the logins and passwords of orphans whose rental ended some days ago. Returns their number. */

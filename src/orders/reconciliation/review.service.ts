@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ServiceUnavailable } from '../../common';
-import { violatedConstraint } from '../../database';
+import { refusedBy } from '../../database';
 import { type ListedProxy, type ListingOptions, ProviderError, ProxyProvider } from '../../provider';
 import { hasAll, membersByPurchase, type OrderBatch } from '../order-batch';
 import type { OrderOutcome } from '../order-outcome';
@@ -115,15 +115,12 @@ export class ReviewService {
     { orderId, batchId, proxies }: FoundDelivery & { kind: 'purchase' },
     manager: EntityManager,
   ): Promise<OrderOutcome[]> {
-    try {
-      return await this.purchases.deliverPurchases(
+    return refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
+      this.purchases.deliverPurchases(
         batchId,
         { proxies, providerOrderId: null, charge: null },
         { only: [orderId], queryable: manager },
-      );
-    } catch (error) {
-      if (violatedConstraint(error) === 'proxies_provider_proxy_id_key') throw new ProxyBelongsToAnother();
-      throw error;
-    }
+      ),
+    );
   }
 }

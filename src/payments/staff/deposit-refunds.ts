@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError, domainError, Money } from '../../common';
-import { Conditions, queryRows, violatedConstraint } from '../../database';
+import { Conditions, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { InsufficientBalance } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
@@ -131,7 +131,7 @@ export class DepositRefunds {
     manager: EntityManager,
   ): Promise<DepositRefund> {
     const returned = this.amountOf(deposit, amount);
-    return this.refusingOverdraft(() => this.records.hold(deposit, returned.toString(), origin, manager));
+    return refusedBy(OVERDRAFT, () => this.records.hold(deposit, returned.toString(), origin, manager));
   }
 
   /** The amount of the refund. @throws DepositRefundTooLarge */
@@ -172,18 +172,12 @@ export class DepositRefunds {
     origin: { readonly actionId: number; readonly reason: string },
     manager: EntityManager,
   ): Promise<DepositRefund> {
-    await this.refusingOverdraft(() => this.records.decideFound(refund, isDebit, origin, manager));
+    await refusedBy(OVERDRAFT, () => this.records.decideFound(refund, isDebit, origin, manager));
     const decided = await this.records.get(refund.id, manager);
     if (!decided) throw new RefundNotFound();
     return decided;
   }
-
-  private async refusingOverdraft<Result>(change: () => Promise<Result>): Promise<Result> {
-    try {
-      return await change();
-    } catch (error) {
-      if (violatedConstraint(error) === 'accounts_available_check') throw new InsufficientBalance();
-      throw error;
-    }
-  }
 }
+
+/** The balance does not cover the refund. */
+const OVERDRAFT = { accounts_available_check: InsufficientBalance };
