@@ -128,19 +128,19 @@ type Described = ReturnType<typeof operationsOf>[number];
 
 /**
  * Makes requests to every operation of a description: a valid one, in each place where the caller says
- * something each of the worst values once, if that is requested, and then `random` more requests with several
- * hostile values at a time. The same seed makes the same requests.
+ * something each of the worst values once, and then `random` more requests with several hostile values at a
+ * time. The same seed makes the same requests.
  */
 export function fuzzCases(
   description: Description,
   world: World,
-  options: { readonly seed: number; readonly random: number; readonly systematic: boolean },
+  options: { readonly seed: number; readonly random: number },
 ): { readonly valid: readonly FuzzCase[]; readonly hostile: readonly FuzzCase[] } {
   const dice = new SeededRandom(options.seed);
   const drafts = operationsOf(description).map((operation) => new Draft(operation, description, world, dice));
   const [first, ...others] = drafts;
   if (!first) throw new Error('the description has no operations');
-  const systematic = options.systematic ? drafts.flatMap((draft) => draft.systematic()) : [];
+  const systematic = drafts.flatMap((draft) => draft.systematic());
   const more = Array.from({ length: options.random }, () => dice.pick([first, ...others]).random());
   const valid = drafts.map((draft) => draft.valid());
   return {

@@ -25,8 +25,6 @@ interface FuzzOptions {
   readonly seed: number;
   /** How many requests with several hostile values at a time, for each of the descriptions. */
   readonly random: number;
-  /** Whether each place of each request has each of the worst values once, and a NUL as it is. */
-  readonly systematic: boolean;
 }
 
 /**
@@ -78,7 +76,7 @@ async function fuzzService(service: TestService, options: FuzzOptions): Promise<
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, sendRest));
-    for (const described of options.systematic ? operationsOf(description) : []) {
+    for (const described of operationsOf(description)) {
       for (const raw of rawNuls(described, token)) {
         requests += 1;
         const response = await exchangeRaw(service.baseUrl, raw);
