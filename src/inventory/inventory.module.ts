@@ -1,8 +1,9 @@
 import { Module } from '@nestjs/common';
+import { AppConfig } from '../config';
 import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
-import { InventoryRetention } from './inventory-retention';
+import { Retention } from '../work';
 import { ForgottenOrdersService } from './recovery/forgotten-orders.service';
 import { KnownServer } from './recovery/known-server';
 import { RecoveryService } from './recovery/recovery.service';
@@ -17,7 +18,6 @@ import { TypeChangeService } from './type-change/type-change.service';
   controllers: [TypeChangeController],
   providers: [
     ForgottenOrdersService,
-    InventoryRetention,
     KnownServer,
     OrphansService,
     RecoveryService,
@@ -27,4 +27,11 @@ import { TypeChangeService } from './type-change/type-change.service';
   ],
   exports: [ForgottenOrdersService, OrphansService, RecoveryService, WithdrawalsService],
 })
-export class InventoryModule {}
+export class InventoryModule {
+  constructor(retention: Retention, orphans: OrphansService, { purchases: { replayDays } }: AppConfig) {
+    retention.add('orphan_passwords', async () => ({
+      removed: await orphans.forgetCredentials(replayDays),
+      next: null,
+    }));
+  }
+}

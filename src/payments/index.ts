@@ -1,27 +1,28 @@
 export { DepositNotFound } from './deposits/deposits.errors';
 export { PaymentsModule } from './payments.module';
 export { PaymentProvider } from './provider/payment-provider';
-export { DEPOSIT_STATES, type DepositState } from './records/deposit-records';
-export { UNMATCHED_REASONS, type UnmatchedReason } from './records/payment-records';
-export { UNDECIDED_REASONS, WAITING_PAYMENTS } from './records/waiting-payments';
-export { type DepositRefund, REFUND_STATES, type RefundState } from './records/refund-records';
 export {
-  type DepositFilter,
+  DEPOSIT_STATES,
+  DepositRefundOut,
+  type DepositState,
+  REFUND_STATES,
+  type RefundState,
+  StaffDepositOut,
+} from './records/deposit.dto';
+export { PAYMENT_STATES, type PaymentState, StaffPaymentOut } from './records/payment.dto';
+export { UNDECIDED_REASONS, WAITING_PAYMENTS } from './records/waiting-payments';
+export {
   DepositNotPaid,
   DepositRefunds,
   DepositRefundTooLarge,
   RefundDecided,
   RefundNotFound,
-  type StaffDeposit,
 } from './staff/deposit-refunds';
 export {
   AmountKnown,
   AmountNeeded,
-  PAYMENT_STATES,
   PaymentDecided,
   PaymentNotFound,
   PaymentOfAnother,
-  type PaymentState,
-  type StaffPayment,
   UnmatchedPayments,
 } from './staff/unmatched-payments';

@@ -2,6 +2,8 @@ import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
 import { PROVIDER_HTTP } from '../common';
+import { AppConfig } from '../config';
+import { Retention } from '../work';
 import { DepositWaits } from './deposits/deposit-waits';
 import { DepositsController } from './deposits/deposits.controller';
 import { DepositsService } from './deposits/deposits.service';
@@ -15,10 +17,8 @@ import { IntakeController } from './intake/intake.controller';
 import { IntakeService } from './intake/intake.service';
 import { PaymentProvider } from './provider/payment-provider';
 import { YooKassaProvider } from './provider/yookassa.provider';
-import { ComparisonRecords } from './records/comparison-records';
 import { DepositRecords } from './records/deposit-records';
 import { PaymentRecords } from './records/payment-records';
-import { PaymentsRetention } from './records/payments-retention';
 import { RefundRecords } from './records/refund-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
@@ -29,11 +29,9 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
   controllers: [DepositsController, NotificationsController, IntakeController],
   providers: [
     { provide: PaymentProvider, useClass: YooKassaProvider },
-    ComparisonRecords,
     DepositRecords,
     PaymentRecords,
     RefundRecords,
-    PaymentsRetention,
     DepositWaits,
     PaymentFollowing,
     DepositsService,
@@ -47,4 +45,17 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
   ],
   exports: [DepositRefunds, UnmatchedPayments],
 })
-export class PaymentsModule {}
+export class PaymentsModule {
+  constructor(retention: Retention, { retention: { historyDays } }: AppConfig) {
+    // Deposits with a payment are accounting data.
+    retention.addOldRows({
+      name: 'unpaid_deposits',
+      table: 'deposits',
+      time: 'created_at',
+      days: historyDays,
+      removal: `DELETE FROM deposits
+                 WHERE id = ANY (ARRAY(SELECT id FROM old)) AND state IN ('canceled', 'expired')
+                   AND NOT EXISTS (SELECT FROM payments WHERE deposit_id = deposits.id)`,
+    });
+  }
+}

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
+import { AppConfig } from '../config';
 import { InventoryModule } from '../inventory';
 import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
@@ -9,7 +10,7 @@ import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
 import { StatusModule } from '../status';
 import { UsersModule } from '../users';
-import { AuditLogRetention } from './audit-log/audit-log-retention';
+import { Retention } from '../work';
 import { AuditLogController } from './audit-log/audit-log.controller';
 import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
@@ -80,8 +81,17 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffWebhooksService,
     StaffPostingsService,
     StaffRoutesCheck,
-    AuditLogRetention,
   ],
   exports: [AuditLogService],
 })
-export class StaffModule {}
+export class StaffModule {
+  constructor(retention: Retention, config: AppConfig) {
+    // The service has no right to delete lines: a function of the owner does it, and a trigger protects
+    // changes, and all lines of the last year.
+    retention.addWalk(
+      'staff_reads',
+      config.retention.auditLogReadDays,
+      'walked AS MATERIALIZED (SELECT removed, last FROM forget_staff_reads($1, $2, $3))',
+    );
+  }
+}

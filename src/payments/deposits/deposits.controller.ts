@@ -4,8 +4,8 @@ import type { Request, Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
 import { Money } from '../../common';
 import { disconnection, markReplay, PageQuery, TooManyUnderWay } from '../../http';
-import type { Deposit } from '../records/deposit-records';
-import { DepositOut, DepositQuery, DepositRequest, DepositsPage, LONGEST_WAIT_SECONDS } from './deposits.dto';
+import { DepositOut } from '../records/deposit.dto';
+import { DepositQuery, DepositRequest, DepositsPage, LONGEST_WAIT_SECONDS } from './deposits.dto';
 import {
   DepositBeingPrepared,
   DepositNotFound,
@@ -55,7 +55,7 @@ export class DepositsController {
     @Body() { amount }: DepositRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<Deposit> {
+  ): Promise<DepositOut> {
     const { deposit, isReplay } = await this.deposits.create(userId, amount, key);
     markReplay(response, isReplay);
     return deposit;
@@ -95,7 +95,7 @@ export class DepositsController {
     @Query() { wait }: DepositQuery,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<Deposit> {
+  ): Promise<DepositOut> {
     return this.deposits.read(userId, depositId, { seconds: wait, request, hungUp: disconnection(response) });
   }
 }

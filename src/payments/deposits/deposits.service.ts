@@ -8,7 +8,8 @@ import { Metrics } from '../../metrics';
 import { IdempotencyKeyMissing, IdempotencyKeyReused, readIdempotency } from '../../orders';
 import { PaymentError, PaymentRefused } from '../provider/payment-errors';
 import { PaymentProvider } from '../provider/payment-provider';
-import { type Deposit, DepositRecords } from '../records/deposit-records';
+import { DepositRecords } from '../records/deposit-records';
+import type { DepositOut } from '../records/deposit.dto';
 import { DepositWaits } from './deposit-waits';
 import {
   DepositBeingPrepared,
@@ -55,7 +56,7 @@ export class DepositsService {
     userId: number,
     amount: Money,
     keyHeader: string | undefined,
-  ): Promise<{ readonly deposit: Deposit; readonly isReplay: boolean }> {
+  ): Promise<{ readonly deposit: DepositOut; readonly isReplay: boolean }> {
     const idempotency = readIdempotency(keyHeader, { amount: amount.toString() });
     if (!idempotency) throw new IdempotencyKeyMissing();
     const isOutOfBounds = this.min.minus(amount).isPositive() || amount.minus(this.max).isPositive();
@@ -72,7 +73,7 @@ export class DepositsService {
   }
 
   /** A page of the user's deposits, newest first. The cursor is the last id of the previous page. */
-  list(userId: number, page: PageRequest): Promise<Page<Deposit>> {
+  list(userId: number, page: PageRequest): Promise<Page<DepositOut>> {
     return readPage(page, (wider) => this.records.list(userId, wider));
   }
 
@@ -81,7 +82,7 @@ export class DepositsService {
    *
    * @throws DepositNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
-  async read(userId: number, depositId: string, wait: Wait): Promise<Deposit> {
+  async read(userId: number, depositId: string, wait: Wait): Promise<DepositOut> {
     if (!/^[1-9]\d{0,14}$/.test(depositId)) throw new DepositNotFound();
     const id = Number(depositId);
     const deposit = await this.get(userId, id);
@@ -94,7 +95,7 @@ export class DepositsService {
     return this.get(userId, id);
   }
 
-  private async get(userId: number, id: number): Promise<Deposit> {
+  private async get(userId: number, id: number): Promise<DepositOut> {
     const deposit = await this.records.find(userId, id);
     if (!deposit) throw new DepositNotFound();
     return deposit;

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
+import { queryRow, queryRows } from '../../database';
 import { type LeasedRun, Work } from '../../work';
 import { PaymentFollowing } from '../deposits/payment-following';
 import { PaymentProvider } from '../provider/payment-provider';
-import { ComparisonRecords } from '../records/comparison-records';
 import { Refunds } from './refunds';
 
 export interface ComparisonReport {
@@ -14,6 +15,11 @@ export interface ComparisonReport {
   readonly found_refunds: number;
 }
 
+/** Covers late entries in the provider's listings, and differences between its clock and ours. */
+const OVERLAP = `interval '1 hour'`;
+/** How far the first comparison goes back: earlier payments do not belong to this service. */
+const FIRST = `interval '1 day'`;
+
 /**
  * Compares the provider's payments since the last complete pass with the database, as the sweep does for
  * proxies: a payment is credited even if its notification and the response to its creation were lost.
@@ -21,8 +27,8 @@ export interface ComparisonReport {
 @Injectable()
 export class Comparison {
   constructor(
+    private readonly dataSource: DataSource,
     private readonly provider: PaymentProvider,
-    private readonly records: ComparisonRecords,
     private readonly following: PaymentFollowing,
     private readonly refunds: Refunds,
     { payments }: AppConfig,
@@ -39,7 +45,7 @@ export class Comparison {
   private async compare(run: LeasedRun): Promise<ComparisonReport> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0 };
     await run.renew(report);
-    const { since, now } = await this.records.span(this.provider.name);
+    const { since, now } = await this.span();
     for await (const payments of this.provider.paymentsSince(since)) {
       await run.renew(report);
       for (const payment of payments) {
@@ -55,7 +61,28 @@ export class Comparison {
         if (await this.refunds.takeOver(refund)) report.found_refunds += 1;
       }
     }
-    await this.records.complete(this.provider.name, now);
+    await this.complete(now);
     return report;
+  }
+
+  /** The start of the period to compare, and the database's time before it is read. */
+  private span(): Promise<{ readonly since: Date; readonly now: Date }> {
+    return queryRow(
+      this.dataSource,
+      `SELECT coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons WHERE provider = $1),
+                       (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
+                       now() - ${FIRST}) AS since,
+              clock_timestamp() AS now`,
+      [this.provider.name],
+    );
+  }
+
+  private async complete(comparedTo: Date): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `INSERT INTO payment_comparisons AS last (provider, compared_to) VALUES ($1, $2)
+       ON CONFLICT (provider) DO UPDATE SET compared_to = greatest(last.compared_to, excluded.compared_to)`,
+      [this.provider.name, comparedTo],
+    );
   }
 }

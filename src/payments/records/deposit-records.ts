@@ -4,27 +4,11 @@ import { inTurnOf, preparedRows, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
-
-/** The public states: a deposit is `refunded` if all of it, or even more, was returned. */
-export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
-export type DepositState = (typeof DEPOSIT_STATES)[number];
+import type { DepositOut } from './deposit.dto';
 
 /** The public state of a row of `deposits`. */
 export const SHOWN_STATE = `CASE WHEN deposits.refunded >= deposits.amount THEN 'refunded'
   ELSE deposits.state END`;
-
-/** A deposit in responses to its customer. */
-export interface Deposit {
-  readonly id: number;
-  readonly state: DepositState;
-  readonly amount: string;
-  readonly currency: 'RUB';
-  readonly payment_url: string | null;
-  readonly refunded: string;
-  readonly created_at: Date;
-  readonly expires_at: Date;
-  readonly closed_at: Date | null;
-}
 
 export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS currency,
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
@@ -103,8 +87,8 @@ export class DepositRecords {
     });
   }
 
-  async find(userId: number, id: number): Promise<Deposit | null> {
-    const [deposit] = await preparedRows<Deposit>(
+  async find(userId: number, id: number): Promise<DepositOut | null> {
+    const [deposit] = await preparedRows<DepositOut>(
       this.dataSource,
       `SELECT ${DEPOSIT_COLUMNS} FROM deposits WHERE id = $1 AND user_id = $2`,
       [id, userId],
@@ -112,8 +96,8 @@ export class DepositRecords {
     return deposit ?? null;
   }
 
-  list(userId: number, { cursor, limit }: PageRequest): Promise<Deposit[]> {
-    return preparedRows<Deposit>(
+  list(userId: number, { cursor, limit }: PageRequest): Promise<DepositOut[]> {
+    return preparedRows<DepositOut>(
       this.dataSource,
       `SELECT ${DEPOSIT_COLUMNS} FROM deposits WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
       [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],

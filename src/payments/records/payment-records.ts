@@ -3,19 +3,7 @@ import { DataSource } from 'typeorm';
 import { queryRows, violatedConstraint } from '../../database';
 import type { ProviderPayment } from '../provider/payment-provider';
 import { endStatement } from './deposit-records';
-
-/** Why a payment is not credited automatically, but left to staff. */
-export const UNMATCHED_REASONS = [
-  'test-payment',
-  'other-currency',
-  'no-deposit',
-  'other-amount',
-  'second-payment',
-  'no-user',
-  'above-limit',
-  'reused-reference',
-] as const;
-export type UnmatchedReason = (typeof UNMATCHED_REASONS)[number];
+import type { UnmatchedReason } from './payment.dto';
 
 /** The outcome of a payment. */
 export interface Settled {

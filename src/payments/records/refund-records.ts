@@ -3,21 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
-
-export const REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
-export type RefundState = (typeof REFUND_STATES)[number];
-
-/** A refund of a deposit, for staff. */
-export interface DepositRefund {
-  readonly id: number;
-  readonly deposit_id: number;
-  readonly user_id: number;
-  readonly amount: string;
-  readonly state: RefundState;
-  readonly reason: string | null;
-  readonly created_at: Date;
-  readonly closed_at: Date | null;
-}
+import type { DepositRefundOut } from './deposit.dto';
 
 export const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, created_at, closed_at`;
 
@@ -48,8 +34,8 @@ export class RefundRecords {
     amount: string,
     origin: { readonly actionId: number; readonly reason: string },
     manager: EntityManager,
-  ): Promise<DepositRefund> {
-    const [refund] = await queryRows<DepositRefund>(
+  ): Promise<DepositRefundOut> {
+    const [refund] = await queryRows<DepositRefundOut>(
       manager,
       `WITH refund AS (
          INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, reason, action_id,
@@ -167,7 +153,7 @@ export class RefundRecords {
    * @throws the violated check of the account if the balance is lower
    */
   async decideFound(
-    refund: DepositRefund,
+    refund: DepositRefundOut,
     isDebit: boolean,
     origin: { readonly actionId: number; readonly reason: string },
     manager: EntityManager,
@@ -195,7 +181,7 @@ export class RefundRecords {
   }
 
   async get(id: number, queryable: EntityManager | DataSource = this.dataSource, lock = '') {
-    const [refund] = await queryRows<DepositRefund>(
+    const [refund] = await queryRows<DepositRefundOut>(
       queryable,
       `SELECT ${REFUND_COLUMNS} FROM deposit_refunds WHERE id = $1 ${lock}`,
       [id],

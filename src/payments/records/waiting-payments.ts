@@ -1,4 +1,4 @@
-import { UNMATCHED_REASONS } from './payment-records';
+import { UNMATCHED_REASONS } from './payment.dto';
 
 /** The reasons for which staff decide. */
 export const UNDECIDED_REASONS = [...UNMATCHED_REASONS, 'found-refund'] as const;

@@ -6,14 +6,9 @@ import type { PageRequest } from '../../http';
 import { InsufficientBalance } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
 import { Refunds } from '../following/refunds';
-import { DEPOSIT_COLUMNS, type DepositState, SHOWN_STATE } from '../records/deposit-records';
-import {
-  type DepositRefund,
-  REFUND_COLUMNS,
-  REFUNDABLE_COLUMNS,
-  RefundRecords,
-  type RefundState,
-} from '../records/refund-records';
+import { DEPOSIT_COLUMNS, SHOWN_STATE } from '../records/deposit-records';
+import type { DepositRefundOut, DepositState, RefundState, StaffDepositOut } from '../records/deposit.dto';
+import { REFUND_COLUMNS, REFUNDABLE_COLUMNS, RefundRecords } from '../records/refund-records';
 
 export class DepositNotPaid extends domainError('conflict', 'The deposit was not paid') {}
 
@@ -29,40 +24,19 @@ export class DepositRefundTooLarge extends DomainError {
   }
 }
 
-/** A deposit, for staff. */
-export interface StaffDeposit {
-  readonly id: number;
-  readonly user_id: number;
-  readonly provider: string;
-  readonly state: DepositState;
-  readonly amount: string;
-  readonly currency: 'RUB';
-  readonly payment_url: string | null;
-  readonly refunded: string;
-  readonly provider_payment_id: string | null;
-  readonly created_at: Date;
-  readonly expires_at: Date;
-  readonly closed_at: Date | null;
-}
-
 /** A field that is `null` does not filter. */
 export interface DepositFilter {
-  readonly userId: number | null;
+  readonly user_id: number | null;
   readonly state: DepositState | null;
-  readonly paymentId: string | null;
+  readonly payment_id: string | null;
   readonly from: Date | null;
   readonly to: Date | null;
 }
 
-interface Refundable {
-  readonly id: number;
-  readonly user_id: number;
-  readonly provider: string;
-  readonly state: DepositState;
-  readonly amount: string;
-  readonly refunded: string;
+/** A deposit, and how much of it can be refunded. */
+type Refundable = Pick<StaffDepositOut, 'id' | 'user_id' | 'provider' | 'state' | 'amount' | 'refunded'> & {
   readonly left: string;
-}
+};
 
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 
@@ -75,8 +49,8 @@ export class DepositRefunds {
     private readonly refunds: Refunds,
   ) {}
 
-  search(filter: DepositFilter, { cursor, limit }: PageRequest): Promise<StaffDeposit[]> {
-    const { userId, state, paymentId, from, to } = filter;
+  search(filter: DepositFilter, { cursor, limit }: PageRequest): Promise<StaffDepositOut[]> {
+    const { user_id: userId, state, payment_id: paymentId, from, to } = filter;
     const conditions = new Conditions();
     conditions.by(userId, (place) => `user_id = ${place}`);
     conditions.by(state, (place) => `${SHOWN_STATE} = ${place}`);
@@ -84,7 +58,7 @@ export class DepositRefunds {
     conditions.by(from, (place) => `created_at >= ${place}`);
     conditions.by(to, (place) => `created_at < ${place}`);
     conditions.by(cursor, (place) => `id < ${place}`);
-    return queryRows<StaffDeposit>(
+    return queryRows<StaffDepositOut>(
       this.dataSource,
       `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id FROM deposits ${conditions.toSql()}
         ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
@@ -92,11 +66,11 @@ export class DepositRefunds {
     );
   }
 
-  listRefunds(state: RefundState | null, { cursor, limit }: PageRequest): Promise<DepositRefund[]> {
+  listRefunds(state: RefundState | null, { cursor, limit }: PageRequest): Promise<DepositRefundOut[]> {
     const conditions = new Conditions();
     conditions.by(state, (place) => `state = ${place}`);
     conditions.by(cursor, (place) => `id < ${place}`);
-    return queryRows<DepositRefund>(
+    return queryRows<DepositRefundOut>(
       this.dataSource,
       `SELECT ${REFUND_COLUMNS} FROM deposit_refunds ${conditions.toSql()}
         ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
@@ -118,23 +92,17 @@ export class DepositRefunds {
     return deposit;
   }
 
-  /**
-   * Holds the money of a refund. It is requested after the transaction.
-   *
-   * @param amount null for the rest of the deposit
-   * @throws DepositRefundTooLarge, InsufficientBalance
-   */
-  async hold(
+  /** Holds the money of a refund. It is requested after the transaction. @throws InsufficientBalance */
+  hold(
     deposit: Refundable,
-    amount: Money | null,
+    amount: Money,
     origin: { readonly actionId: number; readonly reason: string },
     manager: EntityManager,
-  ): Promise<DepositRefund> {
-    const returned = this.amountOf(deposit, amount);
-    return refusedBy(OVERDRAFT, () => this.records.hold(deposit, returned.toString(), origin, manager));
+  ): Promise<DepositRefundOut> {
+    return refusedBy(OVERDRAFT, () => this.records.hold(deposit, amount.toString(), origin, manager));
   }
 
-  /** The amount of the refund. @throws DepositRefundTooLarge */
+  /** @param amount null for the rest of the deposit @throws DepositRefundTooLarge */
   amountOf(deposit: Refundable, amount: Money | null): Money {
     const left = Money.parse(deposit.left);
     const returned = amount ?? left;
@@ -148,8 +116,8 @@ export class DepositRefunds {
   }
 
   /** The refund of a staff action, for a retry. */
-  async ofAction(actionId: number): Promise<DepositRefund | null> {
-    const [refund] = await queryRows<DepositRefund>(
+  async ofAction(actionId: number): Promise<DepositRefundOut | null> {
+    const [refund] = await queryRows<DepositRefundOut>(
       this.dataSource,
       `SELECT ${REFUND_COLUMNS} FROM deposit_refunds WHERE action_id = $1`,
       [actionId],
@@ -158,7 +126,7 @@ export class DepositRefunds {
   }
 
   /** @throws RefundNotFound, RefundDecided */
-  async lockFound(id: number, manager: EntityManager): Promise<DepositRefund> {
+  async lockFound(id: number, manager: EntityManager): Promise<DepositRefundOut> {
     const refund = await this.records.get(id, manager, 'FOR UPDATE');
     if (!refund) throw new RefundNotFound();
     if (refund.state !== 'found') throw new RefundDecided();
@@ -167,11 +135,11 @@ export class DepositRefunds {
 
   /** @throws InsufficientBalance */
   async decideFound(
-    refund: DepositRefund,
+    refund: DepositRefundOut,
     isDebit: boolean,
     origin: { readonly actionId: number; readonly reason: string },
     manager: EntityManager,
-  ): Promise<DepositRefund> {
+  ): Promise<DepositRefundOut> {
     await refusedBy(OVERDRAFT, () => this.records.decideFound(refund, isDebit, origin, manager));
     const decided = await this.records.get(refund.id, manager);
     if (!decided) throw new RefundNotFound();

@@ -3,28 +3,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError, domainError, Money } from '../../common';
 import { Conditions, type Queryable, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
-import { creditSql, type UnmatchedReason } from '../records/payment-records';
-
-export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
-export type PaymentState = (typeof PAYMENT_STATES)[number];
-
-/** A payment, for staff. */
-export interface StaffPayment {
-  readonly id: number;
-  readonly provider: string;
-  readonly payment_id: string;
-  readonly state: PaymentState;
-  readonly reason: UnmatchedReason | null;
-  readonly paid_amount: string;
-  readonly currency: string;
-  readonly paid_at: Date;
-  readonly deposit_id: number | null;
-  readonly user_id: number | null;
-  readonly amount: string | null;
-  readonly details: Readonly<Record<string, unknown>> | null;
-  readonly created_at: Date;
-  readonly closed_at: Date | null;
-}
+import { creditSql } from '../records/payment-records';
+import type { PaymentState, StaffPaymentOut } from '../records/payment.dto';
 
 const COLUMNS = `id, provider, payment_id, state, reason, paid_amount, currency, paid_at, deposit_id, user_id,
   amount, details, created_at, closed_at`;
@@ -59,11 +39,11 @@ export class AmountKnown extends domainError(
 export class UnmatchedPayments {
   constructor(private readonly dataSource: DataSource) {}
 
-  list(state: PaymentState, { cursor, limit }: PageRequest): Promise<StaffPayment[]> {
+  list(state: PaymentState, { cursor, limit }: PageRequest): Promise<StaffPaymentOut[]> {
     const conditions = new Conditions();
     conditions.by(state, (place) => `state = ${place}`);
     conditions.by(cursor, (place) => `id < ${place}`);
-    return queryRows<StaffPayment>(
+    return queryRows<StaffPaymentOut>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM payments ${conditions.toSql()}
         ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
@@ -71,8 +51,8 @@ export class UnmatchedPayments {
     );
   }
 
-  async get(id: number, queryable: Queryable = this.dataSource, lock = ''): Promise<StaffPayment> {
-    const [payment] = await queryRows<StaffPayment>(
+  async get(id: number, queryable: Queryable = this.dataSource, lock = ''): Promise<StaffPaymentOut> {
+    const [payment] = await queryRows<StaffPaymentOut>(
       queryable,
       `SELECT ${COLUMNS} FROM payments WHERE id = $1 ${lock}`,
       [id],
@@ -82,7 +62,7 @@ export class UnmatchedPayments {
   }
 
   /** Locks a payment against concurrent decisions. @throws PaymentNotFound, PaymentDecided */
-  async lockUnmatched(id: number, manager: EntityManager): Promise<StaffPayment> {
+  async lockUnmatched(id: number, manager: EntityManager): Promise<StaffPaymentOut> {
     const payment = await this.get(id, manager, 'FOR UPDATE');
     if (payment.state !== 'unmatched') throw new PaymentDecided(payment.state);
     return payment;
@@ -94,7 +74,7 @@ export class UnmatchedPayments {
    * @param named the value that staff set for a payment in another currency
    * @throws AmountNeeded, AmountKnown
    */
-  roublesOf({ currency, paid_amount: paid }: StaffPayment, named: Money | null): Money {
+  roublesOf({ currency, paid_amount: paid }: StaffPaymentOut, named: Money | null): Money {
     if (currency !== 'RUB') {
       if (named === null) throw new AmountNeeded();
       return named;
@@ -109,7 +89,7 @@ export class UnmatchedPayments {
    * @throws PaymentOfAnother
    */
   async match(
-    payment: StaffPayment,
+    payment: StaffPaymentOut,
     userId: number,
     amount: Money,
     origin: { readonly actionId: number; readonly reason: string },

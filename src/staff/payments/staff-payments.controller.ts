@@ -9,19 +9,20 @@ import {
   AmountNeeded,
   DepositNotFound,
   DepositNotPaid,
+  DepositRefundOut,
   DepositRefundTooLarge,
   PaymentDecided,
   PaymentNotFound,
   PaymentOfAnother,
   RefundDecided,
   RefundNotFound,
+  StaffPaymentOut,
 } from '../../payments';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
-  DepositRefundOut,
   DepositRefundRequest,
   DepositRefundsPage,
   DepositsQuery,
@@ -31,7 +32,6 @@ import {
   RefundsQuery,
   RequestedRefundOut,
   StaffDepositsPage,
-  StaffPaymentOut,
   StaffPaymentsPage,
 } from './staff-payments.dto';
 import { StaffPaymentsService } from './staff-payments.service';
@@ -57,8 +57,7 @@ export class StaffPaymentsController {
     errors: { 400: INVALID_PERIOD },
   })
   search(@Query() query: DepositsQuery): Promise<StaffDepositsPage> {
-    const { user_id: userId, state, payment_id: paymentId, from, to } = query;
-    return this.payments.search({ userId, state, paymentId, from, to }, query);
+    return this.payments.search(query);
   }
 
   @Post('deposits/:deposit_id/refund')
@@ -102,7 +101,7 @@ export class StaffPaymentsController {
     response: { description: 'A page of refunds, newest first', type: DepositRefundsPage },
   })
   listRefunds(@Query() query: RefundsQuery): Promise<DepositRefundsPage> {
-    return this.payments.listRefunds(query.state, query);
+    return this.payments.listRefunds(query);
   }
 
   @Post('deposit-refunds/:refund_id/decide')
@@ -140,7 +139,7 @@ export class StaffPaymentsController {
     response: { description: 'A page of payments, newest first', type: StaffPaymentsPage },
   })
   listPayments(@Query() query: PaymentsQuery): Promise<StaffPaymentsPage> {
-    return this.payments.listPayments(query.state, query);
+    return this.payments.listPayments(query);
   }
 
   @Post('unmatched-payments/:payment_id/match')

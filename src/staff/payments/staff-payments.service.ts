@@ -1,23 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Money } from '../../common';
-import { assertPeriod, type PageRequest, readPage } from '../../http';
+import { assertPeriod, readPage } from '../../http';
 import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
 import {
-  type DepositFilter,
-  type DepositRefund,
+  type DepositRefundOut,
   DepositRefunds,
-  type PaymentState,
-  type RefundState,
-  type StaffPayment,
+  type StaffPaymentOut,
   UnmatchedPayments,
 } from '../../payments';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { AuditLogService } from '../audit-log/audit-log.service';
+import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
 import type {
   DepositRefundsPage,
+  DepositsQuery,
+  PaymentsQuery,
   RefundDecision,
+  RefundsQuery,
   RequestedRefundOut,
   StaffDepositsPage,
   StaffPaymentsPage,
@@ -34,17 +34,17 @@ export class StaffPaymentsService {
   ) {}
 
   /** @throws InvalidPeriod */
-  async search(filter: DepositFilter, page: PageRequest): Promise<StaffDepositsPage> {
-    assertPeriod(filter.from, filter.to);
-    return readPage(page, (wider) => this.deposits.search(filter, wider));
+  async search(query: DepositsQuery): Promise<StaffDepositsPage> {
+    assertPeriod(query.from, query.to);
+    return readPage(query, (page) => this.deposits.search(query, page));
   }
 
-  listRefunds(state: RefundState | null, page: PageRequest): Promise<DepositRefundsPage> {
-    return readPage(page, (wider) => this.deposits.listRefunds(state, wider));
+  listRefunds(query: RefundsQuery): Promise<DepositRefundsPage> {
+    return readPage(query, (page) => this.deposits.listRefunds(query.state, page));
   }
 
-  listPayments(state: PaymentState, page: PageRequest): Promise<StaffPaymentsPage> {
-    return readPage(page, (wider) => this.payments.list(state, wider));
+  listPayments(query: PaymentsQuery): Promise<StaffPaymentsPage> {
+    return readPage(query, (page) => this.payments.list(query.state, page));
   }
 
   /**
@@ -86,11 +86,11 @@ export class StaffPaymentsService {
     refundId: number,
     decision: RefundDecision,
     reason: string,
-  ): Promise<DepositRefund> {
+  ): Promise<DepositRefundOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = await this.deposits.lockFound(refundId, manager);
       audit.assertConcernsAnother(before.user_id);
-      const after = { ...before, state: decision === 'debit' ? 'succeeded' : 'written-off' };
+      const after = Object.assign({}, before, { state: decision === 'debit' ? 'succeeded' : 'written-off' });
       const actionId = await record({ target: userOf(before), reason, before, after });
       return this.deposits.decideFound(before, decision === 'debit', { actionId, reason }, manager);
     });
@@ -110,21 +110,26 @@ export class StaffPaymentsService {
       amount,
       reason,
     }: { readonly userId: number; readonly amount: Money | null; readonly reason: string },
-  ): Promise<StaffPayment> {
+  ): Promise<StaffPaymentOut> {
     audit.assertConcernsAnother(userId);
     return this.decide(audit, id, async (manager, before, record) => {
       if (!(await this.users.find(userId))) throw new UserNotFound();
       const roubles = this.payments.roublesOf(before, amount);
-      const after = { ...before, state: 'credited', user_id: userId, amount: roubles.toString() };
+      const credited = { state: 'credited', user_id: userId, amount: roubles.toString() };
+      const after = Object.assign({}, before, credited);
       const actionId = await record({ target: { type: 'user', id: userId }, reason, before, after });
       await this.payments.match(before, userId, roubles, { actionId, reason }, manager);
     });
   }
 
   /** @throws PaymentNotFound, PaymentDecided */
-  reject(audit: AuditContext, id: number, reason: string): Promise<StaffPayment> {
+  reject(audit: AuditContext, id: number, reason: string): Promise<StaffPaymentOut> {
     return this.decide(audit, id, async (manager, before, record) => {
-      const actionId = await record({ reason, before, after: { ...before, state: 'rejected' } });
+      const actionId = await record({
+        reason,
+        before,
+        after: Object.assign({}, before, { state: 'rejected' }),
+      });
       await this.payments.reject(id, actionId, manager);
     });
   }
@@ -132,12 +137,8 @@ export class StaffPaymentsService {
   private decide(
     audit: AuditContext,
     id: number,
-    decision: (
-      manager: EntityManager,
-      before: StaffPayment,
-      record: Parameters<Parameters<AuditLogService['recordChange']>[1]>[1],
-    ) => Promise<void>,
-  ): Promise<StaffPayment> {
+    decision: (manager: EntityManager, before: StaffPaymentOut, record: RecordChange) => Promise<void>,
+  ): Promise<StaffPaymentOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       await decision(manager, await this.payments.lockUnmatched(id, manager), record);
       return this.payments.get(id, manager);

@@ -1,0 +1,126 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from '../../http';
+
+/** The public states: a deposit is `refunded` if all of it, or even more, was returned. */
+export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
+export type DepositState = (typeof DEPOSIT_STATES)[number];
+
+/** A deposit in responses to its customer. */
+export class DepositOut {
+  @ApiInteger('The id of the deposit', 12)
+  id!: number;
+
+  @ApiChoice(
+    DEPOSIT_STATES,
+    '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and ' +
+      '`expired`: not paid. `refunded`: the whole amount was returned to you',
+    'pending',
+  )
+  state!: DepositState;
+
+  @ApiRoubles('Roubles to be paid, or paid', '1000.00')
+  amount!: string;
+
+  @ApiProperty({ type: 'string', example: 'RUB' })
+  currency!: 'RUB';
+
+  @ApiNullable('string', {
+    format: 'uri',
+    description:
+      'The page on which the deposit is paid. `null` while it is being prepared, and after its end',
+    example: 'https://yoomoney.ru/checkout/payments/v2/contract?orderId=2d6d1b4f-000f-5000-8000-15a6f2a7e0c1',
+  })
+  payment_url!: string | null;
+
+  @ApiRoubles('Roubles that were returned to you', '0.00')
+  refunded!: string;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiMoment('The time until which the page can usually be used', '2026-11-21T13:00:00.000Z')
+  expires_at!: Date;
+
+  @ApiNullableMoment('When the deposit ended. `null` while it is `pending`', null)
+  closed_at!: Date | null;
+}
+
+/** A deposit in staff's responses. */
+export class StaffDepositOut {
+  @ApiProperty({ type: 'integer', example: 12 })
+  id!: number;
+
+  @ApiProperty({ type: 'integer', example: 42 })
+  user_id!: number;
+
+  @ApiProperty({ type: 'string', example: 'yookassa' })
+  provider!: string;
+
+  @ApiProperty({ type: 'string', enum: DEPOSIT_STATES, example: 'succeeded' })
+  state!: DepositState;
+
+  @ApiRoubles('Roubles to be paid, or paid', '1000.00')
+  amount!: string;
+
+  @ApiProperty({ type: 'string', example: 'RUB' })
+  currency!: 'RUB';
+
+  @ApiNullable('string', {
+    description: 'The page on which the deposit is paid. `null` after its end',
+    example: null,
+  })
+  payment_url!: string | null;
+
+  @ApiRoubles('Roubles that were returned', '0.00')
+  refunded!: string;
+
+  @ApiNullable('string', {
+    description: 'The id at the provider',
+    example: '2d6d1b4f-000f-5000-8000-15a6f2a7',
+  })
+  provider_payment_id!: string | null;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiMoment()
+  expires_at!: Date;
+
+  @ApiNullableMoment('When the deposit ended. `null` while it is `pending`')
+  closed_at!: Date | null;
+}
+
+export const REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
+export type RefundState = (typeof REFUND_STATES)[number];
+
+/** A refund of a deposit in staff's responses. */
+export class DepositRefundOut {
+  @ApiProperty({ type: 'integer', example: 3 })
+  id!: number;
+
+  @ApiProperty({ type: 'integer', example: 12 })
+  deposit_id!: number;
+
+  @ApiProperty({ type: 'integer', example: 42 })
+  user_id!: number;
+
+  @ApiRoubles('Roubles to be returned', '1000.00')
+  amount!: string;
+
+  @ApiChoice(
+    REFUND_STATES,
+    '`held`: the money is held until the provider shows an outcome. `succeeded`, `failed`: the outcome. ' +
+      '`found`: it was made at the provider, not here. `written-off`: found, and not debited',
+    'held',
+  )
+  state!: RefundState;
+
+  @ApiNullable('string', { example: 'Wrong amount' })
+  reason!: string | null;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('When the refund ended. `null` while it is `held` or `found`', null)
+  closed_at!: Date | null;
+}

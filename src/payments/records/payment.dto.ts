@@ -1,0 +1,66 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
+
+export const PAYMENT_STATES = ['unmatched', 'credited', 'rejected'] as const;
+export type PaymentState = (typeof PAYMENT_STATES)[number];
+
+/** Why a payment is not credited automatically, but left to staff. */
+export const UNMATCHED_REASONS = [
+  'test-payment',
+  'other-currency',
+  'no-deposit',
+  'other-amount',
+  'second-payment',
+  'no-user',
+  'above-limit',
+  'reused-reference',
+] as const;
+export type UnmatchedReason = (typeof UNMATCHED_REASONS)[number];
+
+/** A payment in staff's responses. */
+export class StaffPaymentOut {
+  @ApiProperty({ type: 'integer', example: 7 })
+  id!: number;
+
+  @ApiText('The provider, or `intake:` and the source', 'yookassa')
+  provider!: string;
+
+  @ApiText('The id at the provider, or the reference of the source', '2d6d1b4f-000f-5000-8000-15a6f2a7')
+  payment_id!: string;
+
+  @ApiProperty({ type: 'string', enum: PAYMENT_STATES, example: 'unmatched' })
+  state!: PaymentState;
+
+  @ApiNullable(UNMATCHED_REASONS, {
+    description: 'Why it was not credited',
+    example: 'no-deposit',
+  })
+  reason!: UnmatchedReason | null;
+
+  @ApiText('The amount that was paid', '1000.00')
+  paid_amount!: string;
+
+  @ApiText('Its currency', 'RUB')
+  currency!: string;
+
+  @ApiMoment()
+  paid_at!: Date;
+
+  @ApiNullable('integer', { example: null })
+  deposit_id!: number | null;
+
+  @ApiNullable('integer', { description: 'The user who was credited', example: null })
+  user_id!: number | null;
+
+  @ApiNullable('string', { description: 'Roubles that were credited', example: null })
+  amount!: string | null;
+
+  @ApiNullable('object', { description: 'The other fields that the source sent', example: null })
+  details!: Readonly<Record<string, unknown>> | null;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('When it was decided', null)
+  closed_at!: Date | null;
+}
