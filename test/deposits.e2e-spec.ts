@@ -493,6 +493,17 @@ describe('Staff', () => {
     expect(await available(customer)).toBe('180.00');
   });
 
+  it('reject a payment, which ends its deposit', async () => {
+    const customer = await createUser();
+    const id = await unmatched((payment) => (payment.test = true), customer);
+    const rejected = await staff.post(`/staff/unmatched-payments/${id}/reject`, { reason: 'x' });
+    expect(rejected.status).toBe(200);
+    const list = await call<{ items: Deposit[] }>(customer, '/deposits');
+    expect(list.body.items).toEqual([expect.objectContaining({ state: 'canceled', payment_url: null })]);
+    const events = await call<{ items: object[] }>(customer, '/events?wait=5&type=deposit.canceled');
+    expect(events.body.items).toHaveLength(1);
+  });
+
   it('refund a deposit in parts: held, requested once, and taken when the provider shows it', async () => {
     const customer = await createUser();
     const { id } = await paid(customer, '100');

@@ -3790,7 +3790,7 @@ export interface components {
        */
       id: number;
       /**
-       * @description `pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and `expired`: not paid. `refunded`: the whole amount was returned to you
+       * @description `pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled`: not paid, or the payment was rejected. `expired`: not paid. `refunded`: the whole amount was returned to you
        * @example pending
        * @enum {string}
        */

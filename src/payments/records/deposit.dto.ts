@@ -12,8 +12,8 @@ export class DepositOut {
 
   @ApiChoice(
     DEPOSIT_STATES,
-    '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled` and ' +
-      '`expired`: not paid. `refunded`: the whole amount was returned to you',
+    '`pending`: not paid yet. `succeeded`: paid, and the balance was credited. `canceled`: not paid, or ' +
+      'the payment was rejected. `expired`: not paid. `refunded`: the whole amount was returned to you',
     'pending',
   )
   state!: DepositState;

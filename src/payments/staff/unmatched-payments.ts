@@ -3,6 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError, domainError, Money } from '../../common';
 import { Conditions, type Queryable, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
+import { endStatement } from '../records/deposit-records';
 import { creditSql } from '../records/payment-records';
 import type { PaymentState, StaffPaymentOut } from '../records/payment.dto';
 
@@ -118,12 +119,14 @@ export class UnmatchedPayments {
     if (matched.length === 0) throw new PaymentOfAnother();
   }
 
-  async reject(id: number, actionId: number, manager: EntityManager): Promise<void> {
+  /** Rejects a payment. Its deposit, if any, has no other one, and ends. */
+  async reject(payment: StaffPaymentOut, actionId: number, manager: EntityManager): Promise<void> {
     await queryRows(
       manager,
       `UPDATE payments SET state = 'rejected', closed_at = now(), action_id = $2
         WHERE id = $1 AND state = 'unmatched'`,
-      [id, actionId],
+      [payment.id, actionId],
     );
+    await queryRows(manager, endStatement('id = $2'), ['canceled', payment.deposit_id]);
   }
 }

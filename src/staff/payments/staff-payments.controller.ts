@@ -172,7 +172,7 @@ export class StaffPaymentsController {
     summary: 'Reject a payment',
     description:
       'For accounting, when a payment is not for a balance, or was returned at the provider. Nothing is ' +
-      'credited.',
+      'credited, and the deposit of the payment is canceled.',
     response: { description: 'The payment as it is now', type: StaffPaymentOut },
     errors: UNDECIDABLE,
   })

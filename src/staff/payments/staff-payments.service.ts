@@ -130,7 +130,7 @@ export class StaffPaymentsService {
         before,
         after: Object.assign({}, before, { state: 'rejected' }),
       });
-      await this.payments.reject(id, actionId, manager);
+      await this.payments.reject(before, actionId, manager);
     });
   }
 
