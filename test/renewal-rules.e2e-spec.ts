@@ -7,6 +7,7 @@ import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import type { Json } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 const DAY_S = 24 * 3600;
 let user: TestUser;
@@ -310,6 +311,8 @@ describe('A token with a daily limit', () => {
 });
 
 describe('The budget', () => {
+  withinOneDay();
+
   it('is used by what was ordered this month', async () => {
     const rule = await switchOn({ target: 'all' });
     await call('PUT', '/budget', { monthly: '100.00' });

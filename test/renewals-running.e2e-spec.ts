@@ -10,6 +10,7 @@ import { lookAway } from './support/look-away';
 import { checkNow, passQuietTime } from './support/quiet-time';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
+import { withinOneDay } from './support/within-one-day';
 
 /** Days. A rental of a week is due at once by a rule that renews a week before the end. */
 const PERIOD = 7;
@@ -25,6 +26,7 @@ interface Renewal {
 describe('Renewals', () => {
   // A run renews what is due to any user, so it has a service of its own.
   const service = forAllTests(startTestService);
+  withinOneDay();
   beforeAll(async () => {
     await service.control.setStock('6', 'ru', 1_000_000);
   });
