@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { DataSource } from 'typeorm';
 import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
@@ -60,11 +59,7 @@ describe('Clients that do not read', () => {
   );
   const customer = forAllTests(() => replicas.createCustomer());
   beforeAll(async () => {
-    await insertProxies(
-      { query: replicas.query.bind(replicas) } as unknown as DataSource,
-      customer.id,
-      PROXY_COUNT,
-    );
+    await insertProxies(replicas, customer.id, PROXY_COUNT);
     await replicas.query('ANALYZE proxies');
   }, BUILD_TIMEOUT_MS);
   afterEach(() => {

@@ -1,5 +1,3 @@
-import type { DataSource } from 'typeorm';
-
 /** Deviations from an ordinary proxy: HTTP, version 6, in ru, rented for 30 days from now. */
 export interface ProxyRow {
   readonly host?: string;
@@ -18,12 +16,12 @@ export interface ProxyRow {
  * and password stands for the number of the row.
  */
 export async function insertProxies(
-  dataSource: DataSource,
+  database: { query(statement: string, parameters: unknown[]): Promise<unknown> },
   userId: number,
   count: number,
   { host, port, login, password, proxyType, endsInSeconds, active, descr }: ProxyRow = {},
 ): Promise<number[]> {
-  const rows = await dataSource.query<{ id: number }[]>(
+  const rows = (await database.query(
     `WITH purchase AS (
        INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
                            unit_price, held, captured, provider, provider_price, deadline, next_check_at,
@@ -51,6 +49,6 @@ export async function insertProxies(
       active ?? true,
       descr ?? null,
     ],
-  );
+  )) as { id: number }[];
   return rows.map(({ id }) => id).sort((a, b) => a - b);
 }
