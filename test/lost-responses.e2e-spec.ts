@@ -10,13 +10,28 @@ import { startTestService } from './support/test-service';
 const CLAIM = 'WITH waiting AS (';
 const RU_30 = { country: 'ru', period: 30 } as const;
 
-describe('When the connection is lost while a statement waits for a lock', () => {
+describe('When the connection to the database is lost', () => {
   // Whole tables are locked, and each replica sends what was placed at it.
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
   const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
   /** Reaches the database through the relay. */
   const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
+  const clerk = forAllTests(() => createStaff(service));
+
+  /** Has staff credit the user with a rouble. Gives the status, and whether the response is a replay. */
+  async function credit(key: string): Promise<[status: number, isReplay: boolean]> {
+    const response = await fetch(`${replica.baseUrl}/staff/users/${user.id}/credit`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${clerk.token}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': key,
+      },
+      body: JSON.stringify({ amount: '1.00', reason: 'test' }),
+    });
+    return [response.status, response.headers.get('Idempotency-Replayed') === 'true'];
+  }
 
   const orders = (): Promise<{ state: string }[]> =>
     service.owner.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
@@ -126,6 +141,20 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await service.audit({ withProvider: true });
   });
 
+  it.each([
+    ['before', false],
+    ['after', true],
+  ] as const)(
+    'just %s the COMMIT of a credit: the response is 503, and a retry with the key is executed once',
+    async (moment, isReplay) => {
+      relay.catchNext({ statement: 'COMMIT\0', moment, action: 'cut' });
+      expect(await credit(moment)).toEqual([503, false]);
+      expect(await credit(moment)).toEqual([200, isReplay]);
+      expect((await service.balanceOf(user)).available).toBe('501.00');
+      await service.audit();
+    },
+  );
+
   it('the COMMIT of a credit waits: once it has a response, it is never executed', async () => {
     // Lets a COMMIT wait for a lock that the test holds.
     await service.owner.query(`
@@ -133,28 +162,16 @@ describe('When the connection is lost while a statement waits for a lock', () =>
         'BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NULL; END';
       CREATE CONSTRAINT TRIGGER waiting AFTER INSERT ON audit_log DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION wait_for_test()`);
-    const clerk = await createStaff(service);
-    const credit = () =>
-      fetch(`${replica.baseUrl}/staff/users/${user.id}/credit`, {
-        method: 'POST',
-        headers: {
-          Authorization: `Bearer ${clerk.token}`,
-          'Content-Type': 'application/json',
-          'Idempotency-Key': 'k',
-        },
-        body: JSON.stringify({ amount: '1.00', reason: 'test' }),
-      });
     const cut = relay.catchNext({ statement: 'COMMIT\0', moment: 'waiting', action: 'cut' });
-    const { status } = await whileLocked('SELECT pg_advisory_xact_lock(77)', async () => {
-      const pending = credit();
+    const response = await whileLocked('SELECT pg_advisory_xact_lock(77)', async () => {
+      const pending = credit('waiting');
       await cut.reached;
       return pending;
     });
-    expect(status).toBe(503);
+    expect(response).toEqual([503, false]);
     expect((await service.balanceOf(user)).available).toBe('500.00');
 
-    const replayed = await credit();
-    expect([replayed.status, replayed.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
+    expect(await credit('waiting')).toEqual([200, false]);
     expect((await service.balanceOf(user)).available).toBe('501.00');
   });
 });
