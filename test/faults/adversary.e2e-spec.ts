@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { quantile } from 'simple-statistics';
-import { DataSource } from 'typeorm';
 import type { Target } from '../../drills/adversary/attack';
 import {
   BUILD_TIMEOUT_MS,
@@ -38,7 +37,8 @@ const SHIPPED = {
  * that with other tests. A purchase that is blocked takes PURCHASE_WAIT_MS.
  */
 const SLOWEST_MS = 8000;
-const MAX_GROWTH_MB = 40;
+/** Of this, 5 MB are what a service grows by after its first quiet round. */
+const MAX_GROWTH_MB = 45;
 
 jest.setTimeout(inLongForm(600_000, 180_000));
 
@@ -98,10 +98,9 @@ describe('An adversary with a token of their own', () => {
   /** A customer with many proxies, and an order that is being confirmed for as long as the test takes. */
   async function createAdversary(): Promise<Omit<Target, 'baseUrls'>> {
     const adversary = await replicas.createCustomer();
-    const database = { query: replicas.query.bind(replicas) } as unknown as DataSource;
-    await insertProxies(database, adversary.id, EXPORTED - PINGED);
+    await insertProxies(replicas, adversary.id, EXPORTED - PINGED);
     const unreachable = { port: String(silent.port), proxyType: 'socks' } as const;
-    await insertProxies(database, adversary.id, PINGED, unreachable);
+    await insertProxies(replicas, adversary.id, PINGED, unreachable);
     await replicas.control.addFault({
       method: 'buy',
       kind: 'answer-lost',
@@ -116,7 +115,6 @@ describe('An adversary with a token of their own', () => {
   it('blocks no customer, and occupies memory only during the attack', async () => {
     const known = await createAdversary();
     const violations = await countViolations();
-    await measure();
     const quiet = await measure();
     const before = await Promise.all(services.map(residentMb));
 
