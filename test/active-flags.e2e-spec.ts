@@ -1,4 +1,3 @@
-import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { captureLog } from './support/log-capture';
@@ -6,17 +5,15 @@ import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { startReplica } from './support/replica';
 import { startTestService } from './support/test-service';
 
-const POOL_SIZE = 4;
-/** Only the test refreshes the flags. */
-const OPTIONS = {
-  environment: { DB_POOL_SIZE: String(POOL_SIZE), LOG_LEVEL: 'debug' },
-  tuning: { activeFlagsIntervalSeconds: 86_400 },
-};
-
 describe('The stored flags of proxies', () => {
   const log = forAllTests(captureLog, (opened) => opened.stop());
-  // The flags of all users are refreshed.
-  const service = forAllTests(() => startTestService(OPTIONS));
+  // The flags of all users are refreshed, by the test alone.
+  const service = forAllTests(() =>
+    startTestService({
+      environment: { LOG_LEVEL: 'debug' },
+      tuning: { activeFlagsIntervalSeconds: 86_400 },
+    }),
+  );
   const user = forEachTest(() => service.createUser());
 
   const insert = (count: number, row: ProxyRow) => insertProxies(service.dataSource, user.id, count, row);
@@ -93,36 +90,6 @@ describe('The stored flags of proxies', () => {
     expect([locked, free].map((id) => after.get(id)?.active)).toEqual([true, false]);
   });
 
-  it('are found by an index, without a table scan', async () => {
-    // Changes of other tests may be counted late, so this one has a database of its own, too.
-    const own = await startTestService(OPTIONS);
-    const { id: userId } = await own.createUser();
-    const insertOwn = (count: number, row: ProxyRow) => insertProxies(own.dataSource, userId, count, row);
-    await insertOwn(10_000, { active: true, endsInSeconds: 3600 });
-    await insertOwn(10_000, { active: false, endsInSeconds: -1 });
-    await insertOwn(1, { active: true, endsInSeconds: -1 });
-    await insertOwn(1, { active: false, endsInSeconds: 3600 });
-    await own.owner.query('VACUUM ANALYZE proxies');
-    const statistics = async () => {
-      const [row] = await own.dataSource.query(
-        `SELECT seq_scan AS reads, n_tup_upd AS changed FROM pg_stat_user_tables WHERE relname = 'proxies'`,
-      );
-      return row as { reads: number; changed: number };
-    };
-    const before = await statistics();
-    const report = await own.runJob('active-flags');
-    expect(report).toEqual({ ended: 1, restored: 1 });
-    // A session publishes its statistics a while later, unless it is asked to at once.
-    const publish = () => own.dataSource.query('SELECT pg_stat_force_next_flush(), pg_sleep(0.02)');
-    const after = await eventually(async () => {
-      await Promise.all(Array.from({ length: POOL_SIZE }, publish));
-      const now = await statistics();
-      return now.changed === before.changed + 2 && now;
-    });
-    expect(after.reads).toBe(before.reads);
-    await own.close();
-  });
-
   it('are logged in one line, at level debug when nothing has changed', async () => {
     await insert(2, { active: true, endsInSeconds: -1 });
     const before = logged().length;
@@ -132,14 +99,6 @@ describe('The stored flags of proxies', () => {
       'log: 2 proxies have ended, 0 are active again',
       'debug: 0 proxies have ended, 0 are active again',
     ]);
-  });
-
-  it('are refreshed by one replica at a time and once in an interval', async () => {
-    await service.owner.query(`DELETE FROM job_runs WHERE name = 'active-flags'`);
-    const whenDue = () => service.app.get(Work).runWhenDue('active-flags');
-    const reports = await Promise.all([whenDue(), whenDue(), whenDue()]);
-    expect(reports.filter((report) => report !== null)).toHaveLength(1);
-    expect(await whenDue()).toBeNull();
   });
 });
 
