@@ -114,6 +114,13 @@ describe('A replica', () => {
     await Promise.all(waiting);
   });
 
+  it('is live and not ready while the database does not respond, until another connection does', async () => {
+    relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });
+    await untilReadiness(replica.baseUrl, notReady('The database cannot be reached'));
+    expect(await send(replica.baseUrl, '/health/live')).toEqual(LIVE);
+    await untilReadiness(replica.baseUrl, READY);
+  });
+
   it('is ready again after its connections were lost', async () => {
     await untilReadiness(replica.baseUrl, READY);
     relay.cutAll();
@@ -159,11 +166,8 @@ describe('A replica', () => {
     await service.owner.query(`DELETE FROM migrations WHERE name = 'Later9000000000000'`);
     await eventually(async () => JSON.stringify(await unknownTo()) === '[[],[]]');
   });
-});
 
-describe('A replica that drains', () => {
-  it('is not ready, serves everything, and ends each connection with the response', async () => {
-    const service = await startTestService();
+  it('is not ready once it drains, serves everything, and ends connections with their response', async () => {
     const user = await service.createUser();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     async function onKeepAliveConnection(path: string, body?: object) {
@@ -188,7 +192,6 @@ describe('A replica that drains', () => {
       });
     } finally {
       agent.destroy();
-      await service.close();
     }
   });
 });

@@ -1,8 +1,6 @@
 import { MetricsServer, PREFIX } from '../../src/metrics';
 import { eventually } from '../support/built-service';
-import { startDatabaseRelay } from '../support/database-relay';
 import { forAllTests } from '../support/fixtures';
-import { startReplica } from '../support/replica';
 import { readMetrics } from '../support/scrape';
 import { openSilentPort } from '../support/silent-port';
 import { startTestService } from '../support/test-service';
@@ -41,24 +39,6 @@ it('A database that hangs is queried once for all scrapes, which report that it 
     await lock.release();
   }
   expect((await scrape()).value('database_up')).toBe(1);
-});
-
-it('A replica is not ready while the database does not respond, and says so in time', async () => {
-  const relay = await startDatabaseRelay(service.databaseUrl);
-  const replica = await startReplica(service, { database: { url: relay.url, poolSize: 2 } });
-  const request = async (path: string): Promise<string> => (await fetch(replica.baseUrl + path)).text();
-  const untilReadiness = (response: string) =>
-    eventually(async () => (await request('/health/ready')) === response);
-  try {
-    await untilReadiness('{"status":"ready"}');
-    relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });
-    await untilReadiness('{"detail":"The database cannot be reached","code":"not-ready"}');
-    expect(await request('/health/live')).toBe('{"status":"live"}');
-    await untilReadiness('{"status":"ready"}');
-  } finally {
-    await replica.close();
-    await relay.close();
-  }
 });
 
 it('A service whose collector of traces hangs sells as ever, and ends in time', async () => {
