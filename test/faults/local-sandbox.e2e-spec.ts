@@ -1,32 +1,11 @@
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { transformFile } from '@swc/core';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BUILT_SANDBOX } from '../../drills/support/project';
 import { findLocalSandbox, type LocalSandbox, startLocalSandbox } from '../../src/local/local-sandbox';
-import { eventually, isRunning } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, ensureBuild, eventually, isRunning } from '../support/built-service';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
-const SOURCE = join(__dirname, '..', '..', 'src', 'sandbox');
-const PROJECT = join(__dirname, '..', '..');
-
-/** The sandbox runs in a process of its own, which needs it compiled. */
-async function compileSandbox(into: string): Promise<string> {
-  for (const file of await readdir(SOURCE, { recursive: true })) {
-    if (file.endsWith('.ts') && !file.endsWith('.spec.ts')) {
-      const { code } = await transformFile(join(SOURCE, file), {
-        jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
-        module: { type: 'commonjs' },
-      });
-      const target = join(into, 'sandbox', file.replace(/\.ts$/, '.js'));
-      await mkdir(dirname(target), { recursive: true });
-      await writeFile(target, code);
-    }
-  }
-  await symlink(join(PROJECT, 'node_modules'), join(into, 'node_modules'));
-  return join(into, 'sandbox', 'main.js');
-}
-
 describe('the sandbox of a directory', () => {
-  let root: string;
   let directory: string;
   let program: string;
   let notes: string[];
@@ -46,12 +25,10 @@ describe('the sandbox of a directory', () => {
     return Number(pid);
   };
 
-  beforeAll(async () => {
-    root = await createTestDirectory();
-    program = await compileSandbox(root);
-  });
+  beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
 
   beforeEach(async () => {
+    program = BUILT_SANDBOX;
     directory = join(await createTestDirectory(), 'data', 'sandbox');
     notes = [];
     started = [];
@@ -60,10 +37,6 @@ describe('the sandbox of a directory', () => {
   afterEach(async () => {
     await Promise.all(started.map((sandbox) => sandbox.release()));
     await removeTestDirectory(join(directory, '..', '..'));
-  });
-
-  afterAll(async () => {
-    await removeTestDirectory(root);
   });
 
   it('accepts the key it gave, and ends when it is released', async () => {
@@ -129,7 +102,7 @@ describe('the sandbox of a directory', () => {
   });
 
   it('says in one line that it cannot start', async () => {
-    program = join(root, 'nothing.js');
+    program = join(directory, 'nothing.js');
     await expect(start()).rejects.toThrow(/^The sandbox provider did not start \(1\)\. See .*sandbox\.log$/);
   });
 });
