@@ -152,21 +152,4 @@ describe('POST /proxies/buy', () => {
     const { data: proxies } = await user.api.GET('/proxies');
     expect(proxies).toHaveLength(2);
   });
-
-  it('executes exactly ten of 50 concurrent purchases when the balance pays for ten', async () => {
-    const rich = await service.createUser();
-    const { data: quote } = await rich.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
-    const price = Number(quote?.price_final);
-    const user = await service.createUser({ balance: (price * 10 + price / 2).toFixed(2) });
-
-    const responses = await Promise.all(
-      Array.from({ length: 50 }, () => buy(user, { country: 'ru', period: 30 })),
-    );
-
-    const statuses = responses.map(({ response }) => response.status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(10);
-    expect(statuses.filter((status) => status === 400)).toHaveLength(40);
-    const { data: proxies } = await user.api.GET('/proxies');
-    expect(proxies).toHaveLength(10);
-  });
 });

@@ -218,20 +218,6 @@ describe('The catalog cache', () => {
     expect(await callsTo('getprice')).toEqual([{}]);
   });
 
-  it('makes one call for any number of concurrent requests', async () => {
-    await service.control.setLatencies({ any: 20 });
-    const responses = await Promise.all(
-      Array.from({ length: 30 }, (_, n) =>
-        n % 3 === 0 ? countries() : n % 3 === 1 ? stock('ru') : price(1, 30),
-      ),
-    );
-    await service.control.setLatencies({});
-    expect(new Set(responses.map(({ response }) => response.status))).toEqual(new Set([200]));
-    for (const method of ['getcountry', 'getcount', 'getprice']) {
-      expect(await callsTo(method)).toHaveLength(1);
-    }
-  });
-
   it('requests the exact price only of what the table lacks', async () => {
     await price(1, 30);
     await service.control.setPrice('6', 45, '10.01');

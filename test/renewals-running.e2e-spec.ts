@@ -507,33 +507,6 @@ describe('Renewals', () => {
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
   });
 
-  it('are charged once when the replica that has placed them is killed before it sends them', async () => {
-    const { user, ids } = await customerWith(3);
-    await switchOn(user);
-    // No job of this process looks for them: neither the run, which ends right after their placement.
-    const lookAgain = lookAway(service);
-    const running = new AbortController();
-    const orders = service.app.get(RenewalOrders);
-    const place = orders.place.bind(orders);
-    jest.spyOn(orders, 'place').mockImplementationOnce((renewals) => {
-      running.abort();
-      return place(renewals);
-    });
-    await run(running.signal);
-    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'placed'));
-    lookAgain();
-    await service.untilSettled();
-    await run();
-    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
-    const { prolongations } = await service.control.getState();
-    const times = prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => String(id)));
-    const rentals = await service.dataSource.query<{ id: string }[]>(
-      'SELECT provider_proxy_id AS id FROM proxies WHERE user_id = $1',
-      [user.id],
-    );
-    expect(rentals.map(({ id }) => times.filter((one) => one === id).length)).toEqual(ids.map(() => 1));
-  });
-
   it('hold no money while the provider is closed: none is placed, those queued are refunded', async () => {
     const [queued, due] = [await customerWith(2), await customerWith(1)];
     const provider = service.app.get(ProxyProvider);
