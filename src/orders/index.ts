@@ -16,13 +16,12 @@ export {
   bulkOrderKeySql,
   type Idempotency,
   IS_RENEWAL_SQL,
-  readIdempotency,
   renewalKey,
   renewalKeySql,
+  requireIdempotency,
 } from './order-keys';
 export { OrderQueries } from './order-queries';
 export {
-  IdempotencyKeyMissing,
   IdempotencyKeyReused,
   NothingToDeliver,
   OrderNotFound,

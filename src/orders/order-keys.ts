@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readIdempotencyKey, Refusal } from '../http';
-import { IdempotencyKeyInvalid } from './orders.errors';
+import { IdempotencyKeyInvalid, IdempotencyKeyMissing } from './orders.errors';
 
 /** A caller's key, and the hash of its request. */
 export interface Idempotency {
@@ -22,6 +22,13 @@ export function readIdempotency(
   const key = readIdempotencyKey(header);
   if (key instanceof Refusal) throw new IdempotencyKeyInvalid(key);
   return { key, requestHash: createHash('sha256').update(JSON.stringify(request)).digest() };
+}
+
+/** The same for a route that requires a key. @throws IdempotencyKeyMissing, IdempotencyKeyInvalid */
+export function requireIdempotency(...given: Parameters<typeof readIdempotency>): Idempotency {
+  const idempotency = readIdempotency(...given);
+  if (!idempotency) throw new IdempotencyKeyMissing();
+  return idempotency;
 }
 
 /**

@@ -15,7 +15,6 @@ import { AuditLogController } from './audit-log/audit-log.controller';
 import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
 import { StaffBalancesService } from './balances/staff-balances.service';
-import { StaffPostingsService } from './balances/staff-postings.service';
 import { StaffFindingsService } from './findings/staff-findings.service';
 import { StaffMissingController } from './findings/staff-missing.controller';
 import { StaffOrphansController } from './findings/staff-orphans.controller';
@@ -79,7 +78,6 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffTokensService,
     StaffUsersService,
     StaffWebhooksService,
-    StaffPostingsService,
     StaffRoutesCheck,
   ],
   exports: [AuditLogService],

@@ -10,11 +10,10 @@ import {
   type Selection,
   SelectionsService,
 } from '../../proxies';
-import { bulkOrderKey, type Idempotency, readIdempotency } from '../order-keys';
+import { bulkOrderKey, type Idempotency, requireIdempotency } from '../order-keys';
 import { OrderQueries, WRITTEN_OFF } from '../order-queries';
 import {
   IdempotencyKeyInProgress,
-  IdempotencyKeyMissing,
   OrderBeingConfirmed,
   PriceAboveMax,
   RequestWrittenOff,
@@ -229,13 +228,12 @@ async function toBulkProxyOut(
 function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string | undefined): BulkRequest {
   const { period, max_price: maxPrice } = body;
   const selection = readSelection(body);
-  const idempotency = readIdempotency(idempotencyKey, {
+  const idempotency = requireIdempotency(idempotencyKey, {
     kind: 'bulk-prolongation',
     period,
     maxPrice: maxPrice?.toString() ?? '',
     selection: JSON.stringify(selection),
   });
-  if (!idempotency) throw new IdempotencyKeyMissing();
   return { caller, selection, period, maxPrice, idempotency };
 }
 

@@ -5,7 +5,7 @@ import { Money } from '../../common';
 import { AppConfig } from '../../config';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
 import { Metrics } from '../../metrics';
-import { IdempotencyKeyMissing, IdempotencyKeyReused, readIdempotency } from '../../orders';
+import { IdempotencyKeyReused, requireIdempotency } from '../../orders';
 import { PaymentError, PaymentRefused } from '../provider/payment-errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
@@ -57,8 +57,7 @@ export class DepositsService {
     amount: Money,
     keyHeader: string | undefined,
   ): Promise<{ readonly deposit: DepositOut; readonly isReplay: boolean }> {
-    const idempotency = readIdempotency(keyHeader, { amount: amount.toString() });
-    if (!idempotency) throw new IdempotencyKeyMissing();
+    const idempotency = requireIdempotency(keyHeader, { amount: amount.toString() });
     const isOutOfBounds = this.min.minus(amount).isPositive() || amount.minus(this.max).isPositive();
     if (isOutOfBounds) throw new DepositOutOfBounds(this.min, this.max);
     return this.underWay.run('deposit', userId, async () => {

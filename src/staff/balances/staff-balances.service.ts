@@ -3,13 +3,13 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
 import { assertPeriod, type PageRequest, readPageBy } from '../../http';
-import { LedgerService, selectEntries } from '../../ledger';
-import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
+import { LedgerService, POSTED_ENTRY, type PostedEntryOut, selectEntries } from '../../ledger';
+import { type Idempotency, requireIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
 import { usernameOf } from '../links';
 import type { LedgerEntryOut, LedgerPage, PostingOut, PostingRequest } from './staff-balances.dto';
-import { StaffPostingsService } from './staff-postings.service';
 import { type StatementRow, toCsv } from './statement-csv';
 
 const SELECT_ENTRIES = `
@@ -36,7 +36,7 @@ export class StaffBalancesService {
     private readonly dataSource: DataSource,
     private readonly ledger: LedgerService,
     private readonly users: UsersService,
-    private readonly postings: StaffPostingsService,
+    private readonly auditLog: AuditLogService,
   ) {}
 
   /**
@@ -53,15 +53,35 @@ export class StaffBalancesService {
     idempotencyKey: string | undefined,
   ): Promise<PostingOut> {
     const request = { direction, userId, amount: amount.toString(), reason, reference: reference ?? '' };
-    const idempotency = readIdempotency(idempotencyKey, request);
-    if (!idempotency) throw new IdempotencyKeyMissing();
+    const idempotency = requireIdempotency(idempotencyKey, request);
     audit.assertConcernsAnother(userId);
-    return this.postings.post(audit, idempotency, async (manager, record) => {
+    return this.postOnce(audit, idempotency, async (manager, record) => {
       const before = await lockAccount(manager, userId);
       const balance = Money.parse(before.balance);
       const after = direction === 'credit' ? balance.plus(amount) : balance.minus(amount);
       const actionId = await record({ reason, before, after: { ...before, balance: after.toString() } });
       return this.ledger[direction](userId, amount, reason, { reference, actionId, manager });
+    });
+  }
+
+  /**
+   * Posts a ledger entry for staff: one for each idempotency key, however often it is retried.
+   *
+   * @param post posts the entry, with the id of its record in the audit log
+   * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
+   */
+  postOnce(
+    audit: AuditContext,
+    idempotency: Idempotency,
+    post: (manager: EntityManager, record: RecordChange) => Promise<PostedEntryOut>,
+  ): Promise<PostingOut> {
+    return this.auditLog.recordOnce(audit, idempotency, post, async (actionId) => {
+      const [entry] = await queryRows<PostedEntryOut>(
+        this.dataSource,
+        `SELECT ${POSTED_ENTRY} FROM ledger_entries entry WHERE action_id = $1`,
+        [actionId],
+      );
+      return entry ?? null;
     });
   }
 

@@ -3,20 +3,12 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
 import { assertPeriod, type PageRequest, readPage } from '../../http';
-import {
-  HoldReleases,
-  IdempotencyKeyMissing,
-  OrderNotFound,
-  readIdempotency,
-  RefundTooLarge,
-  ReviewService,
-} from '../../orders';
+import { HoldReleases, OrderNotFound, RefundTooLarge, requireIdempotency, ReviewService } from '../../orders';
 import { ProxyProvider } from '../../provider';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
-import { StaffPostingsService } from '../balances/staff-postings.service';
 import { withOrderLinks } from '../links';
 import { type HostPart, ORDER_COLUMNS, toHostPartStatement, toSearchStatement } from './order-search';
 import type {
@@ -58,7 +50,6 @@ export class StaffOrdersService {
     private readonly review: ReviewService,
     private readonly releases: HoldReleases,
     private readonly balances: StaffBalancesService,
-    private readonly postings: StaffPostingsService,
     private readonly auditLog: AuditLogService,
   ) {}
 
@@ -155,15 +146,14 @@ export class StaffOrdersService {
     { amount, reason, reference }: RefundRequest,
     idempotencyKey: string | undefined,
   ): Promise<PostingOut> {
-    const idempotency = readIdempotency(idempotencyKey, {
+    const idempotency = requireIdempotency(idempotencyKey, {
       direction: 'refund',
       orderId,
       amount: amount?.toString() ?? 'all',
       reason,
       reference: reference ?? '',
     });
-    if (!idempotency) throw new IdempotencyKeyMissing();
-    return this.postings.post(audit, idempotency, async (manager, record) => {
+    return this.balances.postOnce(audit, idempotency, async (manager, record) => {
       const before = await lockOrder(orderId, manager);
       audit.assertConcernsAnother(before.user_id);
       const refunded = Money.parse(before.refunded);

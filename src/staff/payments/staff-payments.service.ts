@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { assertPeriod, readPage } from '../../http';
-import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
+import { requireIdempotency } from '../../orders';
 import {
   type DepositRefundOut,
   DepositRefunds,
@@ -61,8 +61,7 @@ export class StaffPaymentsService {
     key: string | undefined,
   ): Promise<RequestedRefundOut> {
     const request = { direction: 'deposit-refund', depositId, amount: amount?.toString() ?? 'all', reason };
-    const idempotency = readIdempotency(key, request);
-    if (!idempotency) throw new IdempotencyKeyMissing();
+    const idempotency = requireIdempotency(key, request);
     const refund = await this.auditLog.recordOnce(
       audit,
       idempotency,

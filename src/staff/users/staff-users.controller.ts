@@ -85,7 +85,7 @@ export class StaffUsersController {
     @IdParam('user_id') userId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<UserOut> {
-    return this.users.block(audit, userId, reason);
+    return this.users.setBlocked(audit, userId, reason, true);
   }
 
   @Post(':user_id/unblock')
@@ -105,6 +105,6 @@ export class StaffUsersController {
     @IdParam('user_id') userId: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<UserOut> {
-    return this.users.unblock(audit, userId, reason);
+    return this.users.setBlocked(audit, userId, reason, false);
   }
 }

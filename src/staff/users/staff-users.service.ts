@@ -67,21 +67,7 @@ export class StaffUsersService {
   }
 
   /** @throws UserNotFound */
-  block(audit: AuditContext, userId: number, reason: string): Promise<UserOut> {
-    return this.setBlocked(audit, userId, reason, true);
-  }
-
-  /** @throws UserNotFound */
-  unblock(audit: AuditContext, userId: number, reason: string): Promise<UserOut> {
-    return this.setBlocked(audit, userId, reason, false);
-  }
-
-  private setBlocked(
-    audit: AuditContext,
-    userId: number,
-    reason: string,
-    isBlocked: boolean,
-  ): Promise<UserOut> {
+  setBlocked(audit: AuditContext, userId: number, reason: string, isBlocked: boolean): Promise<UserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const { before, after } = await this.users.setBlocked(userId, isBlocked ? reason : null, manager);
       await record({ reason, before: toUserRecord(before), after: toUserRecord(after) });
