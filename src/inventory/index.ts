@@ -18,10 +18,9 @@ export {
   FOUND_PROLONGATION_STATES,
   FoundProlongationOut,
   type FoundProlongationState,
-} from './recovery/found-prolongation.dto';
-export { RecoveryOut } from './recovery/recovery.dto';
+  RecoveryOut,
+} from './recovery/recovery.dto';
 export { DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
-export { MissingProxiesOut } from './sweep/missing-proxies.dto';
-export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
+export { MissingProxiesOut, ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/sweep.dto';
 export { OrphansService } from './sweep/orphans.service';
 export { WithdrawalsService } from './sweep/withdrawals.service';

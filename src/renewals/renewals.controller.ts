@@ -6,7 +6,6 @@ import { IdParam, PageQuery } from '../http';
 import { ProxyNotFound } from '../proxies';
 import { ForecastOut, ForecastQuery } from './forecast.dto';
 import { ForecastService } from './forecast.service';
-import { RenewalLists } from './renewal-lists.service';
 import { RenewalsPage } from './renewal.dto';
 import {
   BudgetNotRaisable,
@@ -26,6 +25,7 @@ import {
   SwitchedOffOut,
 } from './rules.dto';
 import { RulesService } from './rules.service';
+import { RenewalRecords } from './running/renewal-records';
 
 /** Where only `proxies:read` is required, the service requires more for changes that could cost more. */
 @ApiTags('Renewals')
@@ -33,7 +33,7 @@ import { RulesService } from './rules.service';
 export class RenewalsController {
   constructor(
     private readonly rules: RulesService,
-    private readonly renewals: RenewalLists,
+    private readonly renewals: RenewalRecords,
     private readonly forecasts: ForecastService,
   ) {}
 

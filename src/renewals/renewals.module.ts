@@ -3,7 +3,6 @@ import { CatalogModule } from '../catalog';
 import { OrdersModule } from '../orders';
 import { ProxiesModule } from '../proxies';
 import { ForecastService } from './forecast.service';
-import { RenewalLists } from './renewal-lists.service';
 import { RenewalsRetention } from './renewals-retention';
 import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
@@ -17,7 +16,6 @@ import { RenewalRun } from './running/renewal-run.service';
   controllers: [RenewalsController],
   providers: [
     RulesService,
-    RenewalLists,
     ForecastService,
     Announcements,
     DueRenewals,

@@ -54,7 +54,8 @@ const SHOWN = `
 
 /**
  * Switches the renewals of a user on and off. A token that may only read is limited to changes that lead to
- * fewer or cheaper renewals: it never causes an expense.
+ * fewer or cheaper renewals: it never causes an expense. Changes of one user's rules and budget run one after
+ * the other.
  */
 @Injectable()
 export class RulesService {
@@ -104,7 +105,7 @@ export class RulesService {
   /** @throws RenewalRuleNotFound, WiderRuleWouldApply, LimitedTokenCannotRenew */
   async disable(caller: Caller, id: number): Promise<void> {
     const { userId, scopes } = caller;
-    await this.changing(userId, async (manager) => {
+    await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
         // Wider than a rule for a proxy: a filter or all; wider than a filter: an older filter or all.
@@ -133,7 +134,7 @@ export class RulesService {
 
   /** Disables every rule that renews; exclusions remain. @returns how many there were */
   async disableAll(userId: number): Promise<number> {
-    return this.changing(userId, async (manager) => {
+    return changeOfUser(this.dataSource, userId, async (manager) => {
       const rules = await queryRows(
         manager,
         `UPDATE renewal_rules SET switched_off_at = $2
@@ -151,7 +152,7 @@ export class RulesService {
   /** @throws BudgetNotRaisable, LimitedTokenCannotRenew */
   async setBudget(caller: Caller, monthly: Money | null): Promise<BudgetOut> {
     const { userId, scopes } = caller;
-    return this.changing(userId, async (manager) => {
+    return changeOfUser(this.dataSource, userId, async (manager) => {
       const now = this.clock.now();
       const { monthly: text } = await readBudget(manager, userId, now);
       const before = text === null ? null : Money.parse(text);
@@ -170,7 +171,7 @@ export class RulesService {
   }
 
   private replace(userId: number, rule: NewRule): Promise<RenewalRuleOut> {
-    return this.changing(userId, async (manager) => {
+    return changeOfUser(this.dataSource, userId, async (manager) => {
       const { proxyId, country, label, tag, period, maxPrice, hoursBefore } = rule;
       await queryRows(
         manager,
@@ -203,28 +204,20 @@ export class RulesService {
       );
     });
   }
-
-  /** Changes of one user's rules and budget run one after the other. */
-  private changing<Result>(
-    userId: number,
-    change: (manager: EntityManager) => Promise<Result>,
-  ): Promise<Result> {
-    return changeOfUser(this.dataSource, userId, change);
-  }
 }
 
 const IS_WIDE_ONE =
   'wider.user_id = rule.user_id AND wider.switched_off_at IS NULL AND wider.proxy_id IS NULL';
 
 async function assertFewFilters(manager: EntityManager, userId: number): Promise<void> {
-  const [found] = await queryRows<{ count: number }>(
+  const { count } = await queryRow<{ count: number }>(
     manager,
     `SELECT count(*) AS count FROM renewal_rules
       WHERE user_id = $1 AND switched_off_at IS NULL AND proxy_id IS NULL
         AND num_nonnulls(country, label, tag) > 0`,
     [userId],
   );
-  if ((found?.count ?? 0) >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
+  if (count >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
 }
 
 async function readBudget(
@@ -233,13 +226,12 @@ async function readBudget(
   now: Date,
 ): Promise<BudgetOut> {
   const month = monthOf(now);
-  const [row] = await queryRows<{ monthly: string | null; spent: string; paused: boolean }>(
+  const { monthly, spent, paused } = await queryRow<Pick<BudgetOut, 'monthly' | 'spent' | 'paused'>>(
     queryable,
     `SELECT (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS monthly,
             renewals_spent($1, $2) AS spent, 'paused' = ANY (renewals_held_up($1)) AS paused`,
     [userId, month],
   );
-  const { monthly, spent, paused } = row ?? { monthly: null, spent: '0.00', paused: false };
   return {
     monthly,
     month: month.toISOString().slice(0, 7),

@@ -20,7 +20,7 @@ import {
   TaggedUserFirst,
   TooFewOrphans,
 } from '../inventory.errors';
-import type { FoundProlongationOut, FoundProlongationState } from './found-prolongation.dto';
+import type { FoundProlongationOut, FoundProlongationState } from './recovery.dto';
 
 /** Staff's terms for a forgotten order. Omitted fields are derived from what was found. */
 export interface ForgottenTerms {

@@ -1,4 +1,5 @@
-import { ApiBoolean, ApiInteger, ApiNullableMoment, ApiTexts } from '../../http';
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiBoolean, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiTexts } from '../../http';
 
 /** The state of a recovery, and the remaining steps until orders are accepted again. */
 export class RecoveryOut {
@@ -32,4 +33,40 @@ export class RecoveryOut {
 
   @ApiTexts('The remaining work. Empty without a recovery, or when it can be ended', [])
   to_be_done!: string[];
+}
+
+export const FOUND_PROLONGATION_STATES = ['open', 'charged', 'written-off'] as const;
+export type FoundProlongationState = (typeof FOUND_PROLONGATION_STATES)[number];
+
+/** A found prolongation in staff's responses. */
+export class FoundProlongationOut {
+  @ApiProperty({ type: 'integer', example: 3 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', enum: FOUND_PROLONGATION_STATES, example: 'open' })
+  state!: FoundProlongationState;
+
+  @ApiInteger('The proxy that was prolonged', 5001)
+  proxy_id!: number;
+
+  @ApiInteger('The user who rents it', 42)
+  user_id!: number;
+
+  @ApiMoment('The end of the rental that the restored database had')
+  date_end_before!: Date;
+
+  @ApiMoment('The end that the provider shows')
+  date_end!: Date;
+
+  @ApiInteger('The days between them', 30)
+  days!: number;
+
+  @ApiMoment('When a sweep found it')
+  found_at!: Date;
+
+  @ApiNullableMoment('When staff decided about it', null)
+  resolved_at!: Date | null;
+
+  @ApiNullable('integer', 'The order by which it was charged', null)
+  order_id!: number | null;
 }

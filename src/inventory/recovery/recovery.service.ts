@@ -51,16 +51,7 @@ export async function storeServer(queryable: Queryable): Promise<boolean> {
 }
 
 /** The conditions for the end of a recovery. */
-interface Found {
-  readonly begun_at: Date;
-  readonly swept_at: Date | null;
-  readonly sweep_counts_from: Date;
-  readonly open_orders: number;
-  readonly undecided_orphans: number;
-  readonly undecided_prolongations: number;
-  readonly is_swept: boolean;
-  readonly is_precaution: boolean;
-}
+type Found = Omit<RecoveryOut, 'recovering' | 'to_be_done'> & { readonly is_swept: boolean };
 
 /**
  * The recovery of the service after its database was restored to an earlier moment. Orders sold after that

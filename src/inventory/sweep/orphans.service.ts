@@ -8,7 +8,7 @@ import {
   type WrittenOffRequest,
 } from '../../orders';
 import { OrderNotAssignable, OrphanAssigned, OrphanNotFound } from '../inventory.errors';
-import type { OrphanOut, OrphanState } from './orphan.dto';
+import type { OrphanOut, OrphanState } from './sweep.dto';
 
 const ORPHAN = `
   SELECT orphan.id, coalesce(resolution, 'open') AS state, orphan.provider, orphan.provider_proxy_id,

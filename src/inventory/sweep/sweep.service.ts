@@ -7,23 +7,24 @@ import { type ListedProxy, ProxyProvider } from '../../provider';
 import { type LeasedRun, Work } from '../../work';
 import { WithdrawalsService } from './withdrawals.service';
 
-export interface SweepReport {
+const NOTHING_FOUND = {
   /** How many proxies the provider listed, ours and foreign ones. */
-  readonly listed: number;
+  listed: 0,
   /** Proxies whose host, port, login, password, type or end was updated, or that are listed again. */
-  readonly changed: number;
+  changed: 0,
   /**
    * Those of them that end later than stored without an open order: a prolongation that took effect after its
    * order was refunded, or one granted by the provider.
    */
-  readonly extended: number;
+  extended: 0,
   /** New proxies under our tags that belong to no order. */
-  readonly orphans: number;
+  orphans: 0,
   /** Rented proxies that were missing for the second time in a row: they are inactive from now on. */
-  readonly withdrawn: number;
+  withdrawn: 0,
   /** Missing proxies that were not marked, because they are implausibly many: staff decide. */
-  readonly doubted: number;
-}
+  doubted: 0,
+};
+export type SweepReport = Readonly<typeof NOTHING_FOUND>;
 
 /** A proxy that differed from the listing. */
 interface TakenOver {
@@ -100,25 +101,22 @@ export class SweepService {
     const startedAt = await databaseTime(this.dataSource);
     await queryRows(this.dataSource, 'TRUNCATE sweep_sightings');
     await this.recordSightings([sweepMark(startedAt)]);
-    let [listed, changed, extended, orphans] = [0, 0, 0, 0];
+    const report = { ...NOTHING_FOUND };
     let pageRequestedAt = startedAt;
     for await (const page of this.provider.allProxies()) {
-      await run.renew({ listed, changed, extended, orphans, withdrawn: 0, doubted: 0 });
+      await run.renew(report);
       await this.recordSightings(page.map(({ id }) => id));
       const takenOver = await this.takeOverChanges(page, pageRequestedAt);
-      changed += takenOver.length;
-      extended += this.logExtended(takenOver);
-      orphans += await this.storeOrphans(page, pageRequestedAt);
-      listed += page.length;
+      report.changed += takenOver.length;
+      report.extended += this.logExtended(takenOver);
+      report.orphans += await this.storeOrphans(page, pageRequestedAt);
+      report.listed += page.length;
       pageRequestedAt = await databaseTime(this.dataSource);
     }
-    const soFar = { listed, changed, extended, orphans, withdrawn: 0, doubted: 0 };
-    const absences = await this.recordAbsences(run, startedAt, soFar);
-    const doubted = this.isBelievable(absences) ? 0 : absences.missing;
-    const mayWithdraw = absences.missing > 0 && doubted === 0;
-    const withdrawn = mayWithdraw ? await this.withdrawals.withdraw(this.dataSource) : 0;
-    await this.recordCompletion(startedAt, listed);
-    const report = { ...soFar, withdrawn, doubted };
+    const absences = await this.recordAbsences(run, startedAt, report);
+    if (!this.isBelievable(absences)) report.doubted = absences.missing;
+    else if (absences.missing > 0) report.withdrawn = await this.withdrawals.withdraw(this.dataSource);
+    await this.recordCompletion(startedAt, report.listed);
     this.logReport(report);
     return report;
   }

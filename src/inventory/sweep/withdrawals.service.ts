@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { type Queryable, queryRows } from '../../database';
+import { type Queryable, queryRow, queryRows } from '../../database';
 import { MissingProxiesChanged } from '../inventory.errors';
-import type { MissingProxiesOut } from './missing-proxies.dto';
+import type { MissingProxiesOut } from './sweep.dto';
 
 /** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
@@ -18,12 +18,11 @@ export class WithdrawalsService {
   constructor(private readonly dataSource: DataSource) {}
 
   /** Counts the proxies that a decision of staff would withdraw. */
-  async countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxiesOut> {
-    const [missing] = await queryRows<MissingProxiesOut>(
+  countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxiesOut> {
+    return queryRow(
       queryable,
       `SELECT count(*) AS proxies, count(DISTINCT user_id) AS users FROM proxies WHERE ${MISSING}`,
     );
-    return missing ?? { proxies: 0, users: 0 };
   }
 
   /** Withdraws proxies that are missing and not listed again. @returns how many */

@@ -2,8 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion, ProxyType } from '../../common';
 import { queryRow, queryRows } from '../../database';
+import { type Page, type PageRequest, readPage } from '../../http';
 import { PURCHASE_TAG_SQL } from '../../orders';
 import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
+import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
 /** A due renewal with the input of its decision, all from one moment. Amounts are in roubles. */
@@ -75,13 +77,26 @@ const nextTry = (tries: string): string => `
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
 /**
- * Every statement that changes renewals, except the one that places their orders (`place_renewals.sql`). Each
- * has its own transaction and is guarded by the state that it starts from: a replica that runs one without
- * the lease of the job changes nothing a second time. Events are written with their changes.
+ * Every statement of renewals, except the one that places their orders (`place_renewals.sql`). Each has its
+ * own transaction and is guarded by the state that it starts from: a replica that runs one without the lease
+ * of the job changes nothing a second time. Events are written with their changes.
  */
 @Injectable()
 export class RenewalRecords {
   constructor(private readonly dataSource: DataSource) {}
+
+  /** A page of a user's renewals, newest first. The cursor is the last id of the previous page. */
+  list(userId: number, page: PageRequest): Promise<Page<RenewalOut>> {
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<RenewalOut>(
+        this.dataSource,
+        `SELECT id, proxy_id::text AS proxy_id, rule_id, date_end_before AS date_end, state, reason, period,
+                  price, order_id, due_at, next_try_at, charged_at
+             FROM renewals WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+        [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+      ),
+    );
+  }
 
   /**
    * Plans the renewals of rentals that end within a week, and corrects those whose rule was replaced.

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiBoolean, ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
+import { ApiBoolean, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 
 export const ORPHAN_STATES = ['open', 'assigned', 'written-off'] as const;
 export type OrphanState = (typeof ORPHAN_STATES)[number];
@@ -59,4 +59,13 @@ export class OrphanOut {
 
   @ApiNullable('integer', 'The order that it was assigned to', null)
   order_id!: number | null;
+}
+
+/** Proxies that are missing at the provider, for staff's decision. */
+export class MissingProxiesOut {
+  @ApiInteger('The number of missing rented proxies', 0)
+  proxies!: number;
+
+  @ApiInteger('The number of users who rent them', 0)
+  users!: number;
 }
