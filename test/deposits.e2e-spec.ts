@@ -431,10 +431,14 @@ describe('Staff', () => {
     change(payment);
     payments.pay(payment.id);
     await service.runJob('compare-payments');
-    const { body: found } = await staff.get<{ items: { id: number; payment_id: string }[] }>(
+    return idOf(payment.id);
+  }
+
+  async function idOf(paymentId: string): Promise<number> {
+    const { body } = await staff.get<{ items: { id: number; payment_id: string }[] }>(
       '/staff/unmatched-payments',
     );
-    return found.items.find((one) => one.payment_id === payment.id)?.id ?? 0;
+    return body.items.find((one) => one.payment_id === paymentId)?.id ?? 0;
   }
 
   const refund = (id: number, body: object, key = `refund-${(keys += 1)}`) =>
@@ -502,6 +506,67 @@ describe('Staff', () => {
     expect(list.body.items).toEqual([expect.objectContaining({ state: 'canceled', payment_url: null })]);
     const events = await call<{ items: object[] }>(customer, '/events?wait=5&type=deposit.canceled');
     expect(events.body.items).toHaveLength(1);
+  });
+
+  /** A payment that was made without this service, and its id here. */
+  async function foreign(): Promise<[id: number, paymentId: string]> {
+    const payment = payments.book.create(`foreign-${(keys += 1)}`, {
+      amount: { value: '100.00', currency: 'RUB' },
+      metadata: {},
+      return_url: 'http://127.0.0.1',
+    });
+    payments.pay(payment.id);
+    await service.runJob('compare-payments');
+    return [await idOf(payment.id), payment.id];
+  }
+
+  async function ofAnotherAmount(customer: TestUser): Promise<[id: number, paymentId: string]> {
+    let paymentId = '';
+    const id = await unmatched((payment) => {
+      payment.amount = { value: '100.01', currency: 'RUB' };
+      paymentId = payment.id;
+    }, customer);
+    return [id, paymentId];
+  }
+
+  const refundInProfile = (paymentId: string) =>
+    payments.book.refund(`profile-${(keys += 1)}`, {
+      payment_id: paymentId,
+      amount: { value: '40.00', currency: 'RUB' },
+      metadata: {},
+    });
+
+  it.each([
+    ['without a deposit', foreign],
+    ['of another amount', ofAnotherAmount],
+  ])('find a refund in the merchant profile of a payment %s that they matched', async (_, pay) => {
+    const customer = await createUser();
+    const [id, paymentId] = await pay(customer);
+    const match = { user_id: customer.id, reason: 'x' };
+    expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
+    refundInProfile(paymentId);
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
+  });
+
+  it.each([
+    ['without a deposit', foreign],
+    ['of another amount', ofAnotherAmount],
+  ])('find a refund of long before they matched a payment %s', async (_, pay) => {
+    const customer = await createUser();
+    const [id, paymentId] = await pay(customer);
+    const made = refundInProfile(paymentId);
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
+    const created_at = new Date(Date.now() - 2 * 3_600_000).toISOString();
+    payments.book.refunds.set(made.id, { ...made, created_at });
+    await service.owner.query(
+      `UPDATE payments SET created_at = created_at - earlier, paid_at = paid_at - earlier
+         FROM (VALUES (interval '3 hours')) AS time (earlier) WHERE id = $1`,
+      [id],
+    );
+    const match = { user_id: customer.id, reason: 'x' };
+    expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
   });
 
   it('refund a deposit in parts: held, requested once, and taken when the provider shows it', async () => {

@@ -15,6 +15,15 @@ export interface ComparisonReport {
   readonly found_refunds: number;
 }
 
+/** The periods that the next comparison lists. */
+interface ComparedSpan {
+  readonly since: Date;
+  /** Earlier, if staff have matched a payment: a refund of it may have been listed before its deposit was. */
+  readonly refundsSince: Date;
+  /** The database's time before the comparison. */
+  readonly now: Date;
+}
+
 /** Covers late entries in the provider's listings, and differences between its clock and ours. */
 const OVERLAP = `interval '1 hour'`;
 /** How far the first comparison goes back: earlier payments do not belong to this service. */
@@ -45,7 +54,7 @@ export class Comparison {
   private async compare(run: LeasedRun): Promise<ComparisonReport> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0 };
     await run.renew(report);
-    const { since, now } = await this.span();
+    const { since, refundsSince, now } = await this.span();
     for await (const payments of this.provider.paymentsSince(since)) {
       await run.renew(report);
       for (const payment of payments) {
@@ -54,7 +63,7 @@ export class Comparison {
         if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
       }
     }
-    for await (const refunds of this.provider.refundsSince(since)) {
+    for await (const refunds of this.provider.refundsSince(refundsSince)) {
       await run.renew(report);
       for (const refund of refunds) {
         report.refunds += 1;
@@ -65,14 +74,16 @@ export class Comparison {
     return report;
   }
 
-  /** The start of the period to compare, and the database's time before it is read. */
-  private span(): Promise<{ readonly since: Date; readonly now: Date }> {
+  private span(): Promise<ComparedSpan> {
     return queryRow(
       this.dataSource,
-      `SELECT coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons WHERE provider = $1),
+      `SELECT since, clock_timestamp() AS now,
+              least(since, (SELECT min(paid_at) - ${OVERLAP} FROM payments
+                             WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
+                               AND closed_at >= since)) AS "refundsSince"
+         FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons WHERE provider = $1),
                        (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
-                       now() - ${FIRST}) AS since,
-              clock_timestamp() AS now`,
+                       now() - ${FIRST}) AS since`,
       [this.provider.name],
     );
   }

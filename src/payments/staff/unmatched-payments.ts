@@ -85,7 +85,8 @@ export class UnmatchedPayments {
   }
 
   /**
-   * Credits a payment to a user. If it has a deposit, that succeeds with the paid amount.
+   * Credits a payment to a user. Its deposit succeeds with the paid amount. A payment at the provider without
+   * one gets a deposit: by it, a refund in the merchant profile is found.
    *
    * @throws PaymentOfAnother
    */
@@ -98,13 +99,22 @@ export class UnmatchedPayments {
   ): Promise<void> {
     const matched = await queryRows(
       manager,
-      `WITH deposit AS (
+      `WITH known AS (
          UPDATE deposits SET state = 'succeeded', amount = $3, closed_at = now(), next_check_at = NULL
           WHERE id = $6 AND user_id = $2
          RETURNING id, user_id, amount
        ),
+       made AS (
+         INSERT INTO deposits (user_id, provider, amount, state, provider_payment_id, expires_at, closed_at)
+         SELECT $2, provider, $3, 'succeeded', payment_id, now(), now() FROM payments
+          WHERE id = $1 AND state = 'unmatched' AND deposit_id IS NULL AND provider NOT LIKE 'intake:%'
+         ON CONFLICT (provider, provider_payment_id) DO NOTHING
+         RETURNING id, user_id, amount
+       ),
+       deposit AS (SELECT * FROM known UNION ALL SELECT * FROM made),
        credited AS (
-         UPDATE payments SET state = 'credited', user_id = $2, amount = $3, closed_at = now(), action_id = $4
+         UPDATE payments SET state = 'credited', user_id = $2, amount = $3, closed_at = now(), action_id = $4,
+                             deposit_id = (SELECT id FROM deposit)
           WHERE id = $1 AND state = 'unmatched' AND (deposit_id IS NULL OR EXISTS (SELECT FROM deposit))
          RETURNING id, user_id, amount
        ),

@@ -148,8 +148,8 @@ export class StaffPaymentsController {
     action: 'payments.match',
     summary: 'Match a payment to a user',
     description:
-      'For accounting, when the payer is known: credits the paid amount to the balance of the user. If ' +
-      'the payment belongs to a deposit, the deposit succeeds.',
+      'For accounting, when the payer is known: credits the paid amount to the balance of the user. Its ' +
+      'deposit succeeds; a payment at the provider without a deposit gets one.',
     response: { description: 'The payment as it is now', type: StaffPaymentOut },
     errors: {
       403: NOT_FOR_ONESELF,
