@@ -251,7 +251,7 @@ describe('Tokens', () => {
     const issued = await issue(user.id, {
       scopes: ['profile:read', 'profile:read'],
       name: 'laptop',
-      expires_at: '2027-11-21T00:00:00+03:00',
+      expires_at: '2100-11-21T00:00:00+03:00',
       allowed_ips: ['127.0.0.1', '10.1.2.3/8'],
       daily_limit: '500',
     });
@@ -262,7 +262,7 @@ describe('Tokens', () => {
       name: 'laptop',
       scopes: ['profile:read'],
       created_at: MOMENT,
-      expires_at: '2027-11-20T21:00:00.000Z',
+      expires_at: '2100-11-20T21:00:00.000Z',
       revoked_at: null,
       last_used_at: null,
       allowed_ips: ['127.0.0.1/32', '10.0.0.0/8'],
