@@ -23,8 +23,10 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 import { tuned } from '../support/tuning';
 
 const WORKERS = 4;
+/** Between two orders of a worker. Without it, they take the processor from the replicas that start. */
+const PAUSE_MS = 100;
 
-/** Orders of a customer without a pause, to whichever replicas run, each retried until it is executed. */
+/** Orders of a customer, to whichever replicas run, each retried until it is executed. */
 class Traffic {
   /** The replicas that are sent orders. */
   readonly baseUrls = new Set<string>();
@@ -55,6 +57,7 @@ class Traffic {
       const bought = await this.execute(purchase(this.customer, `buy-${worker}-${at}`));
       const [proxy] = bought.body['proxies'] as { id: string }[];
       await this.execute(prolongation(this.customer, proxy?.id ?? '', `prolong-${worker}-${at}`));
+      await pause(PAUSE_MS);
     }
   }
 
