@@ -2,6 +2,7 @@ import { SystemClock } from '../src/common';
 import { Metrics } from '../src/metrics';
 import { OrderClaims } from '../src/orders';
 import { Work } from '../src/work';
+import { fetchAs } from './support/api-client';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { startTestService } from './support/test-service';
@@ -65,11 +66,7 @@ describe('When a clock is changed', () => {
     await setPrice('30.00');
     const replica = await startReplica(service);
     try {
-      const response = await fetch(`${replica.baseUrl}/proxies/buy`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify(RU_30),
-      });
+      const response = await fetchAs(user, 'POST', `${replica.baseUrl}/proxies/buy`, RU_30);
       expect(await response.json()).toMatchObject({ price_charged: '36.00' });
     } finally {
       await replica.close();

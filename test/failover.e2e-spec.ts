@@ -1,6 +1,6 @@
 import { AppConfig } from '../src/config';
 import { connectAbsentStandby } from './support/absent-standby';
-import { createApiClient } from './support/api-client';
+import { createApiClient, fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { startDatabaseRelay } from './support/database-relay';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -138,15 +138,10 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
 
   it('of a credit by staff: it returns 503, and retried with its key it is booked once', async () => {
     const staff = await createStaff(service);
+    const body = { amount: '10.00', reason: 'test' };
     const credit = (baseUrl: string) =>
-      fetch(`${baseUrl}/staff/users/${user.id}/credit`, {
-        method: 'POST',
-        headers: {
-          Authorization: `Bearer ${staff.token}`,
-          'Content-Type': 'application/json',
-          'Idempotency-Key': `credit-${user.id}`,
-        },
-        body: JSON.stringify({ amount: '10.00', reason: 'test' }),
+      fetchAs(staff, 'POST', `${baseUrl}/staff/users/${user.id}/credit`, body, {
+        'Idempotency-Key': `credit-${user.id}`,
       });
     let response: Promise<Response> | undefined;
     const held = relay.catchNext({

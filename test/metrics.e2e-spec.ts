@@ -12,17 +12,6 @@ const PROMTOOL = findProgram('promtool');
 const metricsUrl = (): string => service.app.get(MetricsServer).url ?? '';
 const scrape = (): Promise<Scrape> => readMetrics(metricsUrl());
 
-const buy = (idempotencyKey?: string) =>
-  fetch(`${service.baseUrl}/proxies/buy`, {
-    method: 'POST',
-    headers: {
-      Authorization: `Bearer ${user.token}`,
-      'Content-Type': 'application/json',
-      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
-    },
-    body: JSON.stringify({ country: 'ru', period: 30 }),
-  });
-
 // One of its own: what is measured is the whole installation.
 const service = forAllTests(() =>
   startTestService({
@@ -37,7 +26,7 @@ beforeAll(async () => {
      VALUES ('day', now(), now(), true, '[]'),
             ('all', now(), to_timestamp(1000), false, '[{"name": "a", "violations": 3, "rows": []}]')`,
   );
-  expect((await buy()).status).toBe(200);
+  expect((await user.buy()).response.status).toBe(200);
 });
 
 describe('GET /metrics', () => {
@@ -91,8 +80,8 @@ describe('GET /metrics', () => {
     const before = await scrape();
     const poor = await service.createUser({ balance: '0.00' });
     await poor.buy();
-    expect((await buy('a-key')).status).toBe(200);
-    expect((await buy('a-key')).status).toBe(200);
+    expect((await user.buy({}, 'a-key')).response.status).toBe(200);
+    expect((await user.buy({}, 'a-key')).response.status).toBe(200);
     const after = await scrape();
     const grew = (series: string): number => after.value(series) - before.value(series);
     expect(grew('orders_total{kind="purchase",outcome="completed"}')).toBe(1);

@@ -1,4 +1,5 @@
 import { OrderWaits } from '../src/orders';
+import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
@@ -11,6 +12,8 @@ interface ServiceResponse {
   readonly elapsedMs: number;
   readonly order: { readonly state: string; readonly id: number };
 }
+
+const RU_30 = { country: 'ru', period: 30 };
 
 describe('A request that waits for the end of an order', () => {
   const service = forAllTests(sharedTestService);
@@ -45,15 +48,7 @@ describe('A request that waits for the end of an order', () => {
   }
 
   const buy = (key: string, baseUrl = service.baseUrl) =>
-    fetch(`${baseUrl}/proxies/buy`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Bearer ${user.token}`,
-        'Content-Type': 'application/json',
-        'Idempotency-Key': key,
-      },
-      body: JSON.stringify({ country: 'ru', period: 30 }),
-    });
+    fetchAs(user, 'POST', `${baseUrl}/proxies/buy`, RU_30, { 'Idempotency-Key': key });
 
   const latestOrder = async (): Promise<number> => {
     const [order] = await service.dataSource.query<{ id: number }[]>(
@@ -184,10 +179,8 @@ describe('A request that waits for the end of an order', () => {
 
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
     await service.control.addFault({ method: 'prolong', kind: 'answer-lost' });
-    const prolonging = fetch(`${service.baseUrl}/proxies/${proxyId}/prolong`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ period: 30 }),
+    const prolonging = fetchAs(user, 'POST', `${service.baseUrl}/proxies/${proxyId}/prolong`, {
+      period: 30,
     });
     await service.control.untilGateReached(gate);
     await service.control.addFault({ ...listing, match: { descr: 'prs*' } });

@@ -1,4 +1,5 @@
 import { ALL_SCOPES } from '../src/auth';
+import { fetchAs } from './support/api-client';
 import { runCliHere } from './support/cli';
 import { forAllTests } from './support/fixtures';
 import { createStaff } from './support/staff';
@@ -11,11 +12,7 @@ const staff = forAllTests(() => createStaff(service));
 const user = forAllTests(() => service.createUser());
 
 const call = async (method: string, path: string, body?: object) => {
-  const response = await fetch(service.baseUrl + path, {
-    method,
-    headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
+  const response = await fetchAs(user, method, service.baseUrl + path, body);
   return { status: response.status, text: await response.text() };
 };
 

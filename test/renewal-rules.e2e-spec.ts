@@ -3,6 +3,7 @@ import { Money } from '../src/common';
 import type { ForecastOut } from '../src/renewals/forecast.dto';
 import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
 import type { BudgetOut, RenewalRuleOut } from '../src/renewals/rules.dto';
+import { fetchAs } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import type { Json } from './support/staff';
@@ -24,13 +25,8 @@ async function tokenWith(...scopes: ('proxies:read' | 'proxies:write')[]): Promi
   return (await service.app.get(TokensService).issue({ userId: user.id, scopes })).text;
 }
 
-async function call(method: string, path: string, body?: object, token = user.token): Promise<Response> {
-  return fetch(`${service.baseUrl}/renewals${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-}
+const call = (method: string, path: string, body?: object, token = user.token): Promise<Response> =>
+  fetchAs({ token }, method, `${service.baseUrl}/renewals${path}`, body);
 
 async function read<Result>(path: string): Promise<Json<Result>> {
   const response = await call('GET', path);
@@ -265,11 +261,7 @@ describe('A token with a daily limit', () => {
   });
 
   const label = (path: string, body: object, token = text): Promise<Response> =>
-    fetch(`${service.baseUrl}/proxies${path}`, {
-      method: 'PATCH',
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+    fetchAs({ token }, 'PATCH', `${service.baseUrl}/proxies${path}`, body);
   const REFUSAL =
     'A token with a daily limit cannot move a proxy to another renewal rule; nothing was changed';
 

@@ -1,3 +1,4 @@
+import { fetchAs } from './support/api-client';
 import { operationsOf, readDescription } from './support/description';
 import { forAllTests } from './support/fixtures';
 import { createStaff } from './support/staff';
@@ -99,13 +100,9 @@ describe('What staff send', () => {
 
 describe('What customers send', () => {
   it('may have unknown fields and parameters, as the interface has always let them', async () => {
-    const headers = { Authorization: `Bearer ${user.token}` };
-    const listed = await fetch(`${service.baseUrl}/countries?colour=red`, { headers });
-    const bought = await fetch(`${service.baseUrl}/proxies/buy?colour=red`, {
-      method: 'POST',
-      headers: { ...headers, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ country: 'ru', period: '30', colour: 'red' }),
-    });
+    const order = { country: 'ru', period: '30', colour: 'red' };
+    const listed = await fetchAs(user, 'GET', `${service.baseUrl}/countries?colour=red`);
+    const bought = await fetchAs(user, 'POST', `${service.baseUrl}/proxies/buy?colour=red`, order);
     expect([listed.status, bought.status]).toEqual([200, 200]);
   });
 });

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { inTransaction } from '../src/database';
 import { Work } from '../src/work';
+import { fetchAs } from './support/api-client';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestUser } from './support/test-service';
@@ -227,11 +228,7 @@ describe('The full sweep', () => {
       for (const { id } of ids) await service.control.withdrawProxy(Number(id));
     };
     const request = async (method: string, path: string, body?: object) => {
-      const response = await fetch(`${service.baseUrl}/staff/missing-proxies${path}`, {
-        method,
-        headers: { Authorization: `Bearer ${staff.token}`, 'Content-Type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-      });
+      const response = await fetchAs(staff, method, `${service.baseUrl}/staff/missing-proxies${path}`, body);
       return { status: response.status, body: await response.json() };
     };
 

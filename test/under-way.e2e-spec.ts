@@ -6,6 +6,7 @@ import { EventWaits } from '../src/events';
 import { RequestsUnderWay } from '../src/http';
 import { HoldReleases, OrderWaits } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
+import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
@@ -161,11 +162,7 @@ describe('The concurrent requests of one user', () => {
     const [user, other] = await Promise.all([service.createUser(), service.createUser()]);
     const lock = await lockRow(service.owner, `SELECT FROM users WHERE id = ${user.id} FOR NO KEY UPDATE`);
     const change = (method: string, path: string, body: object): Promise<Response> =>
-      fetch(service.baseUrl + path, {
-        method,
-        headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify(body),
-      });
+      fetchAs(user, method, service.baseUrl + path, body);
     const changes = Array.from({ length: 10 }, () => [
       change('POST', '/tokens', { scopes: ['profile:read'] }),
       change('POST', '/links', { format: 'json' }),

@@ -1,5 +1,6 @@
 import { ALL_PAYMENT_SCOPES } from '../../src/auth';
 import { PaymentsSandbox } from '../../src/sandbox';
+import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { type Customer, Replicas } from '../support/replicas';
@@ -18,12 +19,9 @@ const MOST_MS = { p50: 1000, p99: 10_000 };
 const payments = forAllTests(() => PaymentsSandbox.start());
 const replicas = forAllTests(() => Replicas.open({ environment: paymentsEnvironment(payments) }));
 
-async function deposit(baseUrl: string, { token }: Customer, key: string): Promise<string> {
-  const response = await fetch(`${baseUrl}/deposits`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Idempotency-Key': key },
-    body: '{"amount": "100.00"}',
-  });
+async function deposit(baseUrl: string, customer: Customer, key: string): Promise<string> {
+  const body = { amount: '100.00' };
+  const response = await fetchAs(customer, 'POST', `${baseUrl}/deposits`, body, { 'Idempotency-Key': key });
   const { payment_url: url } = (await response.json()) as { payment_url: string };
   return url.split('/').at(-1) ?? '';
 }

@@ -1,4 +1,5 @@
 // A server of its own, whose timeline changes.
+import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { captureLog } from '../support/log-capture';
@@ -31,11 +32,7 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     await replica?.close();
     const started = (replica = await startReplica(first));
     const call = async (method: string, path: string, token: string, body?: object) => {
-      const response = await fetch(started.baseUrl + path, {
-        method,
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-      });
+      const response = await fetchAs({ token }, method, started.baseUrl + path, body);
       const json: Record<string, unknown> = JSON.parse(await response.text());
       return { status: response.status, ...json };
     };

@@ -1,6 +1,6 @@
 // Processes of its own: other tests would wait for 50,000 rentals, and it measures.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
+import { fetchAs } from '../support/api-client';
 import { BUILD_TIMEOUT_MS } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { insertProxies } from '../support/proxy-rows';
@@ -27,9 +27,8 @@ describe('A customer with 50,000 rentals', () => {
   );
   beforeAll(async () => {
     [customer, other] = [await replicas.createCustomer('90000000.00'), await replicas.createCustomer()];
-    const database = { query: replicas.query.bind(replicas) } as unknown as DataSource;
     for (let hour = 0; hour < HOURS; hour += 1) {
-      await insertProxies(database, customer.id, RENTALS / HOURS, { endsInSeconds: 48 * 3600 + hour * 7200 });
+      await insertProxies(replicas, customer.id, RENTALS / HOURS, { endsInSeconds: 48 * 3600 + hour * 7200 });
     }
     await replicas.query('ANALYZE proxies');
     await replicas.query('ANALYZE orders');
@@ -40,12 +39,8 @@ describe('A customer with 50,000 rentals', () => {
     );
   }, BUILD_TIMEOUT_MS);
 
-  const send = (method: string, path: string, body?: object, { token } = customer): Promise<Response> =>
-    fetch(service.baseUrl + path, {
-      method,
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  const send = (method: string, path: string, body?: object, of = customer): Promise<Response> =>
+    fetchAs(of, method, service.baseUrl + path, body);
 
   async function median(work: () => Promise<unknown>): Promise<number> {
     const times: number[] = [];

@@ -1,5 +1,5 @@
 import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/inventory';
-import { type ApiClient, createApiClient } from '../support/api-client';
+import { type ApiClient, createApiClient, fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forEachTest } from '../support/fixtures';
 import { captureLog } from '../support/log-capture';
@@ -37,11 +37,7 @@ describe('After the database was restored to an earlier moment', () => {
 
   function staffAt(baseUrl: string): Staff {
     const request = async <Result>(method: string, path: string, body?: object): Promise<Result> => {
-      const response = await fetch(`${baseUrl}/staff${path}`, {
-        method,
-        headers: { Authorization: `Bearer ${staffUser.token}`, 'Content-Type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-      });
+      const response = await fetchAs(staffUser, method, `${baseUrl}/staff${path}`, body);
       const result: Result = JSON.parse(await response.text());
       return result;
     };

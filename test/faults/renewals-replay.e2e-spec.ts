@@ -4,6 +4,7 @@ import { RenewalRun } from '../../src/renewals';
 import { monthOf } from '../../src/renewals/decide';
 import type { ForecastItem, ForecastOut } from '../../src/renewals/forecast.dto';
 import { ruleOfProxySql } from '../../src/renewals/rule-of-proxy';
+import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { canFakeTime, FakedTime } from '../support/faked-time';
 import { forAllTests } from '../support/fixtures';
@@ -55,11 +56,7 @@ if (canFakeTime) {
     }
 
     async function call<Result>(method: string, path: string, body?: object): Promise<Json<Result>> {
-      const response = await fetch(`${service.baseUrl}${path}`, {
-        method,
-        headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-      });
+      const response = await fetchAs(user, method, service.baseUrl + path, body);
       expect([path, response.ok]).toEqual([path, true]);
       return (await response.json()) as Json<Result>;
     }

@@ -29,3 +29,17 @@ export type ApiClient = Client<paths>;
 export function createApiClient(baseUrl: string, token: string): ApiClient {
   return createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
 }
+
+/** Sends a request with a token, and with a JSON body if there is one. */
+export const fetchAs = (
+  { token }: { readonly token: string },
+  method: string,
+  url: string,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> =>
+  fetch(url, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  });

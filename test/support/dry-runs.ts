@@ -1,6 +1,7 @@
 import type { components } from '../../clients/typescript/src/api-types';
 import { TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
+import { fetchAs } from './api-client';
 import { SeededRandom } from './seeded-random';
 import type { TestService, TestUser } from './test-service';
 
@@ -19,15 +20,8 @@ export async function postOrder(
   body: object,
   key?: string,
 ): Promise<ServiceResponse> {
-  const response = await fetch(baseUrl + path, {
-    method: 'POST',
-    headers: {
-      Authorization: `Bearer ${token}`,
-      'Content-Type': 'application/json',
-      ...(key !== undefined && { 'Idempotency-Key': key }),
-    },
-    body: JSON.stringify(body),
-  });
+  const headers = key === undefined ? {} : { 'Idempotency-Key': key };
+  const response = await fetchAs({ token }, 'POST', baseUrl + path, body, headers);
   return {
     status: response.status,
     body: (await response.json()) as ServiceResponse['body'],
