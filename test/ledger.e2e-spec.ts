@@ -2,6 +2,7 @@ import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import type { BalanceChangeOut, BalanceChangesPage } from '../src/ledger/balance-change.dto';
 import { forAllTests } from './support/fixtures';
+import { readPages } from './support/pages';
 import { createStaff, type Json } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -41,15 +42,8 @@ async function readPage(query = ''): Promise<ChangesPage> {
 }
 
 /** Every page of a list, newest first. */
-async function readAll(query: string): Promise<readonly Change[]> {
-  const all: Change[] = [];
-  for (let cursor: number | null = null; ;) {
-    const page: ChangesPage = await readPage(`?${query}${cursor === null ? '' : `&cursor=${cursor}`}`);
-    all.push(...page.items);
-    cursor = page.next_cursor;
-    if (cursor === null) return all;
-  }
-}
+const readAll = (query: string): Promise<readonly Change[]> =>
+  readPages((cursor) => readPage(`?${query}${cursor}`));
 
 async function readCsv(query = '/csv'): Promise<readonly Change[]> {
   const response = await request(query);

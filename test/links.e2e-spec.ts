@@ -3,6 +3,7 @@ import { generateSecret } from '../src/auth/token-text';
 import { FORMAT_NAMES } from '../src/proxies';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
+import { readPages } from './support/pages';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawRequest, type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
@@ -215,17 +216,14 @@ describe('A link', () => {
     const links: number[] = [];
     for (let n = 0; n < 5; n += 1) links.push((await createLink(user)).id);
     const foreign = await createLink(other);
-    const read: number[] = [];
-    for (let cursor: number | null = null, pages = 0; pages === 0 || cursor !== null; pages += 1) {
-      const query: string = cursor === null ? '' : `&cursor=${cursor}`;
-      const page = (await send(user.token, 'GET', `/links?limit=2${query}`)).json() as {
-        items: Link[];
-        next_cursor: number | null;
-      };
-      read.push(...page.items.map(({ id }) => id));
-      cursor = page.next_cursor;
-    }
-    expect(read).toEqual(links);
+    const read = await readPages<Link>(
+      async (cursor) =>
+        (await send(user.token, 'GET', `/links?limit=2${cursor}`)).json() as {
+          items: Link[];
+          next_cursor: number | null;
+        },
+    );
+    expect(read.map(({ id }) => id)).toEqual(links);
     for (const method of ['GET', 'DELETE']) {
       for (const id of [foreign.id, 999_999_999, '9'.repeat(30)]) {
         const response = await send(user.token, method, `/links/${id}`);

@@ -1,5 +1,5 @@
 import { AppConfig } from '../src/config';
-import { createApiClient } from './support/api-client';
+import { createApiClient, fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { startDatabaseRelay } from './support/database-relay';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -21,15 +21,9 @@ describe('When the connection to the database is lost', () => {
 
   /** Has staff credit the user with a rouble. Gives the status, and whether the response is a replay. */
   async function credit(key: string): Promise<[status: number, isReplay: boolean]> {
-    const response = await fetch(`${replica.baseUrl}/staff/users/${user.id}/credit`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Bearer ${clerk.token}`,
-        'Content-Type': 'application/json',
-        'Idempotency-Key': key,
-      },
-      body: JSON.stringify({ amount: '1.00', reason: 'test' }),
-    });
+    const url = `${replica.baseUrl}/staff/users/${user.id}/credit`;
+    const body = { amount: '1.00', reason: 'test' };
+    const response = await fetchAs(clerk, 'POST', url, body, { 'Idempotency-Key': key });
     return [response.status, response.headers.get('Idempotency-Replayed') === 'true'];
   }
 

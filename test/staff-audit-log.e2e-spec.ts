@@ -3,6 +3,7 @@ import { PriceRulesService } from '../src/pricing';
 import type * as dto from '../src/staff/audit-log/audit-log.dto';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
+import { readPages } from './support/pages';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService } from './support/test-service';
@@ -242,16 +243,11 @@ it('records every operation of the description, with who made it and from where'
 
 it('is paged from the newest to the oldest record, each once', async () => {
   for (let n = 0; n < 5; n += 1) await staff.get('/staff/scopes');
-  const seen: Action[] = [];
-  let cursor: number | null = null;
-  do {
-    const page: ActionsPage = await search(
-      `user_id=${staff.id}&limit=2${cursor === null ? '' : `&cursor=${cursor}`}`,
-    );
+  const seen = await readPages<Action>(async (cursor) => {
+    const page = await search(`user_id=${staff.id}&limit=2${cursor}`);
     expect(page.items.length).toBeLessThanOrEqual(2);
-    seen.push(...page.items);
-    cursor = page.next_cursor;
-  } while (cursor !== null);
+    return page;
+  });
   const [count] = await service.dataSource.query<{ n: number }[]>(
     'SELECT count(*)::int AS n FROM audit_log WHERE user_id = $1',
     [staff.id],

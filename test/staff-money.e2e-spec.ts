@@ -2,6 +2,7 @@ import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import type * as dto from '../src/staff/balances/staff-balances.dto';
 import { forAllTests, forEachTest } from './support/fixtures';
+import { readPages } from './support/pages';
 import { createStaff, type Json } from './support/staff';
 import { sharedTestService } from './support/test-service';
 
@@ -242,15 +243,9 @@ describe('The ledger of a user', () => {
 
   it('is paged from the newest to the oldest', async () => {
     for (let n = 1; n <= 5; n += 1) await post('credit', { amount: String(n) });
-    const seen: number[] = [];
-    let cursor: number | null = null;
-    do {
-      const query: string = cursor === null ? '' : `&cursor=${cursor}`;
-      const { body } = await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger?limit=2${query}`);
-      seen.push(...body.items.map(({ seq }) => seq));
-      cursor = body.next_cursor;
-    } while (cursor !== null);
-    expect(seen).toEqual([5, 4, 3, 2, 1]);
+    const ledger = `/staff/users/${user.id}/ledger?limit=2`;
+    const seen = await readPages(async (cursor) => (await staff.get<LedgerPage>(ledger + cursor)).body);
+    expect(seen.map(({ seq }) => seq)).toEqual([5, 4, 3, 2, 1]);
     expect((await staff.get('/staff/users/999999/ledger')).status).toBe(404);
   });
 });

@@ -4,6 +4,7 @@ import { forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { knowCatalog } from './support/know-catalog';
 import { lookAway } from './support/look-away';
+import { readPages } from './support/pages';
 import { createStaff, type Json } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -24,28 +25,19 @@ const read = async (id: number): Promise<OrderDetail> => {
   expect(status).toBe(200);
   return body;
 };
-const search = async (query: Record<string, string>): Promise<OrdersPage> => {
+const search = async (query: Record<string, string>, cursor = ''): Promise<OrdersPage> => {
   const { status, body } = await staff.get<OrdersPage>(
-    `/staff/orders?${new URLSearchParams(query).toString()}`,
+    `/staff/orders?${new URLSearchParams(query).toString()}${cursor}`,
   );
   expect([query, status]).toEqual([query, 200]);
   return body;
 };
-async function searchAll(query: Record<string, string>, limit = 200): Promise<OrderOut[]> {
-  const found: OrderOut[] = [];
-  let cursor: number | null = null;
-  do {
-    const page: OrdersPage = await search({
-      ...query,
-      limit: String(limit),
-      ...(cursor !== null && { cursor: String(cursor) }),
-    });
+const searchAll = (query: Record<string, string>, limit = 200): Promise<OrderOut[]> =>
+  readPages(async (cursor) => {
+    const page = await search({ ...query, limit: String(limit) }, cursor);
     expect(page.items.length).toBeLessThanOrEqual(limit);
-    found.push(...page.items);
-    cursor = page.next_cursor;
-  } while (cursor !== null);
-  return found;
-}
+    return page;
+  });
 
 async function buy(user: TestUser, count = 1, key?: string) {
   const { data } = await user.buy({ count }, key);

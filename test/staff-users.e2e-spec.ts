@@ -2,6 +2,7 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
 import type * as tokens from '../src/staff/tokens/staff-tokens.dto';
 import type * as users from '../src/staff/users/staff-users.dto';
 import { forAllTests } from './support/fixtures';
+import { readPages } from './support/pages';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { createStaff, type Json } from './support/staff';
@@ -132,16 +133,8 @@ describe('Users', () => {
 
   it('are paged from the newest to the oldest', async () => {
     for (let n = 0; n < 5; n += 1) await create({ username: `paged ${n}` });
-    const names: (string | null)[] = [];
-    let cursor: number | null = null;
-    do {
-      const page: UsersPage = await search(
-        `query=paged&limit=2${cursor === null ? '' : `&cursor=${cursor}`}`,
-      );
-      names.push(...page.items.map(({ username }) => username));
-      cursor = page.next_cursor;
-    } while (cursor !== null);
-    expect(names).toEqual([4, 3, 2, 1, 0].map((n) => `paged ${n}`));
+    const users = await readPages((cursor) => search(`query=paged&limit=2${cursor}`));
+    expect(users.map(({ username }) => username)).toEqual([4, 3, 2, 1, 0].map((n) => `paged ${n}`));
   });
 
   it('are shown with their balance, held money and spending', async () => {
@@ -282,15 +275,9 @@ describe('Tokens', () => {
   it('are paged from the oldest to the newest', async () => {
     const user = await service.createUser({ scopes: [] });
     for (let n = 0; n < 4; n += 1) await issue(user.id, { scopes: ['profile:read'], name: `paged ${n}` });
-    const names: (string | null)[] = [];
-    let cursor: number | null = null;
-    do {
-      const { body }: { body: TokensPage } = await staff.get<TokensPage>(
-        `/staff/users/${user.id}/tokens?limit=2${cursor === null ? '' : `&cursor=${cursor}`}`,
-      );
-      names.push(...body.items.map(({ name }) => name));
-      cursor = body.next_cursor;
-    } while (cursor !== null);
+    const list = `/staff/users/${user.id}/tokens?limit=2`;
+    const tokens = await readPages(async (cursor) => (await staff.get<TokensPage>(list + cursor)).body);
+    const names = tokens.map(({ name }) => name);
     expect(names).toEqual([null, 'paged 0', 'paged 1', 'paged 2', 'paged 3']);
     const refused = await staff.get(`/staff/users/${user.id}/tokens?limit=201`);
     expect(refused.status).toBe(422);

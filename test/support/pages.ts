@@ -1,0 +1,15 @@
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor: number | string | null;
+}
+
+/** The items of all pages of a list. @param read is given the parameter for a page, empty for the first */
+export async function readPages<Item>(read: (cursor: string) => Promise<Page<Item>>): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let cursor = ''; ;) {
+    const page = await read(cursor);
+    items.push(...page.items);
+    if (page.next_cursor === null) return items;
+    cursor = `&cursor=${encodeURIComponent(page.next_cursor)}`;
+  }
+}
