@@ -191,28 +191,6 @@ describe('Renewals', () => {
     expect(log.lines.join()).toMatch(/user \d+: renewals are announced without a forecast/);
   });
 
-  it('are executed while the provider returns no prices for others', async () => {
-    const unpriced = await Promise.all(
-      [45, 50, 55].map(async (period) => {
-        const { user } = await customerWith(1);
-        await service.dataSource.query(
-          'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, $2, $3)',
-          [user.id, period, AHEAD_HOURS],
-        );
-        return user;
-      }),
-    );
-    const { user } = await customerWith(1);
-    await switchOn(user);
-    await service.control.addFault({ method: 'getprice', kind: 'error', errorId: 30, times: null });
-    await run();
-    await run();
-    expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
-    expect((await Promise.all(unpriced.map(renewalsOf))).flat()).toMatchObject(
-      unpriced.map(() => ({ state: 'skipped', reason: 'no-price' })),
-    );
-  });
-
   /** The price of one renewal. */
   const priceOf = async (user: TestUser): Promise<string> => {
     const [order] = await service.dataSource.query<{ unit_price: string }[]>(
