@@ -4,9 +4,9 @@ import { forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { expectNoRefusal, type Order, Replicas, send, type ServiceResponse } from '../support/replicas';
 
-const PROXIES = inLongForm(1000, 150);
+const PROXIES = inLongForm(1000, 110);
 /** The orders of one request are in several calls, and placed by several statements. */
-const ORDERS_PER_CALL = 50;
+const ORDERS_PER_CALL = 40;
 
 /** All orders wait for their deadlines before others are placed in their stead. */
 jest.setTimeout(240_000);
