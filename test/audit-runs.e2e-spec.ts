@@ -1,4 +1,4 @@
-import { lastMoment } from '../src/integrity/audit-times';
+import { lastMoment, SUNDAY } from '../src/integrity/audit-times';
 import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -113,7 +113,7 @@ describe('the audit as a job', () => {
       service.dataSource.query('UPDATE job_runs SET started_at = $2 WHERE name = $1', [`audit-${scope}`, at]);
     const [day, week] = [
       lastMoment(service.clock.now(), time),
-      lastMoment(service.clock.now(), time, 'sunday'),
+      lastMoment(service.clock.now(), time, SUNDAY),
     ];
     const before = { day: await count('day'), all: await count('all') };
     await ran('day', day);

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { DiscoveryService, Reflector } from '@nestjs/core';
 import Ajv2020 from 'ajv/dist/2020';
 import openapiTypes, { astToString } from 'openapi-typescript';
 import { format, type FormatConfig } from 'oxfmt';
@@ -441,7 +441,7 @@ describe('The guide docs/api.md', () => {
     [...text.matchAll(/`((?:[A-Z]+ )?\/[^`\s]*)`/g)].map(([, route = '']) => route);
 
   it('lists the routes that need no token, and for each scope those that it opens', () => {
-    const routes = findRoutes(service.app.get(DiscoveryService), service.app.get(MetadataScanner))
+    const routes = findRoutes(service.app.get(DiscoveryService))
       .map(({ method, path, handler, controller }) => ({
         route: `${method} ${path}`,
         access: service.app.get(Reflector).getAllAndOverride<Access>(ACCESS, [handler, controller]),

@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DiscoveryService } from '@nestjs/core';
 import { findRoutes } from './routes';
 
 /**
@@ -8,15 +8,12 @@ import { findRoutes } from './routes';
  */
 @Injectable()
 export class AccessCheck implements OnModuleInit {
-  constructor(
-    private readonly discovery: DiscoveryService,
-    private readonly scanner: MetadataScanner,
-  ) {}
+  constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
     const unmarked: string[] = [];
     const unbounded: string[] = [];
-    for (const { access, method, name } of findRoutes(this.discovery, this.scanner)) {
+    for (const { access, method, name } of findRoutes(this.discovery)) {
       if (!access) unmarked.push(name);
       else if (access.public && !access.takesBody && method !== 'GET') unbounded.push(name);
     }

@@ -62,3 +62,13 @@ export class TokenWiderThanIssuer extends DomainError {
 export class TokenNotFound extends domainError('not-found', 'Token not found') {}
 
 export class TokenUserNotFound extends domainError('not-found', 'User not found') {}
+
+export class TooManyTokens extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(most: number) {
+    super(`There are ${most} tokens already: revoke some first`);
+  }
+}
+
+export class TokenExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}

@@ -1,5 +1,5 @@
 import { RequestMethod, type Type } from '@nestjs/common';
-import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { ACCESS, type Access } from './access.decorators';
 
 type Handler = (...args: unknown[]) => unknown;
@@ -22,7 +22,9 @@ export interface Route {
 const PATH = 'path';
 const METHOD = 'method';
 
-export function findRoutes(discovery: DiscoveryService, scanner: MetadataScanner): Route[] {
+const scanner = new MetadataScanner();
+
+export function findRoutes(discovery: DiscoveryService): Route[] {
   return discovery.getControllers().flatMap(({ metatype }) => {
     if (!metatype) return [];
     const controller = metatype as Type;

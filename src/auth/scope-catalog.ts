@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DiscoveryService } from '@nestjs/core';
 import { findRoutes } from './routes';
 import type { ScopeOut } from './scope.dto';
 import {
@@ -16,13 +16,10 @@ import {
 export class ScopeCatalog implements OnModuleInit {
   private catalog: readonly ScopeOut[] = [];
 
-  constructor(
-    private readonly discovery: DiscoveryService,
-    private readonly scanner: MetadataScanner,
-  ) {}
+  constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    const routes = findRoutes(this.discovery, this.scanner);
+    const routes = findRoutes(this.discovery);
     this.catalog = [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, ...ALL_STAFF_SCOPES].map((scope) => ({
       scope,
       grants: whatIsGranted(scope),

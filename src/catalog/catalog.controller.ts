@@ -6,10 +6,7 @@ import { ServiceUnavailable } from '../common';
 import { disconnection, type ErrorsOfStatus } from '../http';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 import { CatalogService } from './catalog.service';
-import { CountryStock } from './dto/country-stock.dto';
-import { PriceQuery } from './dto/price.query';
-import { QuoteResponse } from './dto/quote-response.dto';
-import { VersionQuery } from './dto/version.query';
+import { CountryStock, PriceQuery, QuoteResponse, VersionQuery } from './dto/catalog.dto';
 
 const UNAVAILABLE: ErrorsOfStatus = [
   'The provider cannot be reached, and no copy of its last response is stored',

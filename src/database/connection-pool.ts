@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import { Client, type ClientConfig, type Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 
@@ -6,3 +6,9 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 export const connectionPool = (dataSource: DataSource): Pool =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   (dataSource.driver as PostgresDriver).master as Pool;
+
+/** A client, not yet connected, with the options of the pool's clients but outside the pool. */
+export function clientOutsideThePool(dataSource: DataSource, changes: ClientConfig = {}): Client {
+  const { options } = connectionPool(dataSource);
+  return new Client({ ...options, password: options.password, keepAlive: true, ...changes });
+}

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { clientOutsideThePool } from './client-outside-the-pool';
+import { clientOutsideThePool } from './connection-pool';
 import { differenceOf, isBeforeFirstMigration, type SchemaDifference } from './schema-version';
 
 /** Whether the database can serve this version of the service. */

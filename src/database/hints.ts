@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { messageOf } from '../common';
-import { clientOutsideThePool } from './client-outside-the-pool';
+import { clientOutsideThePool } from './connection-pool';
 import { queryRows } from './sql';
 
 /** A payload has less than 8000 bytes, an id up to 16 digits and a comma. */

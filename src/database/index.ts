@@ -1,6 +1,6 @@
 export { Conditions } from './conditions';
 export { batchedLookup } from './batched-lookup';
-export { connectionPool } from './connection-pool';
+export { clientOutsideThePool, connectionPool } from './connection-pool';
 export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
@@ -11,7 +11,6 @@ export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { installFunctions, type InstallsFunctions } from './install-functions';
 export { resolveLostReply, StatementOutcomeUnknown } from './lost-responses';
-export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRow, preparedRows } from './prepared';
 export { readSchemaDifference } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';

@@ -4,7 +4,7 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { type LeasedRun, Work } from '../work';
-import { lastMoment } from './audit-times';
+import { lastMoment, SUNDAY } from './audit-times';
 import { IntegrityService } from './integrity.service';
 import type { AuditScope } from './scopes';
 
@@ -17,7 +17,7 @@ export interface AuditRunReport {
 const DAY_SECONDS = 24 * 3600;
 const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
 /** The audit of all data takes longest, so it runs on the day on which offices are closed. */
-const ALL_ON = 'sunday';
+const ALL_ON = SUNDAY;
 /** Far more than an invariant takes with a hundred million orders. */
 const INVARIANT_SECONDS = 1800;
 /** A failed run is not retried at once, because an audit reads all orders. */
@@ -53,9 +53,9 @@ export class AuditRuns {
   }
 
   /** The seconds since this time of day, plus the possible difference between clocks of replicas. */
-  private secondsSince(...timeOfDay: [minutes: number, weekday: Parameters<typeof lastMoment>[2]]): number {
+  private secondsSince(minutes: number, weekday?: number): number {
     const now = this.clock.now();
-    return (now.getTime() - lastMoment(now, ...timeOfDay).getTime()) / 1000 + CLOCKS_APART_SECONDS;
+    return (now.getTime() - lastMoment(now, minutes, weekday).getTime()) / 1000 + CLOCKS_APART_SECONDS;
   }
 
   private async audit(scope: AuditScope, run: LeasedRun, signal: AbortSignal): Promise<AuditRunReport> {

@@ -1,4 +1,4 @@
-import { lastMoment } from './audit-times';
+import { lastMoment, SUNDAY } from './audit-times';
 
 const at = (text: string) => new Date(`${text}Z`);
 
@@ -18,6 +18,6 @@ describe('an audit is due', () => {
     ['2026-11-22T03:29:59', '2026-11-15T03:30:00'],
     ['2026-11-28T12:00:00', '2026-11-22T03:30:00'],
   ])('on Sundays: at %s since %s', (now, moment) => {
-    expect(lastMoment(at(now), 210, 'sunday')).toEqual(at(moment));
+    expect(lastMoment(at(now), 210, SUNDAY)).toEqual(at(moment));
   });
 });

@@ -1,13 +1,4 @@
-/** The days of the week in JavaScript's numbering. */
-export const WEEKDAYS = [
-  'sunday',
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-] as const;
+export const SUNDAY = 0;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -16,11 +7,12 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
  * The last moment at or before `now` with this time of day (UTC) and, if given, on this weekday.
  *
  * @param minutes after midnight
+ * @param weekday in JavaScript's numbering
  */
-export function lastMoment(now: Date, minutes: number, weekday?: (typeof WEEKDAYS)[number]): Date {
+export function lastMoment(now: Date, minutes: number, weekday?: number): Date {
   const today = Math.floor(now.getTime() / DAY_MS) * DAY_MS + minutes * MINUTE_MS;
   const moment = new Date(today <= now.getTime() ? today : today - DAY_MS);
   if (weekday === undefined) return moment;
-  const daysAgo = (moment.getUTCDay() - WEEKDAYS.indexOf(weekday) + 7) % 7;
+  const daysAgo = (moment.getUTCDay() - weekday + 7) % 7;
   return new Date(moment.getTime() - daysAgo * DAY_MS);
 }

@@ -1,5 +1,5 @@
 export { selectEntries } from './balance-history.service';
-export { type LedgerEntryKind } from './entry-kinds';
+export { LEDGER_ENTRY_KINDS, type LedgerEntryKind } from './entry-kinds';
 export { InsufficientBalance, InvalidAmount } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';

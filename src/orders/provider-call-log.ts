@@ -21,7 +21,7 @@ export class ProviderCallLog {
   ): Promise<Result> {
     const calls = new CallsForOrder(orderId);
     try {
-      return await work((record) => calls.note(record), calls);
+      return await work((record) => calls.records.push(record), calls);
     } finally {
       await this.store(calls);
     }
@@ -59,26 +59,18 @@ export class ProviderCallLog {
 
 /** The records of the calls that are made for one order, in their order. */
 export class CallsForOrder {
-  private readonly noted: ProviderCallRecord[] = [];
+  readonly records: ProviderCallRecord[] = [];
   isFirstStored = false;
   /** The error of a statement that may have stored the first record. */
   lost: unknown;
 
   constructor(readonly orderId: number) {}
 
-  get records(): readonly ProviderCallRecord[] {
-    return this.noted;
-  }
-
-  note(record: ProviderCallRecord): void {
-    this.noted.push(record);
-  }
-
   /** Runs a statement that stores the first record together with the delivery of that call. */
   async storeFirstBy<Result>(
     statement: (call: RecordedCall | undefined) => Promise<Result>,
   ): Promise<Result> {
-    const [record] = this.noted;
+    const [record] = this.records;
     try {
       const result = await statement(record && { orderId: this.orderId, record });
       this.isFirstStored = true;

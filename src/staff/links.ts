@@ -52,12 +52,11 @@ export class OrderLinks {
   ledger!: string;
 }
 
-const orderLinks = (order: { readonly id: number; readonly user_id: number }): OrderLinks => {
-  const { user, ledger } = userLinks(order.user_id);
-  return { order: `/staff/orders/${order.id}`, user, ledger };
-};
-
 /** Adds links to an order. */
-export const withOrderLinks = <Found extends { readonly id: number; readonly user_id: number }>(
+export function withOrderLinks<Found extends { readonly id: number; readonly user_id: number }>(
   order: Found,
-) => ({ ...order, links: orderLinks(order) });
+) {
+  const { user, ledger } = userLinks(order.user_id);
+  const links: OrderLinks = { order: `/staff/orders/${order.id}`, user, ledger };
+  return { ...order, links };
+}

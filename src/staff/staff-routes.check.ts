@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DiscoveryService } from '@nestjs/core';
 import { findRoutes, isStaffScope } from '../auth';
 import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
 
@@ -9,13 +9,10 @@ import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
  */
 @Injectable()
 export class StaffRoutesCheck implements OnModuleInit {
-  constructor(
-    private readonly discovery: DiscoveryService,
-    private readonly scanner: MetadataScanner,
-  ) {}
+  constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    const wrong = findRoutes(this.discovery, this.scanner).filter(({ path, handler, access }) => {
+    const wrong = findRoutes(this.discovery).filter(({ path, handler, access }) => {
       const needsStaffScope = access?.public === false && isStaffScope(access.scope);
       const isUnderStaff = /^\/staff(?:\/|$)/i.test(path);
       return isUnderStaff

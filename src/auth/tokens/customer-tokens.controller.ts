@@ -2,14 +2,18 @@ import { Body, Controller, Delete, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam, PageQuery } from '../../http';
 import { CurrentCaller, CurrentUserId } from '../access.decorators';
-import { ScopeNotGrantable, TokenNotFound, TokenWiderThanIssuer } from '../auth.errors';
+import {
+  ScopeNotGrantable,
+  TokenExpiryInPast,
+  TokenNotFound,
+  TokenWiderThanIssuer,
+  TooManyTokens,
+} from '../auth.errors';
 import { Route } from '../route';
 import { type Caller } from '../tokens.service';
 import { CustomerTokensService } from './customer-tokens.service';
-import { NewCustomerTokenRequest } from './new-token.request';
-import { RevokeTokenQuery } from './revoke-token.query';
 import { CreatedToken, TokenList } from './token.dto';
-import { TokenExpiryInPast, TooManyTokens } from './tokens.errors';
+import { NewCustomerTokenRequest, RevokeTokenQuery } from './token.requests';
 
 @ApiTags('Tokens')
 @Controller('tokens')

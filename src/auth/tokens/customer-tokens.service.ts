@@ -3,11 +3,10 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Clock } from '../../common';
 import { changeOfUser, queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
-import { TokenNotFound } from '../auth.errors';
+import { TokenExpiryInPast, TokenNotFound, TooManyTokens } from '../auth.errors';
 import { ALL_STAFF_SCOPES } from '../scopes';
 import { type Caller, type NewToken, TokensService } from '../tokens.service';
 import type { CreatedToken, Token } from './token.dto';
-import { TokenExpiryInPast, TooManyTokens } from './tokens.errors';
 
 /** How many valid tokens a customer may have issued. */
 const MOST_TOKENS = 100;

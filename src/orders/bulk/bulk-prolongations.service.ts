@@ -19,7 +19,7 @@ import {
   RequestWrittenOff,
 } from '../orders.errors';
 import { newOrder, type NewOrder } from '../placing/new-order';
-import { OrderChecks, placementFailure, placementRefusal } from '../placing/order-checks';
+import { OrderChecks, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
 import { type Delivery, OrdersService } from '../placing/orders.service';
 import { RecoveryState } from '../recovery-state';
@@ -172,7 +172,7 @@ export class BulkProlongations {
       case 'refused': {
         const { refusal } = placement;
         const earlier = refusal === 'key-in-use' ? await this.orders.findFasterOrder(order) : null;
-        if (!earlier) return placementRefusal(refusal, order);
+        if (!earlier) return PLACEMENT_REFUSALS[refusal](order);
         if (earlier === WRITTEN_OFF) return new RequestWrittenOff();
         return { orderId: earlier.id, deliver: () => this.orders.toDelivery(earlier) };
       }

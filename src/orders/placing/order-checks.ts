@@ -26,8 +26,7 @@ import {
 } from '../orders.errors';
 import { ordersAreShut } from '../refusals';
 import { type Checks, IN_EARNEST } from './checks';
-import type { ProlongRequest } from './dto/prolong-request.dto';
-import type { PurchaseRequest } from './dto/purchase-request.dto';
+import type { ProlongRequest, PurchaseRequest } from './dto/orders.dto';
 import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type PlacementRefusal } from './order-placement';
 
@@ -52,9 +51,6 @@ export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOr
   'insufficient-balance': () => new InsufficientBalance(),
   'daily-limit': () => new DailyLimitExceeded(),
 };
-
-export const placementRefusal = (refusal: PlacementRefusal, order: NewOrder): DomainError =>
-  PLACEMENT_REFUSALS[refusal](order);
 
 /** The error of a caller when placing failed: the cause, or that the order may have been placed. */
 export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
@@ -142,7 +138,7 @@ export class OrderChecks {
     const { available, refusals } = await this.placement.assess(order);
     for (const refusal of refusals) {
       await checks.run(() => {
-        throw placementRefusal(refusal, order);
+        throw PLACEMENT_REFUSALS[refusal](order);
       });
     }
     await checks.run(() => this.assertProviderTakesOrders(order.providerPrice));

@@ -3,8 +3,7 @@ import { getSchemaPath } from '@nestjs/swagger';
 import type { ProxyOut } from '../../proxies';
 import { DryRunResponse } from './dto/dry-run-response.dto';
 import { GUARDS_HEADER } from './dto/guards';
-import type { ProlongResponse } from './dto/prolong-response.dto';
-import type { PurchaseResponse } from './dto/purchase-response.dto';
+import type { ProlongResponse, PurchaseResponse } from './dto/orders.dto';
 
 export const PROXY: ProxyOut = {
   id: '17',

@@ -19,10 +19,7 @@ import {
 } from '../orders.errors';
 import { DryRunResponse } from './dto/dry-run-response.dto';
 import { nameGuards } from './dto/guards';
-import { ProlongRequest } from './dto/prolong-request.dto';
-import { ProlongResponse } from './dto/prolong-response.dto';
-import { PurchaseRequest } from './dto/purchase-request.dto';
-import { PurchaseResponse } from './dto/purchase-response.dto';
+import { ProlongRequest, ProlongResponse, PurchaseRequest, PurchaseResponse } from './dto/orders.dto';
 import { OrderChecks } from './order-checks';
 import { orderResponse, PROXY, RECEIPT } from './order-response';
 import { type Delivery, type DryRun, OrdersService } from './orders.service';

@@ -13,7 +13,7 @@ import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
 import { IN_EARNEST, NotedChecks } from './checks';
 import type { NewOrder } from './new-order';
-import { OrderChecks, type OrderRequest, placementFailure, placementRefusal } from './order-checks';
+import { OrderChecks, type OrderRequest, PLACEMENT_REFUSALS, placementFailure } from './order-checks';
 import { OrderPlacement } from './order-placement';
 
 /** An order that was delivered. */
@@ -154,7 +154,7 @@ export class OrdersService {
         const { refusal } = placement;
         const earlier = refusal === 'key-in-use' ? await this.findFasterOrder(order) : null;
         if (earlier) return earlier;
-        throw placementRefusal(refusal, order);
+        throw PLACEMENT_REFUSALS[refusal](order);
       }
       case 'failed':
         throw placementFailure(placement.error, order);

@@ -1,8 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
-import { PaymentRefused } from '../provider/payment-errors';
-import { PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
+import { PaymentProvider, PaymentRefused, type ProviderPayment } from '../provider/payment-provider';
 import { DepositRecords, type WantedPayment } from '../records/deposit-records';
 import { PaymentRecords, type Settled } from '../records/payment-records';
 import { DepositWaits } from './deposit-waits';

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type DueRows, Work } from '../../work';
 import { PaymentFollowing } from '../deposits/payment-following';
-import { PaymentError } from '../provider/payment-errors';
-import { PaymentProvider } from '../provider/payment-provider';
+import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords, type DueDeposit } from '../records/deposit-records';
 
 const LOOK_EVERY_MS = 1000;

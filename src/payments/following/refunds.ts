@@ -1,7 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { type DueRows, Work } from '../../work';
-import { PaymentError, PaymentRefused, PaymentsUnavailable } from '../provider/payment-errors';
-import { PaymentProvider, type ProviderRefund } from '../provider/payment-provider';
+import {
+  PaymentError,
+  PaymentProvider,
+  PaymentRefused,
+  PaymentsUnavailable,
+  type ProviderRefund,
+} from '../provider/payment-provider';
 import { type DueRefund, RefundRecords } from '../records/refund-records';
 
 const LOOK_EVERY_MS = 1000;

@@ -54,9 +54,21 @@ export interface ProviderRefund {
   readonly refundKey: string | null;
 }
 
+/** A call to the provider of payments failed. No message contains a URL, a key or a response. */
+export abstract class PaymentError extends Error {}
+
+/** The provider has certainly done nothing, and a retry would be refused again. */
+export class PaymentRefused extends PaymentError {}
+
+/** The provider has certainly done nothing. A retry may succeed. */
+export class PaymentsUnavailable extends PaymentError {}
+
+/** The provider may have executed the call. Only its listing shows the outcome. */
+export class PaymentOutcomeUnknown extends PaymentError {}
+
 /**
  * The port to a provider of payments. It is never called inside a transaction. Creations and refunds have a
- * key, and are executed once for it while the provider remembers it: {@link KEY_REMEMBERED_SECONDS}.
+ * key, and are executed once for it while the provider remembers it: for 24 hours.
  */
 export abstract class PaymentProvider {
   /** Stored with all data of the provider. */
@@ -82,6 +94,3 @@ export abstract class PaymentProvider {
   /** The refunds of a payment. @throws PaymentError */
   abstract refundsOf(paymentId: string): AsyncGenerator<readonly ProviderRefund[]>;
 }
-
-/** How long the provider returns the same result for the same key. */
-export const KEY_REMEMBERED_SECONDS = 24 * 3600;

@@ -10,7 +10,7 @@ import { forAllTests } from '../../../test/support/fixtures';
 import { PROVIDER_HTTP } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
-import { PaymentOutcomeUnknown } from './payment-errors';
+import { PaymentOutcomeUnknown } from './payment-provider';
 import { YooKassaProvider } from './yookassa.provider';
 
 type Respond = (request: http.IncomingMessage, response: http.ServerResponse) => void;

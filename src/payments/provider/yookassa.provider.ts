@@ -5,11 +5,13 @@ import { parseJson } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
-import { PaymentOutcomeUnknown, PaymentRefused, PaymentsUnavailable } from './payment-errors';
 import {
   type NewPayment,
   type NewRefund,
+  PaymentOutcomeUnknown,
   PaymentProvider,
+  PaymentRefused,
+  PaymentsUnavailable,
   type ProviderPayment,
   type ProviderRefund,
 } from './payment-provider';

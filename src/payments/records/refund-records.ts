@@ -85,8 +85,8 @@ export class RefundRecords {
   }
 
   /** Captures the held money: the provider lists the refund as succeeded. */
-  async succeed(provider: string, { id, refundKey }: ProviderRefund): Promise<number | null> {
-    const [done] = await queryRows<{ id: number }>(
+  async succeed(provider: string, { id, refundKey }: ProviderRefund): Promise<void> {
+    await queryRows(
       this.dataSource,
       `WITH refund AS (
          UPDATE deposit_refunds SET state = 'succeeded', provider_refund_id = $2, closed_at = now(),
@@ -111,7 +111,6 @@ export class RefundRecords {
                 'deposit_id', id, 'state', state, 'amount', went_back::text)) FROM deposit`,
       [refundKey, id, provider],
     );
-    return done?.id ?? null;
   }
 
   /** Releases the held money: the refund certainly failed. */

@@ -13,7 +13,7 @@ import {
   TextField,
   ToField,
 } from '../../http';
-import { type LedgerEntryKind, PostedEntryOut } from '../../ledger';
+import { LEDGER_ENTRY_KINDS, type LedgerEntryKind, PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
 import { ReasonRequest } from '../fields';
 
@@ -77,11 +77,7 @@ export class LedgerEntryOut {
   @ApiInteger('Counts the entries of a user, from 1', 3)
   seq!: number;
 
-  @ApiProperty({
-    type: 'string',
-    enum: ['topup', 'adjustment', 'hold', 'capture', 'release', 'refund'],
-    example: 'hold',
-  })
+  @ApiProperty({ type: 'string', enum: LEDGER_ENTRY_KINDS, example: 'hold' })
   kind!: LedgerEntryKind;
 
   @ApiRoubles('Roubles by which the spendable balance changed', '-25.08')

@@ -1,5 +1,12 @@
 import type { Money } from '../../common';
-import { AmountField, DateTimeField, StrictRequest, StringListField, TextField } from '../../http';
+import {
+  AmountField,
+  BooleanField,
+  DateTimeField,
+  StrictRequest,
+  StringListField,
+  TextField,
+} from '../../http';
 import { NetworksField } from '../networks-field';
 import { type CustomerScope, offeredPaymentScopes, USUAL_SCOPES } from '../scopes';
 
@@ -55,4 +62,10 @@ export class NewCustomerTokenRequest {
     absent: 'null',
   })
   daily_limit!: Money | null;
+}
+
+@StrictRequest()
+export class RevokeTokenQuery {
+  @BooleanField({ description: 'Whether the tokens that it issued are revoked with it', default: false })
+  descendants!: boolean;
 }

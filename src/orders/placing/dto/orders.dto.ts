@@ -1,6 +1,8 @@
+import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT } from '../../../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, type Money } from '../../../common';
-import { AmountField, BooleanField, IntegerField, StringField } from '../../../http';
+import { AmountField, ApiTitled, BooleanField, IntegerField, StringField } from '../../../http';
+import { ProxyOut } from '../../../proxies';
 import { ALLOW_PARTIAL_TEXT, DRY_RUN_TEXT, MAX_PRICE_TEXT } from './guards';
 
 export class PurchaseRequest {
@@ -46,4 +48,43 @@ export class PurchaseRequest {
 
   @BooleanField({ description: DRY_RUN_TEXT, example: false, default: false })
   readonly dry_run!: boolean;
+}
+
+export class PurchaseResponse {
+  @ApiTitled({ required: false, anyOf: [{ type: 'integer' }, { type: 'null' }], example: 42 })
+  order_id!: number | null;
+
+  @ApiTitled({ type: 'string', description: 'Roubles', example: '3.54' })
+  price_charged!: string;
+
+  @ApiTitled({ type: 'string', required: false, default: 'RUB' })
+  currency!: string;
+
+  @ApiTitled({ type: [ProxyOut] })
+  proxies!: readonly ProxyOut[];
+}
+
+export class ProlongRequest {
+  @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
+  readonly period!: number;
+
+  @AmountField({ description: MAX_PRICE_TEXT, example: '25.08', absent: 'null' })
+  readonly max_price!: Money | null;
+
+  @BooleanField({ description: DRY_RUN_TEXT, example: false, default: false })
+  readonly dry_run!: boolean;
+}
+
+export class ProlongResponse {
+  @ApiTitled({ required: false, anyOf: [{ type: 'integer' }, { type: 'null' }], example: 43 })
+  order_id!: number | null;
+
+  @ApiTitled({ type: 'string', description: 'Roubles', example: '3.54' })
+  price_charged!: string;
+
+  @ApiTitled({ type: 'string', required: false, default: 'RUB' })
+  currency!: string;
+
+  @ApiProperty({ type: ProxyOut })
+  proxy!: ProxyOut;
 }

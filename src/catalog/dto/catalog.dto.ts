@@ -1,0 +1,52 @@
+import { IP_VERSION_PATTERN, IP_VERSIONS_TEXT, type IpVersion } from '../../common';
+import { ApiTitled, IntegerField, StringField } from '../../http';
+import { PERIODS_TEXT } from '../rental-periods';
+
+/** The query of `GET /countries` and `GET /countries/{country}/count`. */
+export class VersionQuery {
+  @StringField({ description: IP_VERSIONS_TEXT, pattern: IP_VERSION_PATTERN, default: '6' })
+  readonly version!: IpVersion;
+}
+
+export class CountryStock {
+  @ApiTitled({ type: 'string', example: 'ru' })
+  country!: string;
+
+  @ApiTitled({ type: 'string', example: '6' })
+  version!: string;
+
+  @ApiTitled({ type: 'integer', description: 'Proxies in stock', example: 971 })
+  available!: number;
+}
+
+export class PriceQuery {
+  @IntegerField({ description: 'The number of proxies', example: 1, greaterThan: 0, atMost: 1000 })
+  readonly count!: number;
+
+  @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
+  readonly period!: number;
+
+  @StringField({ description: IP_VERSIONS_TEXT, pattern: IP_VERSION_PATTERN, default: '6' })
+  readonly version!: IpVersion;
+}
+
+export class QuoteResponse {
+  @ApiTitled({ type: 'string', description: 'Total for all proxies, in roubles', example: '106.20' })
+  price_final!: string;
+
+  @ApiTitled({
+    anyOf: [{ type: 'string' }, { type: 'null' }],
+    description: 'Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`',
+    example: '10.62',
+  })
+  price_single!: string | null;
+
+  @ApiTitled({ type: 'integer', description: 'Days', example: 30 })
+  period!: number;
+
+  @ApiTitled({ type: 'integer', example: 10 })
+  count!: number;
+
+  @ApiTitled({ type: 'string', required: false, default: 'RUB' })
+  currency!: string;
+}
