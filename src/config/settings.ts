@@ -169,280 +169,211 @@ const ratio = z
   .transform(Number)
   .describe('a decimal number from 0 to 1, e.g. 0.05');
 
+const setting = <Rule extends Setting['rule'], const Rest extends Omit<Setting, 'variable' | 'rule'>>(
+  variable: string,
+  rule: Rule,
+  rest: Rest,
+) => ({ variable, rule, ...rest });
+
 /** Every setting: where the code finds it (`config.provider.timeoutMs`) and which variable sets it. */
 export const SETTINGS = {
   server: {
-    host: {
-      variable: 'HOST',
-      rule: text,
-      default: '127.0.0.1',
-      description: 'Address to listen on.',
-    },
-    port: {
-      variable: 'PORT',
-      rule: integer(0, 65_535),
+    host: setting('HOST', text, { default: '127.0.0.1', description: 'Address to listen on.' }),
+    port: setting('PORT', integer(0, 65_535), {
       default: '3000',
       description: 'Port to listen on. `0` picks a free one.',
-    },
+    }),
     // Never taken from a request, because the client chooses `Host`.
-    publicUrl: {
-      variable: 'PUBLIC_URL',
-      rule: publicUrl,
+    publicUrl: setting('PUBLIC_URL', publicUrl, {
       defaultText: 'none (secret links begin with `/l/`)',
       description: 'Base URL of the service for customers, e.g. `https://proxies.example.com`.',
-    },
-    trustedProxies: {
-      variable: 'TRUSTED_PROXIES',
-      rule: networks,
+    }),
+    trustedProxies: setting('TRUSTED_PROXIES', networks, {
       default: '',
       defaultText: 'none',
       description: 'Load balancers whose `X-Forwarded-For` is trusted.',
-    },
-    maxConnections: {
-      variable: 'MAX_CONNECTIONS',
-      rule: integer(1, 1_000_000),
+    }),
+    maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
       description:
         'Client connections per replica. More are refused. Without `TRUSTED_PROXIES`, an address gets at ' +
         'most half of them.',
-    },
-    drainSeconds: {
-      variable: 'DRAIN_SECONDS',
-      rule: integer(0, 3600),
+    }),
+    drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
       description:
         'Seconds during which a stopping replica still serves requests while `GET /health/ready` returns ' +
         '503, so that load balancers notice.',
-    },
+    }),
   },
   database: {
-    url: {
-      variable: 'DATABASE_URL',
-      rule: databaseUrl,
+    url: setting('DATABASE_URL', databaseUrl, {
       isSecret: true,
       defaultText: 'the embedded PostgreSQL, with a demo user',
       description: 'PostgreSQL 15 or later, without a transaction-mode pooler.',
-    },
-    ownerUrl: {
-      variable: 'DATABASE_OWNER_URL',
-      rule: databaseUrl,
+    }),
+    ownerUrl: setting('DATABASE_OWNER_URL', databaseUrl, {
       isSecret: true,
       defaultText: 'none (the role of `DATABASE_URL` owns the tables)',
       description:
         'The same database, as its owner. Only migrations use it. They create the role of `DATABASE_URL` ' +
         'if necessary, and grant it what the service needs.',
-    },
-    migrateOnStart: {
-      variable: 'MIGRATE_ON_START',
-      rule: flag,
+    }),
+    migrateOnStart: setting('MIGRATE_ON_START', flag, {
       default: 'true',
       description:
         'Whether the start applies pending migrations. Replicas may start at once: a lock serializes ' +
         'them.',
-    },
-    poolSize: {
-      variable: 'DB_POOL_SIZE',
-      rule: integer(2, 1000),
+    }),
+    poolSize: setting('DB_POOL_SIZE', integer(2, 1000), {
       default: '16',
       description: 'Database connections per replica.',
-    },
+    }),
   },
   limits: {
-    tokenRequestsPerMinute: {
-      variable: 'TOKEN_REQUESTS_PER_MINUTE',
-      rule: integer(0, 1_000_000_000),
+    tokenRequestsPerMinute: setting('TOKEN_REQUESTS_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '120000',
       description: 'Requests per minute and token, across all replicas. `0`: no limit.',
-    },
-    userRequestsPerMinute: {
-      variable: 'USER_REQUESTS_PER_MINUTE',
-      rule: integer(0, 1_000_000_000),
+    }),
+    userRequestsPerMinute: setting('USER_REQUESTS_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '240000',
       description: 'Requests per minute and user, with all tokens together. `0`: no limit.',
-    },
-    addressFailuresPerMinute: {
-      variable: 'ADDRESS_FAILURES_PER_MINUTE',
-      rule: integer(0, 1_000_000_000),
+    }),
+    addressFailuresPerMinute: setting('ADDRESS_FAILURES_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '600',
       description:
         'Requests without a valid token or secret link, and failed sign-ins, per minute and address. ' +
         '`0`: no limit.',
-    },
+    }),
   },
   provider: {
-    kind: {
-      variable: 'PROVIDER',
-      rule: oneOf('px6', 'sandbox'),
-      default: (given) => (given('PX6_API_KEY') === undefined ? 'sandbox' : 'px6'),
+    kind: setting('PROVIDER', oneOf('px6', 'sandbox'), {
+      default: (given: Lookup) => (given('PX6_API_KEY') === undefined ? 'sandbox' : 'px6'),
       defaultText: '`px6` with a key, otherwise `sandbox`',
       description: 'The provider. With `DATABASE_URL` and without a key, set `sandbox` explicitly.',
-    },
-    apiKey: {
-      variable: 'PX6_API_KEY',
-      rule: key,
+    }),
+    apiKey: setting('PX6_API_KEY', key, {
       isSecret: true,
       defaultText: 'none (the sandbox is used)',
       description:
         'API key of the account at the provider. Every request URL contains it, so keep these URLs out ' +
         'of logs.',
-    },
-    apiKeyFile: {
-      variable: fileVariable('PX6_API_KEY'),
-      rule: text,
+    }),
+    apiKeyFile: setting(fileVariable('PX6_API_KEY'), text, {
       defaultText: 'none',
       description: 'File with the key, read again every few seconds: a new key applies without a restart.',
-    },
-    baseUrl: {
-      variable: 'PX6_BASE_URL',
-      rule: providerUrl,
+    }),
+    baseUrl: setting('PX6_BASE_URL', providerUrl, {
       default: 'https://px6.link',
       description: 'Base URL of the provider. Plain HTTP is accepted on this machine only.',
-    },
-    timeoutMs: {
-      variable: 'PROVIDER_TIMEOUT_MS',
-      rule: integer(100, 600_000),
+    }),
+    timeoutMs: setting('PROVIDER_TIMEOUT_MS', integer(100, 600_000), {
       default: '30000',
       description: 'Time-out of a whole provider call, in milliseconds.',
-    },
-    ratePerSecond: {
-      variable: 'PROVIDER_RATE_PER_SECOND',
-      rule: integer(0, 100),
+    }),
+    ratePerSecond: setting('PROVIDER_RATE_PER_SECOND', integer(0, 100), {
       default: '3',
       description:
         'Calls per second that the provider allows for the key, across all replicas. `0`: no limit.',
-    },
-    lowBalance: {
-      variable: 'PROVIDER_LOW_BALANCE',
-      rule: roubles,
+    }),
+    lowBalance: setting('PROVIDER_LOW_BALANCE', roubles, {
       default: '1000.00',
       description: 'Staff are warned when the balance at the provider is below this amount.',
-    },
+    }),
   },
   purchases: {
-    waitMs: {
-      variable: 'PURCHASE_WAIT_MS',
-      rule: integer(0, 600_000),
+    waitMs: setting('PURCHASE_WAIT_MS', integer(0, 600_000), {
       default: '20000',
       description: 'Milliseconds that an order waits for a rate permit before it is refunded.',
-    },
-    replayDays: {
-      variable: 'REPLAY_DAYS',
-      rule: integer(0, 3650),
+    }),
+    replayDays: setting('REPLAY_DAYS', integer(0, 3650), {
       default: '30',
       description:
         'Days after the end of a rental during which a retry of its order still returns logins and ' +
         'passwords.',
-    },
+    }),
   },
   reconciliation: {
-    quietSeconds: {
-      variable: 'RECONCILE_QUIET_SECONDS',
-      rule: integer(1, 86_400),
+    quietSeconds: setting('RECONCILE_QUIET_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
         'An order fails if the provider shows no proxy for it until this many seconds after its deadline.',
-    },
+    }),
   },
   sweep: {
-    intervalSeconds: {
-      variable: 'SWEEP_INTERVAL_SECONDS',
-      rule: integer(1, 86_400),
+    intervalSeconds: setting('SWEEP_INTERVAL_SECONDS', integer(1, 86_400), {
       default: '900',
       description: "Seconds between full comparisons with the provider's listing.",
-    },
+    }),
   },
   pricing: {
-    markupPercent: {
-      variable: 'MARKUP_PERCENT',
-      rule: percent,
+    markupPercent: setting('MARKUP_PERCENT', percent, {
       default: '20',
       description: "Markup on the provider's price where no price rule applies.",
-    },
+    }),
   },
   proxies: {
-    expiringHours: {
-      variable: 'EXPIRING_HOURS',
-      rule: stages,
+    expiringHours: setting('EXPIRING_HOURS', stages, {
       default: '72,24,1',
       description: 'Hours before the end of a rental at which `proxy.expiring` is sent. Empty: never.',
-    },
+    }),
   },
   trials: {
-    judgeUrl: {
-      variable: 'JUDGE_URL',
-      rule: judgeUrl,
+    judgeUrl: setting('JUDGE_URL', judgeUrl, {
       defaultText: 'this process when the sandbox runs, otherwise none',
       description:
         'Public URL of `GET /judge` of this service, which proxy checks request through the proxy. ' +
         'Without it, checks are disabled.',
-    },
+    }),
   },
   links: {
-    maxPerUser: {
-      variable: 'MAX_LINKS_PER_USER',
-      rule: integer(0, 10_000),
+    maxPerUser: setting('MAX_LINKS_PER_USER', integer(0, 10_000), {
       default: '100',
       description: 'Secret links per user. `0` also disables existing links.',
-    },
+    }),
   },
   webhooks: {
-    maxPerUser: {
-      variable: 'MAX_WEBHOOKS_PER_USER',
-      rule: integer(0, 1000),
+    maxPerUser: setting('MAX_WEBHOOKS_PER_USER', integer(0, 1000), {
       default: '10',
       description: 'Webhooks per user. `0` prevents new ones.',
-    },
-    allowHttp: {
-      variable: 'WEBHOOK_ALLOW_HTTP',
-      rule: flag,
+    }),
+    allowHttp: setting('WEBHOOK_ALLOW_HTTP', flag, {
       default: 'false',
       description:
         'Whether webhook URLs may begin with `http://`. Such deliveries can be read and changed in ' +
         'transit.',
-    },
-    allowedNetworks: {
-      variable: 'WEBHOOK_ALLOWED_NETWORKS',
-      rule: networks,
+    }),
+    allowedNetworks: setting('WEBHOOK_ALLOWED_NETWORKS', networks, {
       default: '',
       defaultText: 'none (public addresses only)',
       description: 'Non-public addresses and networks to which webhooks may be sent.',
-    },
+    }),
   },
   telegram: {
-    botToken: {
-      variable: 'TELEGRAM_BOT_TOKEN',
-      rule: botToken,
+    botToken: setting('TELEGRAM_BOT_TOKEN', botToken, {
       isSecret: true,
       defaultText: 'none (sign-in with Telegram is disabled)',
       description:
         'Token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is disabled.',
-    },
-    scopes: {
-      variable: 'TELEGRAM_SCOPES',
-      rule: scopes,
+    }),
+    scopes: setting('TELEGRAM_SCOPES', scopes, {
       default: 'profile:read,countries:read,price:read,proxies:read',
       description: 'Customer scopes of a sign-in token, separated by commas.',
-    },
+    }),
   },
   audit: {
     /** Minutes after midnight (UTC); null if off. */
-    time: {
-      variable: 'AUDIT_TIME',
-      rule: time,
+    time: setting('AUDIT_TIME', time, {
       default: '03:00',
       description: 'Time of the daily audit (UTC), which checks all changes since the start of yesterday.',
-    },
+    }),
   },
   retention: {
-    providerCallDays: {
-      variable: 'PROVIDER_CALL_DAYS',
-      rule: days(7),
+    providerCallDays: setting('PROVIDER_CALL_DAYS', days(7), {
       default: '180',
       description: 'Days to store the provider calls of closed orders for staff. `0`: forever.',
-    },
-    historyDays: {
-      variable: 'HISTORY_DAYS',
-      rule: days(30),
+    }),
+    historyDays: setting('HISTORY_DAYS', days(30), {
       default: historyDays,
       defaultText: `\`${LONG_ENOUGH_DAYS}\``,
       description:
@@ -450,143 +381,96 @@ export const SETTINGS = {
         '`Idempotency-Key`, after the rental ends (replays then show the proxies as they are); failed ' +
         'renewals, and disabled rules without renewals; unpaid deposits; the daily spending of limited ' +
         'tokens. `0`: forever.',
-    },
-    auditLogReadDays: {
-      variable: 'AUDIT_LOG_READ_DAYS',
-      rule: days(365),
+    }),
+    auditLogReadDays: setting('AUDIT_LOG_READ_DAYS', days(365), {
       default: '0',
       description:
         "Days to store staff's reads and refusals in the audit log. `0`: forever. Changes are always " +
         'stored.',
-    },
-    eventDays: {
-      variable: 'EVENT_DAYS',
-      rule: days(7),
+    }),
+    eventDays: setting('EVENT_DAYS', days(7), {
       default: '30',
       description: 'Days during which customers can read and replay an event. `0`: forever.',
-    },
+    }),
   },
   payments: {
-    provider: {
-      variable: 'PAYMENTS',
-      rule: oneOf('off', 'yookassa', 'sandbox'),
-      default: (given) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
+    provider: setting('PAYMENTS', oneOf('off', 'yookassa', 'sandbox'), {
+      default: (given: Lookup) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
       defaultText: '`sandbox` without a database, provider key and shop, otherwise `off`',
       description:
         'Payment provider for deposits. With `off`, neither routes nor descriptions have deposits.',
-    },
-    shopId: {
-      variable: 'YOOKASSA_SHOP_ID',
-      rule: key,
-      defaultText: 'none',
-      description: 'Shop id at YooKassa.',
-    },
-    secretKey: {
-      variable: 'YOOKASSA_SECRET_KEY',
-      rule: key,
+    }),
+    shopId: setting('YOOKASSA_SHOP_ID', key, { defaultText: 'none', description: 'Shop id at YooKassa.' }),
+    secretKey: setting('YOOKASSA_SECRET_KEY', key, {
       isSecret: true,
       defaultText: 'none',
       description: 'Secret key of the shop. Keys of test shops begin with `test_`.',
-    },
-    baseUrl: {
-      variable: 'YOOKASSA_BASE_URL',
-      rule: paymentsUrl,
+    }),
+    baseUrl: setting('YOOKASSA_BASE_URL', paymentsUrl, {
       default: 'https://api.yookassa.ru/v3',
       description: "Base URL of YooKassa's API. Plain HTTP is accepted on this machine only.",
-    },
-    receipt: {
-      variable: 'YOOKASSA_RECEIPT',
-      rule: receipt,
+    }),
+    receipt: setting('YOOKASSA_RECEIPT', receipt, {
       defaultText: 'none (no receipt is requested)',
       description:
         'Requests a fiscal receipt (54-FZ) for each payment: the address that gets receipts, and the VAT ' +
         'code.',
-    },
-    min: {
-      variable: 'DEPOSIT_MIN',
-      rule: roubles,
-      default: '100.00',
-      description: 'Smallest deposit.',
-    },
-    max: {
-      variable: 'DEPOSIT_MAX',
-      rule: roubles,
-      default: '100000.00',
-      description: 'Largest deposit.',
-    },
-    returnUrl: {
-      variable: 'DEPOSIT_RETURN_URL',
-      rule: publicUrl,
+    }),
+    min: setting('DEPOSIT_MIN', roubles, { default: '100.00', description: 'Smallest deposit.' }),
+    max: setting('DEPOSIT_MAX', roubles, { default: '100000.00', description: 'Largest deposit.' }),
+    returnUrl: setting('DEPOSIT_RETURN_URL', publicUrl, {
       defaultText: '`PUBLIC_URL`',
       description: 'Where the payment page sends customers back.',
-    },
-    compareSeconds: {
-      variable: 'PAYMENTS_COMPARE_SECONDS',
-      rule: integer(1, 86_400),
+    }),
+    compareSeconds: setting('PAYMENTS_COMPARE_SECONDS', integer(1, 86_400), {
       default: '3600',
       description: 'Seconds between comparisons with the payments and refunds at the provider.',
-    },
-    sourcesFile: {
-      variable: 'PAYMENT_SOURCES_FILE',
-      rule: text,
+    }),
+    sourcesFile: setting('PAYMENT_SOURCES_FILE', text, {
       defaultText: 'none (no other payments are accepted)',
       description:
         'JSON file of [other payment sources](payments.md#other-sources) with their secrets and limits.',
-    },
+    }),
   },
   local: {
-    dataDir: {
-      variable: 'DATA_DIR',
-      rule: text,
+    dataDir: setting('DATA_DIR', text, {
       default: '.data',
       description: "Directory of the embedded database, the sandbox and the demo user's token.",
-    },
+    }),
   },
   metrics: {
-    port: {
-      variable: 'METRICS_PORT',
-      rule: integer(0, 65_535),
+    port: setting('METRICS_PORT', integer(0, 65_535), {
       defaultText: 'none (nothing is measured)',
       description:
         'Port of `GET /metrics` for Prometheus. `0` picks a free one, which is logged. Each replica on a ' +
         'machine needs its own.',
-    },
-    host: {
-      variable: 'METRICS_HOST',
-      rule: text,
+    }),
+    host: setting('METRICS_HOST', text, {
       default: '127.0.0.1',
       description: 'Address of `GET /metrics`, which needs no token: keep it inside your network.',
-    },
+    }),
   },
   traces: {
-    url: {
-      variable: 'TRACES_URL',
-      rule: publicUrl,
+    url: setting('TRACES_URL', publicUrl, {
       defaultText: 'none (no traces)',
       description:
         'OTLP over HTTP endpoint of an OpenTelemetry collector, e.g. `http://127.0.0.1:4318/v1/traces`.',
-    },
-    ratio: {
-      variable: 'TRACES_RATIO',
-      rule: ratio,
+    }),
+    ratio: setting('TRACES_RATIO', ratio, {
       default: '1',
       description: 'Share of requests to trace, 0 to 1. Clients cannot force tracing with their own headers.',
-    },
+    }),
   },
   log: {
-    level: {
-      variable: 'LOG_LEVEL',
-      rule: oneOf('error', 'warn', 'info', 'debug'),
+    level: setting('LOG_LEVEL', oneOf('error', 'warn', 'info', 'debug'), {
       default: 'info',
       description: 'Least severe level to log.',
-    },
-    format: {
-      variable: 'LOG_FORMAT',
-      rule: oneOf('pretty', 'json'),
+    }),
+    format: setting('LOG_FORMAT', oneOf('pretty', 'json'), {
       default: () => (process.stdout.isTTY ? 'pretty' : 'json'),
       defaultText: '`pretty` on a terminal, otherwise `json`',
       description: 'Format of log lines.',
-    },
+    }),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Setting>>>>;
 
