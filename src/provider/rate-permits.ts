@@ -125,14 +125,8 @@ export class RatePermits {
   }
 
   waitingCalls(): Record<CallPriority, number> {
-    const { order, confirmation, price, rest, exact } = this.waiting;
-    return {
-      order: order.length,
-      confirmation: confirmation.length,
-      price: price.length,
-      rest: rest.length,
-      exact: exact.length,
-    };
+    const counts = CALL_PRIORITIES.map((priority) => [priority, this.waiting[priority].length]);
+    return Object.fromEntries(counts) as Record<CallPriority, number>;
   }
 
   private async pollWhileCallsWait(): Promise<void> {

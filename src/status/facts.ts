@@ -2,7 +2,7 @@ import { sqlList } from '../database';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, RECOVERING_SQL } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
 import type { WaitingSql } from '../work';
-import { FRESH_SECONDS, type StoredReport } from './replica-reports';
+import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
 import type {
   AuditRunOut,
   CatalogStatusOut,
@@ -155,16 +155,12 @@ export class Facts {
   }
 
   async replicas(): Promise<ReplicaOut[]> {
-    const replicas = await this.rows<{ holder: string; reported_at: Date; report: StoredReport }>(
+    const replicas = await this.rows<{ holder: string; reported_at: Date; report: ReplicaReport }>(
       `SELECT holder, reported_at, report FROM replica_reports
         WHERE reported_at > now() - make_interval(secs => $1) ORDER BY report->>'started_at', holder`,
       [FRESH_SECONDS],
     );
-    return replicas.map(({ report, ...replica }) => ({
-      ...replica,
-      ...report,
-      unknown_migrations: report.unknown_migrations ?? [],
-    }));
+    return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
   /** Whether a recovery shuts orders. */

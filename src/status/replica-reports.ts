@@ -12,9 +12,6 @@ export const FRESH_SECONDS = 20;
 
 export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;
 
-/** The stored form: replicas of earlier versions report less. */
-export type StoredReport = Omit<ReplicaReport, 'unknown_migrations'> & Partial<ReplicaReport>;
-
 @Injectable()
 export class ReplicaReports {
   private readonly logger = new Logger(ReplicaReports.name);

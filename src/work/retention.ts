@@ -18,12 +18,13 @@ export interface RetentionStep<Place> {
 export interface OldRows {
   /** The removed rows, in the plural: a name in the report of the job. */
   readonly name: string;
-  /** A table whose ids increase with time. */
   readonly table: string;
+  /** An indexed number that increases with time; by default `id`. */
+  readonly key?: string;
   /** The column of a row's time. */
   readonly time: string;
   readonly days: number;
-  /** A DELETE or UPDATE of the old rows, `old (id)`; it excludes rows that have to stay. */
+  /** A DELETE or UPDATE of the old rows, `old (id)` by their keys; it excludes rows that have to stay. */
   readonly removal: string;
 }
 
@@ -67,14 +68,14 @@ export class Retention {
   }
 
   /** Adds a rule for rows that become old in order. With 0 days, they are kept. */
-  addOldRows({ name, table, time, days, removal }: OldRows): void {
+  addOldRows({ name, table, key = 'id', time, days, removal }: OldRows): void {
     this.addWalk(
       name,
       days,
       // If times and ids are not quite in the same order, the first young row ends the step.
       `next AS MATERIALIZED (
-         SELECT id, ${time} < now() - make_interval(days => $2) AS is_old
-           FROM ${table} WHERE id > $1 ORDER BY id LIMIT $3
+         SELECT ${key} AS id, ${time} < now() - make_interval(days => $2) AS is_old
+           FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $3
        ),
        old AS MATERIALIZED (
          SELECT id FROM next

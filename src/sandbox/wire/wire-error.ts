@@ -21,10 +21,6 @@ export const WIRE_ERRORS = {
 
 export type WireErrorId = keyof typeof WIRE_ERRORS;
 
-export function isWireErrorId(value: unknown): value is WireErrorId {
-  return typeof value === 'number' && Object.hasOwn(WIRE_ERRORS, value);
-}
-
 /** A refusal in the provider's own effect: HTTP 200 with `"status":"no"`. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {

@@ -1,7 +1,7 @@
 import { SandboxControl, startSandbox } from '..';
 import { forAllTests } from '../../../test/support/fixtures';
 import { WireClient } from '../../../test/support/wire-client';
-import { isWireErrorId, WIRE_ERRORS } from './wire-error';
+import { WIRE_ERRORS } from './wire-error';
 
 const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
 const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
@@ -56,7 +56,7 @@ test.each([
   expect(JSON.parse(response.text)).toEqual({
     status: 'no',
     error_id: id,
-    error: isWireErrorId(id) ? WIRE_ERRORS[id] : undefined,
+    error: new Map(Object.entries(WIRE_ERRORS)).get(String(id)),
   });
 });
 
