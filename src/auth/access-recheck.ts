@@ -15,7 +15,6 @@ import { type Caller, TokensService } from './tokens.service';
 /** The pattern with which passport reads a token. */
 const BEARER = /^Bearer +(\S+)$/i;
 
-/** The token of a request; undefined if it has none. */
 export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefined =>
   BEARER.exec(headers.authorization ?? '')?.[1];
 

@@ -1,7 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiTexts } from '../http';
 
-/** A scope and its rights. */
 export class ScopeOut {
   @ApiProperty({ type: 'string', example: 'profile:read' })
   scope!: string;

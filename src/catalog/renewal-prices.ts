@@ -2,7 +2,6 @@ import { DomainError, type IpVersion } from '../common';
 import type { CatalogService, Quote } from './catalog.service';
 import { checkPeriod } from './rental-periods';
 
-/** The item, the user and the period of a renewal. */
 export interface RenewalOffer {
   readonly userId: number;
   readonly country: string;

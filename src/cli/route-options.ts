@@ -32,7 +32,6 @@ export type GivenOptions = Readonly<Record<string, string | number | boolean | r
 /** As in the location of a validation error. */
 type Place = 'path' | 'header' | 'query' | 'body';
 
-/** A parameter of the request, and its option. */
 export interface Parameter {
   readonly place: Place;
   readonly name: string;

@@ -3,7 +3,6 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AppConfig } from '../config';
 import { dataSourceOptions } from './data-source-options';
 
-/** Opens the connection pool of the service. */
 @Module({
   imports: [
     TypeOrmModule.forRootAsync({

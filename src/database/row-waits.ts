@@ -35,12 +35,10 @@ export class RowWaits<Wait> {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
-  /** The awaited keys, and the waits for each. */
   entries(): IterableIterator<[number, ReadonlySet<Wait>]> {
     return this.waits.entries();
   }
 
-  /** The waits for a key. */
   of(key: number): ReadonlySet<Wait> | undefined {
     return this.waits.get(key);
   }

@@ -65,7 +65,6 @@ interface Batch {
   readonly last: number;
 }
 
-/** Shows customers the changes of their balance. */
 @Injectable()
 export class BalanceHistoryService {
   constructor(private readonly dataSource: DataSource) {}

@@ -1,7 +1,6 @@
 import { compareDecimals, type IpVersion, type ProxyType, subtractDecimals } from '../common';
 import type { OrderKind } from './order-states';
 
-/** An order in a batch. */
 export interface BatchMember {
   readonly id: number;
   readonly userId: number;

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readIdempotencyKey, Refusal } from '../http';
 import { IdempotencyKeyInvalid, IdempotencyKeyMissing } from './orders.errors';
 
-/** A caller's key, and the hash of its request. */
 export interface Idempotency {
   readonly key: string;
   readonly requestHash: Buffer;

@@ -77,7 +77,6 @@ export class OrderQueries {
     return databaseTime(this.dataSource);
   }
 
-  /** The state of an order, and the batch in which it was sent. */
   async find(orderId: number): Promise<SentOrder | null> {
     const [order] = await queryRows<SentOrder>(
       this.dataSource,

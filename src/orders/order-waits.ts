@@ -6,7 +6,6 @@ import type { OrderProgress } from './order-outcome';
 import { OrderQueries } from './order-queries';
 import { isOpen } from './order-states';
 
-/** A wait for the outcome of an order. */
 export interface OrderWait {
   /** Receives the order whenever it has been read. @returns whether the wait is over */
   readonly see: (order: OrderProgress) => boolean;

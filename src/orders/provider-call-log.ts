@@ -57,7 +57,6 @@ export class ProviderCallLog {
   }
 }
 
-/** The records of the calls that are made for one order, in their order. */
 export class CallsForOrder {
   readonly records: ProviderCallRecord[] = [];
   isFirstStored = false;
@@ -82,7 +81,6 @@ export class CallsForOrder {
   }
 }
 
-/** The call of a delivery, which is recorded under an order. */
 export interface RecordedCall {
   readonly orderId: number;
   readonly record: ProviderCallRecord;

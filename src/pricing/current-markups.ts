@@ -36,7 +36,6 @@ export class CurrentMarkups {
     this.revision = revision;
   }
 
-  /** The markup that applies now. */
   of(offer: PricedOffer): Markup {
     return this.book.choose(offer, this.databaseTimeMs + this.readAt.elapsedMs());
   }

@@ -15,7 +15,6 @@ export interface HeldMarkup {
   readonly at: Date;
 }
 
-/** The effect of a change on the markups. */
 export interface PriceComparison {
   readonly at: Date;
   /** All rules that apply at that moment without the change. */

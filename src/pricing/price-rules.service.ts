@@ -186,7 +186,6 @@ export class PriceRulesService {
     );
   }
 
-  /** Why a change was not written. */
   private async explainRefusal(
     { end, at }: { end: number | undefined; at: Date | undefined },
     manager: EntityManager,

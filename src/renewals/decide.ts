@@ -74,7 +74,6 @@ export function dueAt(dateEnd: Date, hoursBefore: number): Date {
 export const dueAtSql = (dateEnd: string, hoursBefore: string): string =>
   `date_trunc('hour', ${dateEnd} - make_interval(hours => ${hoursBefore}), 'UTC')`;
 
-/** The beginning of the hour of a moment. */
 export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / HOUR_MS) * HOUR_MS);
 
 /** The last moment at which a rental is renewed. */

@@ -17,7 +17,6 @@ import {
 } from '../http';
 import { SKIP_REASONS, type SkipReason } from './decide';
 
-/** The longest forecast, in days. */
 export const FORECAST_DAYS = 90;
 
 @StrictRequest()

@@ -33,7 +33,6 @@ interface FoundFunds {
   readonly monthlyBudget: string | null;
   readonly spent: string;
   readonly obstacle: Obstacle | null;
-  /** The number of rented proxies. */
   readonly rentals: number;
 }
 

@@ -78,7 +78,6 @@ export async function joinLots(groups: Iterable<Lot>): Promise<Lot[]> {
   return [...lots.values()];
 }
 
-/** The funds of a user for renewals. */
 export interface Funds extends Omit<Means, 'budgetLeft'> {
   /** `null` without a budget. */
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
@@ -93,7 +92,6 @@ export interface ForecastHour {
   readonly available: Money;
 }
 
-/** The beginning of the month after a moment. */
 const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 

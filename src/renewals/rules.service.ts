@@ -89,7 +89,6 @@ export class RulesService {
     return this.replace(userId, { proxyId: id, ...EXCLUSION });
   }
 
-  /** A page of the rules that are on, by id. The cursor is the id of the last rule of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<RenewalRuleOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<RenewalRuleOut>(

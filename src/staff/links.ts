@@ -8,7 +8,6 @@ export const usernameOf = (userId: string): string =>
 const ApiLink = (example: string): PropertyDecorator =>
   ApiProperty({ type: 'string', format: 'uri-reference', example });
 
-/** Links from a user. */
 export class UserLinks {
   @ApiLink('/staff/users/42')
   user!: string;
@@ -34,13 +33,11 @@ export const userLinks = (id: number): UserLinks => ({
   ...(!hidesPayments() && { deposits: `/staff/deposits?user_id=${id}` }),
 });
 
-/** Adds the user's links to something that belongs to a user. */
 export const withUserLinks = <Found extends { readonly user_id: number }>(found: Found) => ({
   ...found,
   links: userLinks(found.user_id),
 });
 
-/** Links from an order. */
 export class OrderLinks {
   @ApiLink('/staff/orders/815')
   order!: string;
@@ -52,7 +49,6 @@ export class OrderLinks {
   ledger!: string;
 }
 
-/** Adds links to an order. */
 export function withOrderLinks<Found extends { readonly id: number; readonly user_id: number }>(
   order: Found,
 ) {

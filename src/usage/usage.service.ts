@@ -100,7 +100,6 @@ const READ_RENTALS = `
         FROM (SELECT * FROM ${RENTED} AND period IS NULL) AS rented) AS looked_up`,
   )}`;
 
-/** Reports customers' spending, the rest of their limits, and their future needs. */
 @Injectable()
 export class UsageService {
   constructor(

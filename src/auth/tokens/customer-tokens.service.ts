@@ -79,7 +79,6 @@ export class CustomerTokensService {
     return count;
   }
 
-  /** A page of the customer's tokens, oldest first. The cursor is the last id of the previous page. */
   list({ userId, tokenId }: Caller, page: PageRequest): Promise<Page<Token>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<Token>(

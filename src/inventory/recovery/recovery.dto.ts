@@ -38,7 +38,6 @@ export class RecoveryOut {
 export const FOUND_PROLONGATION_STATES = ['open', 'charged', 'written-off'] as const;
 export type FoundProlongationState = (typeof FOUND_PROLONGATION_STATES)[number];
 
-/** A found prolongation in staff's responses. */
 export class FoundProlongationOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;

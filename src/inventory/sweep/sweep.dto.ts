@@ -4,7 +4,6 @@ import { ApiBoolean, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiT
 export const ORPHAN_STATES = ['open', 'assigned', 'written-off'] as const;
 export type OrphanState = (typeof ORPHAN_STATES)[number];
 
-/** An orphan in staff's responses. */
 export class OrphanOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;

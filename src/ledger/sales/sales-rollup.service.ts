@@ -5,7 +5,6 @@ import type { LeasedRun } from '../../work';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
 
 export interface SalesRollupReport {
-  /** The number of days that the run has rolled up. */
   readonly days: number;
 }
 
@@ -21,7 +20,6 @@ export class SalesRollupService {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Rolls up the days that are over. */
   async rollUp(run: LeasedRun): Promise<SalesRollupReport> {
     await this.setStart();
     let days = 0;

@@ -1,4 +1,3 @@
-/** The columns of `sales_days`. */
 export const SALES_COLUMNS = 'day, country, version, purchases, prolongations, proxies, sales, refunds, cost';
 
 /**

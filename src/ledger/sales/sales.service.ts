@@ -26,7 +26,6 @@ export interface Sales {
 
 const DAY_MS = 86_400_000;
 
-/** Reports sales, costs and margins. */
 @Injectable()
 export class SalesService {
   constructor(private readonly dataSource: DataSource) {}

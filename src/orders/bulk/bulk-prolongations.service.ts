@@ -32,7 +32,6 @@ import {
   type BulkStatus,
 } from './bulk.dto';
 
-/** A request that has been read and validated. */
 interface BulkRequest {
   readonly caller: Caller;
   readonly selection: Selection;

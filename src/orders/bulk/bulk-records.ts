@@ -26,7 +26,6 @@ const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
 
-/** Every statement about bulks. */
 @Injectable()
 export class BulkRecords {
   constructor(private readonly dataSource: DataSource) {}

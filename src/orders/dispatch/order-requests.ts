@@ -43,7 +43,6 @@ export class OrderRequests {
     return [...this.requests.values()].filter(({ step }) => step !== null).length;
   }
 
-  /** Whether one of their orders is at this step. */
   isAny(atStep: QueueStep): boolean {
     return [...this.requests.values()].some(({ step }) => step === atStep);
   }

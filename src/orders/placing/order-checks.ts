@@ -33,7 +33,6 @@ import { OrderPlacement, type PlacementRefusal } from './order-placement';
 /** The part of the stock that an order takes. */
 type OrderedStock = Pick<OrderedItem, 'country' | 'version' | 'count'>;
 
-/** A request for an order, before it is checked. */
 export interface OrderRequest {
   readonly kind: OrderKind;
   readonly caller: Caller;

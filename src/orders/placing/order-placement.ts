@@ -39,7 +39,6 @@ type PlacedRow = { readonly position: number } & (
   | { readonly id: null; readonly refusal: PlacementRefusal }
 );
 
-/** A prolongation for a renewal rule. */
 export interface RenewalOrder extends NewOrder {
   /** The row of `renewals` with the end to move: the order is placed only while that is the current end. */
   readonly renewalId: number;

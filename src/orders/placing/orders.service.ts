@@ -16,7 +16,6 @@ import type { NewOrder } from './new-order';
 import { OrderChecks, type OrderRequest, PLACEMENT_REFUSALS, placementFailure } from './order-checks';
 import { OrderPlacement } from './order-placement';
 
-/** An order that was delivered. */
 export interface Delivery {
   readonly orderId: number;
   /** Roubles. */
@@ -26,7 +25,6 @@ export interface Delivery {
   readonly replayed: boolean;
 }
 
-/** The result of a dry run. */
 export interface DryRun {
   /** The order that would be placed; undefined without a price. */
   readonly order: NewOrder | undefined;

@@ -17,7 +17,6 @@ import { OrderChecks } from './order-checks';
 import { OrderPlacement, type RenewalPlacement } from './order-placement';
 import { RenewalRoom } from './renewal-room';
 
-/** A renewal whose order should be placed. */
 export interface WantedRenewal extends RenewalOffer {
   readonly proxyId: number;
   readonly proxyType: ProxyType;
@@ -66,7 +65,6 @@ export class RenewalOrders {
     return this.checks.providerRefusal() === null;
   }
 
-  /** The room for orders that may be placed now. */
   async room(): Promise<RenewalRoom> {
     const queue = await queryRow<{ underWay: number; queued: number; cost: string; toList: string[] }>(
       this.dataSource,

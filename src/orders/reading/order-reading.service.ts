@@ -22,7 +22,6 @@ type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
 /** An id of ours: digits, few enough for a bigint column. */
 const ORDER_ID = /^[1-9]\d{0,14}$/;
 
-/** How long to wait until an order is closed. */
 export interface Wait {
   readonly seconds: number;
   /** Its token is checked again after the wait. */
@@ -31,7 +30,6 @@ export interface Wait {
   readonly hungUp: AbortSignal;
 }
 
-/** Reads orders for their customers. */
 @Injectable()
 export class OrderReadingService {
   constructor(

@@ -20,7 +20,6 @@ export const ORDERS_PER_CALL = 100;
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
 
-/** A batch that was claimed. */
 export type ClaimedBatch = OrderBatch & {
   /** Whether the queue had other orders that were ready for a call. */
   readonly leavesOthers: boolean;

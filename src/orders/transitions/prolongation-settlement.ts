@@ -7,7 +7,6 @@ import { countOutcomes, type DeliveredProxy, type OrderOutcome, OUTCOME_COLUMNS 
 import { statesBefore } from '../order-states';
 import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
 
-/** The delivery of a batch of prolongations. */
 export interface DeliveredProlongations {
   readonly ends: readonly { readonly orderId: number; readonly dateEnd: Date }[];
   readonly providerOrderId: string | null;

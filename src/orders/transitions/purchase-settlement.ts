@@ -9,7 +9,6 @@ import { statesBefore } from '../order-states';
 import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
 import { UNCOUNT_SPENDING } from './hold-releases';
 
-/** The delivery of a batch of purchases. */
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
   readonly providerOrderId: string | null;

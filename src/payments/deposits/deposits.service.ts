@@ -70,7 +70,6 @@ export class DepositsService {
     });
   }
 
-  /** A page of the user's deposits, newest first. The cursor is the last id of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<DepositOut>> {
     return readPage(page, (wider) => this.records.list(userId, wider));
   }

@@ -30,7 +30,6 @@ const schema = z.strictObject({
   comment: z.string().max(500).pipe(storable).nullish(),
 });
 
-/** A payment that a source reports. */
 export type IntakeRequest = z.output<typeof schema>;
 
 /** @throws RequestInvalid with every mistake */

@@ -1,4 +1,3 @@
-/** An amount in the provider's form. */
 export interface PaidAmount {
   readonly value: string;
   readonly currency: string;

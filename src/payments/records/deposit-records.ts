@@ -115,7 +115,6 @@ export class DepositRecords {
     return wanted ?? null;
   }
 
-  /** Which of these deposits have ended. */
   async endedOf(ids: readonly number[]): Promise<number[]> {
     const rows = await preparedRows<{ id: number }>(
       this.dataSource,

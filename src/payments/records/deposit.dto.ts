@@ -5,7 +5,6 @@ import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiRo
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
 
-/** A deposit in responses to its customer. */
 export class DepositOut {
   @ApiInteger('The id of the deposit', 12)
   id!: number;
@@ -45,7 +44,6 @@ export class DepositOut {
   closed_at!: Date | null;
 }
 
-/** A deposit in staff's responses. */
 export class StaffDepositOut {
   @ApiProperty({ type: 'integer', example: 12 })
   id!: number;
@@ -93,7 +91,6 @@ export class StaffDepositOut {
 export const REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
 export type RefundState = (typeof REFUND_STATES)[number];
 
-/** A refund of a deposit in staff's responses. */
 export class DepositRefundOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;

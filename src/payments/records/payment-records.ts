@@ -5,7 +5,6 @@ import type { ProviderPayment } from '../provider/payment-provider';
 import { endStatement } from './deposit-records';
 import type { UnmatchedReason } from './payment.dto';
 
-/** The outcome of a payment. */
 export interface Settled {
   readonly outcome: 'credited' | 'ended' | 'unmatched' | 'none';
   /** The deposit whose state changed. */

@@ -17,7 +17,6 @@ export const UNMATCHED_REASONS = [
 ] as const;
 export type UnmatchedReason = (typeof UNMATCHED_REASONS)[number];
 
-/** A payment in staff's responses. */
 export class StaffPaymentOut {
   @ApiProperty({ type: 'integer', example: 7 })
   id!: number;

@@ -189,7 +189,6 @@ export class RefundRecords {
   }
 }
 
-/** The columns of a deposit for a refund. */
 export const REFUNDABLE_COLUMNS = `id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded,
   greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
     WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0)) AS left`;

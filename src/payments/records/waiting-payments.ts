@@ -1,6 +1,5 @@
 import { UNMATCHED_REASONS } from './payment.dto';
 
-/** The reasons for which staff decide. */
 export const UNDECIDED_REASONS = [...UNMATCHED_REASONS, 'found-refund'] as const;
 
 /** Counts and oldest times for operators: pending deposits have no reason, undecided payments have one. */

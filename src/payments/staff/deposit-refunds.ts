@@ -40,7 +40,6 @@ type Refundable = Pick<StaffDepositOut, 'id' | 'user_id' | 'provider' | 'state' 
 
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 
-/** Deposits and their refunds, for staff. */
 @Injectable()
 export class DepositRefunds {
   constructor(

@@ -90,7 +90,6 @@ export class Announcements {
     }
   }
 
-  /** Renewals that were not announced yet, or not at their present stage. */
   private findUnannounced(limit: number): Promise<UnannouncedRenewal[]> {
     return queryRows(
       this.dataSource,

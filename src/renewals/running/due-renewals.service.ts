@@ -15,23 +15,18 @@ import {
 } from '../decide';
 import { type DueRenewal, RenewalRecords, type SkippedRenewal } from './renewal-records';
 
-/** How many due renewals are decided together. */
 const DECIDED_AT_ONCE = 1000;
-/** The maximum that one statement places. */
 const PLACED_AT_ONCE = 200;
 
 type NeededRenewal = DueRenewal & { readonly ruleId: number };
 const isNeeded = (renewal: DueRenewal): renewal is NeededRenewal =>
   renewal.ruleId !== null && !renewal.refusals.includes('superfluous');
 
-/** A due renewal as the input of the decision. */
 interface DueCandidate extends Candidate {
   readonly renewal: NeededRenewal;
 }
 
-/** The outcomes of the due renewals. */
 export interface Decided {
-  /** How many were due. */
   readonly due: number;
   readonly superfluous: number;
   readonly skipped: number;

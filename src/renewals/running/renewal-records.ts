@@ -85,7 +85,6 @@ const nextTry = (tries: string): string => `
 export class RenewalRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** A page of a user's renewals, newest first. The cursor is the last id of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<RenewalOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<RenewalOut>(

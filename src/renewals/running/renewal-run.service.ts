@@ -7,7 +7,6 @@ import { Announcements } from './announcements.service';
 import { DueRenewals } from './due-renewals.service';
 import { type Place, RenewalRecords } from './renewal-records';
 
-/** The counters of a run's report. */
 const NOTHING_DONE = {
   planned: 0,
   announced: 0,

@@ -1,7 +1,6 @@
 import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
-/** The targets of staff's actions. */
 export const TARGET_TYPES = [
   'user',
   'token',

@@ -46,7 +46,6 @@ export class TokenIssuer {
   user_id!: number;
 }
 
-/** A record of the audit log. */
 export class ActionOut {
   @ApiProperty({ type: 'integer', example: 1001 })
   id!: number;

@@ -11,7 +11,6 @@ import { CommandRequest } from './command-request';
 
 export const AUDITED_ROUTE = 'audited-route';
 
-/** The fields of a route for the audit log. */
 export interface AuditedRoute {
   /** The name of the action, `users.block`; also the operation id in the description. */
   readonly action: string;
@@ -56,7 +55,6 @@ export class AuditLogInterceptor implements NestInterceptor {
   }
 }
 
-/** The audit context of a request to a route. */
 export function auditContextOf(request: AuditedRequest, { action, on }: AuditedRoute): AuditContext {
   const { params, query, body, ip } = request;
   const id = on && readId(String(params[ID_PARAMETERS[on]]));

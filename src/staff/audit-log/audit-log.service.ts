@@ -30,7 +30,6 @@ export interface AuditedChange {
 /** Records a change; call it once in its transaction. Returns the id of the record. */
 export type RecordChange = (change: AuditedChange) => Promise<number>;
 
-/** The audit log: every change and read by staff. */
 @Injectable()
 export class AuditLogService {
   constructor(private readonly dataSource: DataSource) {}
@@ -197,7 +196,6 @@ export class AuditLogService {
     });
   }
 
-  /** The latest changes of one thing, newest first. */
   findChanges(target: AuditTarget, limit: number): Promise<ActionOut[]> {
     const conditions = conditionsOf(target);
     conditions.add('after IS NOT NULL');

@@ -15,7 +15,6 @@ import {
 } from './staff-balances.dto';
 import { StaffBalancesService } from './staff-balances.service';
 
-/** Common to credits and debits. */
 const POSTING = {
   idempotencyKey: POSTING_KEY,
   response: { description: 'The ledger entry, with the balance after it', type: PostingOut },

@@ -40,7 +40,6 @@ export class StatementQuery {
   to!: Date;
 }
 
-/** The order that caused a ledger entry. */
 export class CausingOrder {
   @ApiProperty({ type: 'integer', example: 815 })
   id!: number;
@@ -55,7 +54,6 @@ export class CausingOrder {
   link!: string;
 }
 
-/** The action of staff that caused a ledger entry. */
 export class CausingAction {
   @ApiInteger('The id of its record in the audit log', 1001)
   id!: number;

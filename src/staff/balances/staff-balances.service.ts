@@ -29,7 +29,6 @@ const SELECT_ENTRIES = `
 
 const BATCH_SIZE = 1000;
 
-/** Staff's use cases for balances, over HTTP and on the command line. */
 @Injectable()
 export class StaffBalancesService {
   constructor(
@@ -101,7 +100,6 @@ export class StaffBalancesService {
     return readPageBy(page, find, ({ seq }) => seq);
   }
 
-  /** The entries of an order, oldest first. */
   listEntriesOfOrder(orderId: number, limit: number): Promise<LedgerEntryOut[]> {
     return queryRows(
       this.dataSource,

@@ -1,6 +1,5 @@
 import { csvLine, disarmFormula } from '../../common';
 
-/** A line of a statement. */
 export interface StatementRow {
   readonly seq: number;
   /** ISO 8601, to the microsecond. */

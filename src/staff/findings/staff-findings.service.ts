@@ -36,7 +36,6 @@ export class StaffFindingsService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** A page of orphans, newest first. The cursor is the id of the last orphan of the previous page. */
   listOrphans(query: OrphansQuery): Promise<OrphansPage> {
     return readPage(query, (page) => this.orphans.list(query, page));
   }
@@ -97,7 +96,6 @@ export class StaffFindingsService {
     });
   }
 
-  /** A page of found prolongations, newest first. The cursor is the id of the last of the previous page. */
   listProlongations(query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
     return readPage(query, (page) => this.forgotten.listProlongations(query.state, page));
   }
@@ -144,7 +142,6 @@ export class StaffFindingsService {
     });
   }
 
-  /** Counts the proxies that a withdrawal would affect. */
   countMissing(): Promise<MissingProxiesOut> {
     return this.withdrawals.countMissing();
   }

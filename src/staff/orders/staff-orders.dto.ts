@@ -74,7 +74,6 @@ export class RefundRequest extends ReasonRequest {
   reference!: string | null;
 }
 
-/** An order in lists. */
 export class OrderOut extends PickType(OrderSummary, [
   'id',
   'kind',
@@ -229,7 +228,6 @@ export class OrderedProxyOut {
   assigned_action_id!: number | null;
 }
 
-/** All known data of an order. */
 export class OrderDetail extends OrderOut {
   @ApiNullable('string', "The customer's highest price, in roubles. `null` for any", null)
   max_price!: string | null;

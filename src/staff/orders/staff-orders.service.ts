@@ -41,7 +41,6 @@ const MAX_ACTIONS = 50;
 /** Characters of the response to one call; a listing can be far longer. */
 const MAX_RESPONSE_LENGTH = 20_000;
 
-/** Staff's use cases for orders, over HTTP and on the command line. */
 @Injectable()
 export class StaffOrdersService {
   constructor(

@@ -36,7 +36,6 @@ import {
 } from './staff-payments.dto';
 import { StaffPaymentsService } from './staff-payments.service';
 
-/** The errors of a decision about a payment. */
 const UNDECIDABLE = {
   404: notFound(PaymentNotFound),
   409: ['Nothing was changed', new PaymentDecided('credited')],

@@ -23,7 +23,6 @@ import type {
   StaffPaymentsPage,
 } from './staff-payments.dto';
 
-/** Staff's use cases for deposits and payments. */
 @Injectable()
 export class StaffPaymentsService {
   constructor(

@@ -24,7 +24,6 @@ const SELECT_RULES = `
          end_reason
     FROM price_rules`;
 
-/** Staff's use cases for price rules, over HTTP and on the command line. */
 @Injectable()
 export class StaffPricesService {
   constructor(
@@ -36,7 +35,6 @@ export class StaffPricesService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** A page of rules, newest first. The cursor is the id of the last rule of the previous page. */
   list(query: PriceRulesQuery): Promise<PriceRulesPage> {
     return readPage(query, ({ cursor, limit }) => {
       const conditions = new Conditions();

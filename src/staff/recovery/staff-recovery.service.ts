@@ -4,7 +4,6 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { EndRecoveryRequest } from './end-recovery.request';
 
-/** Staff's use cases for the recovery after a restore of the database. */
 @Injectable()
 export class StaffRecoveryService {
   constructor(

@@ -21,7 +21,6 @@ type RenewalSettingsOfUser = Omit<RenewalsOfUserOut, 'rules' | 'links'>;
 
 const SHOWN_RULES = 1000;
 
-/** Staff's use cases for renewals, over HTTP and on the command line. */
 @Injectable()
 export class StaffRenewalsService {
   constructor(
@@ -29,7 +28,6 @@ export class StaffRenewalsService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** A page of renewals, newest first. The cursor is the last id of the previous page. */
   list(query: RenewalsQuery): Promise<RenewalsPage> {
     return readPage(query, async (wider) => (await this.find(query, wider)).map(withUserLinks));
   }

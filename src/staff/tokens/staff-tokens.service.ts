@@ -22,7 +22,6 @@ const toTokenOut = (token: ApiToken) =>
     origin: token.origin,
   }) satisfies TokenOut;
 
-/** Staff's use cases for tokens, over HTTP and on the command line. */
 @Injectable()
 export class StaffTokensService {
   constructor(

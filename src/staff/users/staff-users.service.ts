@@ -48,7 +48,6 @@ const toUserRecord = (user: User): UserRecord => ({
   blocked_reason: user.blockedReason,
 });
 
-/** Staff's use cases for users, over HTTP and on the command line. */
 @Injectable()
 export class StaffUsersService {
   constructor(

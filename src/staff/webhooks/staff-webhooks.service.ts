@@ -16,7 +16,6 @@ const COLUMNS = `
   id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
   created_at, disabled_at, disabled_reason, failing_since`;
 
-/** Staff's use cases for webhooks: listing, disabling and enabling. */
 @Injectable()
 export class StaffWebhooksService {
   constructor(
@@ -24,7 +23,6 @@ export class StaffWebhooksService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** A page of webhooks, newest first. The cursor is the id of the last webhook of the previous page. */
   list(query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
     const { user_id: userId, disabled, failing } = query;
     const find = async ({ cursor, limit }: PageRequest) => {

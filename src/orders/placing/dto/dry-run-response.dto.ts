@@ -1,7 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiInteger, ApiNullable, ApiRoubles, ApiText } from '../../../http';
 
-/** Why an order would be refused. */
 export class OrderRefusal {
   @ApiInteger('The status of the response', 400)
   status!: number;
@@ -10,7 +9,6 @@ export class OrderRefusal {
   detail!: string;
 }
 
-/** The price of an order, and whether it would be placed. */
 export class DryRunResponse {
   @ApiProperty({ type: 'boolean', enum: [true], example: true })
   dry_run!: true;

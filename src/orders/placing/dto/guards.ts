@@ -1,20 +1,17 @@
 import type { Response } from 'express';
 import type { Money } from '../../../common';
 
-/** The description of `max_price`. */
 export const MAX_PRICE_TEXT =
   'The highest price of the whole order, in roubles. If the order costs more when its money is held, it is ' +
   'refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is ' +
   'accepted';
 
-/** The description of `allow_partial`. */
 export const ALLOW_PARTIAL_TEXT =
   "With `false`, the provider's stock is read first, and the order is refused with 400 if the stock " +
   'does not cover it and the orders queued before it. If the provider still delivers fewer, it takes ' +
   'none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the ' +
   'rest of the money back';
 
-/** The description of `dry_run`. */
 export const DRY_RUN_TEXT =
   'With `true`, the order is checked but not placed or charged. The response contains the price, and each ' +
   'reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up';
