@@ -31,21 +31,11 @@ export interface PriceChange {
   readonly end?: number | undefined;
 }
 
-/** @throws InvalidPriceRule */
+/** The validated request has the other bounds. @throws InvalidPriceRule */
 export function readNewRule(rule: NewPriceRule): RuleScope & { readonly markupPercent: string } {
   const { userId = null, version = null, minPeriod = null, maxPeriod = null, markupPercent } = rule;
   const country = rule.country?.toLowerCase() ?? null;
-  if (!/^\d{1,4}(\.\d{1,4})?$/.test(markupPercent)) {
-    throw new InvalidPriceRule('The markup must be a decimal number from 0 to 9999, e.g. 12.5');
-  }
-  if (country !== null && !/^[a-z]{2,4}$/.test(country)) {
-    throw new InvalidPriceRule('The country must be a code of 2 to 4 letters');
-  }
-  const periods = [minPeriod ?? SHORTEST_PERIOD_DAYS, maxPeriod ?? LONGEST_PERIOD_DAYS] as const;
-  const areInRange = periods.every(
-    (days) => Number.isInteger(days) && days >= SHORTEST_PERIOD_DAYS && days <= LONGEST_PERIOD_DAYS,
-  );
-  if (!areInRange || periods[0] > periods[1]) throw invalidPeriods();
+  if (minPeriod !== null && maxPeriod !== null && minPeriod > maxPeriod) throw invalidPeriods();
   return { userId, country, version, minPeriod, maxPeriod, markupPercent: toStoredPercent(markupPercent) };
 }
 
@@ -56,13 +46,6 @@ export const invalidPeriods = () =>
   );
 
 export const noPriceChange = () => new InvalidPriceRule('Name a rule to add, one to end, or both');
-
-/** @throws InvalidPriceRule */
-export function assertSigned({ by, reason }: Signature): void {
-  if (by.trim() === '' || reason.trim() === '') {
-    throw new InvalidPriceRule('A change of prices must name its author and its reason');
-  }
-}
 
 /** The text of a percentage in a column of type numeric(8,4). */
 export function toStoredPercent(percent: string): string {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { databaseTime, queryRow, queryRows, refusedBy, selectList } from '../database';
 import { UserNotFound } from '../users';
-import { assertSigned, type NewPriceRule, readNewRule, type Signature } from './price-change';
+import { type NewPriceRule, readNewRule, type Signature } from './price-change';
 import type { PriceRule } from './price-rule';
 import {
   InvalidPriceRule,
@@ -67,7 +67,6 @@ export class PriceRulesService {
     manager: EntityManager = this.dataSource.manager,
   ): Promise<PriceRule> {
     const { userId, country, version, minPeriod, maxPeriod, markupPercent } = readNewRule(rule);
-    assertSigned(signature);
     const [added] = await refusedBy({ price_rules_user_id_fkey: UserNotFound }, () =>
       queryRows<PriceRule>(
         manager,
@@ -123,7 +122,6 @@ export class PriceRulesService {
     at?: Date,
     manager: EntityManager = this.dataSource.manager,
   ): Promise<PriceRule> {
-    assertSigned(signature);
     const [ended] = await queryRows<PriceRule>(
       manager,
       `WITH ${EFFECT}
@@ -161,11 +159,8 @@ export class PriceRulesService {
   }
 
   /** The revision of the set of rules, which changes with every change of a rule, and the database's time. */
-  async readRevision(): Promise<{ revision: number; now: Date }> {
-    return queryRow<{ revision: number; now: Date }>(
-      this.dataSource,
-      'SELECT revision, clock_timestamp() AS now FROM price_rules_revision',
-    );
+  readRevision(): Promise<{ revision: number; now: Date }> {
+    return queryRow(this.dataSource, 'SELECT revision, clock_timestamp() AS now FROM price_rules_revision');
   }
 
   /** Lists all rules known now that apply at a moment. */
@@ -191,7 +186,7 @@ export class PriceRulesService {
     manager: EntityManager,
   ): Promise<Error> {
     if (end === undefined) {
-      const [{ open } = { open: 0 }] = await queryRows<{ open: number }>(
+      const { open } = await queryRow<{ open: number }>(
         manager,
         `SELECT count(*) AS open FROM price_rules WHERE ${OPEN_PRICE_RULES}`,
       );
