@@ -1,22 +1,14 @@
 import { DomainError, domainError } from '../common';
 
 /** The `Authorization: Bearer …` header is missing or malformed. */
-export class NotAuthenticated extends DomainError {
-  readonly kind = 'not-authenticated';
-
-  constructor() {
-    super('Not authenticated', { headers: { 'WWW-Authenticate': 'Bearer' } });
-  }
-}
+export class NotAuthenticated extends domainError('not-authenticated', 'Not authenticated', {
+  headers: { 'WWW-Authenticate': 'Bearer' },
+}) {}
 
 /** The token is unknown, expired or revoked. The response does not say which. */
-export class InvalidToken extends DomainError {
-  readonly kind = 'invalid-token';
-
-  constructor() {
-    super('Invalid or expired token', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } });
-  }
-}
+export class InvalidToken extends domainError('invalid-token', 'Invalid or expired token', {
+  headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+}) {}
 
 export class NotEnoughPermissions extends DomainError {
   readonly kind = 'forbidden';

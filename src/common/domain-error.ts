@@ -48,12 +48,12 @@ export abstract class DomainError extends Error {
 export const codeOf = (name: string): string => name.replaceAll(/(?<=[a-z]) ?(?=[A-Z])/g, '-').toLowerCase();
 
 /** The base class of a domain error whose text is always the same. */
-export function domainError(kind: ErrorKind, detail: string) {
+export function domainError(kind: ErrorKind, detail: string, options: DomainErrorOptions = {}) {
   return class extends DomainError {
     readonly kind = kind;
 
     constructor() {
-      super(detail);
+      super(detail, options);
     }
   };
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { Counts, DomainError } from '../common';
+import { Counts, domainError } from '../common';
 
 /** How many requests of a kind may be in progress at one replica: of one user, and of all users. */
 interface Bound {
@@ -28,13 +28,11 @@ const BOUNDS = {
 const RETRY_AFTER_SECONDS = 5;
 
 /** The user, or all users together, reached the limit of requests of one kind in progress. */
-export class TooManyUnderWay extends DomainError {
-  readonly kind = 'rate-limited';
-
-  constructor() {
-    super('Too many requests of this kind are under way', { retryAfterSeconds: RETRY_AFTER_SECONDS });
-  }
-}
+export class TooManyUnderWay extends domainError(
+  'rate-limited',
+  'Too many requests of this kind are under way',
+  { retryAfterSeconds: RETRY_AFTER_SECONDS },
+) {}
 
 /**
  * Bounds the requests that a user has in progress at this replica: requests that wait, stream or fan out take

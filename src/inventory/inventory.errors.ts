@@ -69,24 +69,16 @@ export class TypeChangeRefused extends domainError(
 ) {}
 
 /** Changes of one proxy run one after the other. */
-export class TypeChangeInProgress extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('The type of this proxy is being changed', { retryAfterSeconds: RETRY_AFTER_SECONDS });
-  }
-}
+export class TypeChangeInProgress extends domainError('conflict', 'The type of this proxy is being changed', {
+  retryAfterSeconds: RETRY_AFTER_SECONDS,
+}) {}
 
 /** The provider may have changed the type, or may still do so. A retry shows the outcome. */
-export class TypeChangeUncertain extends DomainError {
-  readonly kind = 'unavailable';
-
-  constructor() {
-    super('Service temporarily unavailable: whether the type has changed is not known yet', {
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    });
-  }
-}
+export class TypeChangeUncertain extends domainError(
+  'unavailable',
+  'Service temporarily unavailable: whether the type has changed is not known yet',
+  { retryAfterSeconds: RETRY_AFTER_SECONDS },
+) {}
 
 /** It is certain that nothing was changed. The log has the reason, for staff. */
 export class TypeChangesUnavailable extends domainError(

@@ -25,15 +25,11 @@ export class PriceAboveMax extends DomainError {
 /** Requests in progress end soon. A caller who gets a `Retry-After` may retry the request unchanged. */
 const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
 
-export class ProlongationInProgress extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('A prolongation of this proxy is in progress', {
-      retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
-    });
-  }
-}
+export class ProlongationInProgress extends domainError(
+  'conflict',
+  'A prolongation of this proxy is in progress',
+  { retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS },
+) {}
 
 /** Where the open order can be read. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });

@@ -19,13 +19,8 @@ export class TooManyPriceRules extends DomainError {
   }
 }
 
-export class PriceChangeTooLate extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super(
-      'The change took too long to reach all replicas in time, and was not made: ' +
-        'retry, or choose a later time',
-    );
-  }
-}
+export class PriceChangeTooLate extends domainError(
+  'conflict',
+  'The change took too long to reach all replicas in time, and was not made: ' +
+    'retry, or choose a later time',
+) {}

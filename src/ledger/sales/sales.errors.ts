@@ -1,14 +1,11 @@
-import { DomainError, domainError } from '../../common';
+import { domainError } from '../../common';
 
 export const LONGEST_PERIOD_DAYS = 366;
 
-export class InvalidSalesPeriod extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor() {
-    super(`The period must end after it begins, and have ${LONGEST_PERIOD_DAYS} days at most`);
-  }
-}
+export class InvalidSalesPeriod extends domainError(
+  'bad-request',
+  `The period must end after it begins, and have ${LONGEST_PERIOD_DAYS} days at most`,
+) {}
 
 export class InvalidSalesCursor extends domainError(
   'bad-request',

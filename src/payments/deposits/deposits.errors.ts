@@ -30,13 +30,11 @@ export class PaymentsRefused extends domainError(
   'The payment provider refused the payment. Nothing was charged',
 ) {}
 
-export class TooManyDeposits extends DomainError {
-  readonly kind = 'rate-limited';
-
-  constructor() {
-    super(`At most ${MOST_PENDING} deposits may be pending`, { retryAfterSeconds: 60 });
-  }
-}
+export class TooManyDeposits extends domainError(
+  'rate-limited',
+  `At most ${MOST_PENDING} deposits may be pending`,
+  { retryAfterSeconds: 60 },
+) {}
 
 /** Like any path that does not exist. */
 export class UnknownNotifier extends domainError('not-found', 'Not Found') {}

@@ -7,14 +7,10 @@ export class LinkNotFound extends domainError('not-found', 'Link not found') {}
  * No link with this secret may be fetched from this address: it is unknown, expired, revoked, or restricted
  * to others. The response does not say which.
  */
-export class SecretLinkNotFound extends DomainError {
-  readonly kind = 'not-found';
-
-  constructor() {
-    // By default, caches store a 404.
-    super('Link not found', { headers: { 'Cache-Control': 'no-store' } });
-  }
-}
+export class SecretLinkNotFound extends domainError('not-found', 'Link not found', {
+  // By default, caches store a 404.
+  headers: { 'Cache-Control': 'no-store' },
+}) {}
 
 export class LinksDisabled extends domainError('forbidden', 'Links are disabled') {}
 
