@@ -4,7 +4,7 @@ import type { QueryRunner } from 'typeorm';
 import { installFunctions } from './install-functions';
 import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
 import { assertCanBeBroughtOver } from './schema-version';
-import { type Queryable, queryRows } from './sql';
+import { type Queryable, queryRow } from './sql';
 
 /**
  * Converts a database of the last version before the baseline to the baseline's schema, in one transaction.
@@ -31,12 +31,12 @@ export async function bringOver(runner: QueryRunner, applied: readonly string[])
 
 /** Other migrating processes wait, and find the database brought over. */
 async function refuseOthers(queryable: Queryable): Promise<void> {
-  const [others] = await queryRows<{ count: number }>(
+  const others = await queryRow<{ count: number }>(
     queryable,
     `SELECT count(*)::int AS count FROM pg_stat_activity
       WHERE datname = current_database() AND application_name LIKE 'proxy-rental%'
         AND application_name <> 'proxy-rental migrate'`,
   );
-  if (others?.count === 0) return;
+  if (others.count === 0) return;
   throw new Error('The database is in use: stop all replicas and commands of the earlier version first.');
 }

@@ -12,7 +12,7 @@ import {
   refuseBeforeBaseline,
 } from './schema-version';
 import { createRoleStatement, grantNewTables, grantNoNewTables, grantServiceRole } from './service-role';
-import { type Queryable, queryRows } from './sql';
+import { type Queryable, queryRow, queryRows } from './sql';
 
 /** The key of the advisory lock under which migrations run. Any constant does. */
 const MIGRATION_LOCK = 7_283_001;
@@ -63,11 +63,11 @@ export async function migrate(
   });
   await dataSource.initialize();
   try {
-    const [server] = await queryRows<{ version: number; user: string }>(
+    const server = await queryRow<{ version: number; user: string }>(
       dataSource,
       `SELECT current_setting('server_version_num')::int AS version, current_user AS user`,
     );
-    if (!server || server.version < OLDEST_SERVER_VERSION) {
+    if (server.version < OLDEST_SERVER_VERSION) {
       throw new Error('The database server is older than PostgreSQL 15');
     }
     const runner = dataSource.createQueryRunner();

@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { escapeIdentifier, escapeLiteral } from 'pg';
 import type { DataSource } from 'typeorm';
-import { type Queryable, queryRows } from './sql';
+import { type Queryable, queryRow, queryRows } from './sql';
 import { inTransaction } from './transaction';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
@@ -70,7 +70,7 @@ function scramVerifier(password: string): string {
 export function grantServiceRole(owner: DataSource, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);
   return inTransaction(owner, async (manager) => {
-    const [database] = await queryRows<{ name: string }>(manager, 'SELECT current_database() AS name');
+    const database = await queryRow<{ name: string }>(manager, 'SELECT current_database() AS name');
     const tables = await queryRows<{ name: string }>(
       manager,
       `SELECT relname AS name FROM pg_class
@@ -83,7 +83,7 @@ export function grantServiceRole(owner: DataSource, roleName: string): Promise<v
       'SELECT name FROM unnest($1::text[]) AS name WHERE to_regprocedure(name) IS NOT NULL',
       [FUNCTIONS],
     );
-    const databaseName = escapeIdentifier(database?.name ?? '');
+    const databaseName = escapeIdentifier(database.name);
     await manager.query(
       [
         `REVOKE CREATE, TEMPORARY ON DATABASE ${databaseName} FROM PUBLIC, ${role}`,

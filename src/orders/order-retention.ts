@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
-import { queryRows, sqlList } from '../database';
+import { queryRow, queryRows, sqlList } from '../database';
 import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
@@ -118,12 +118,11 @@ export class OrderRetention {
 
   /** @param removal parameter 2 limits the number of rows */
   private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
-    const [batch] = await queryRows<{ removed: number }>(
+    const { removed } = await queryRow<{ removed: number }>(
       this.dataSource,
       `WITH removed AS (${removal} RETURNING 1) SELECT count(*) AS removed FROM removed`,
       [days, STEP_ROWS],
     );
-    const removed = batch?.removed ?? 0;
     return { removed, next: removed === STEP_ROWS ? true : null };
   }
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { queryRows } from '../database';
+import { queryRow, queryRows } from '../database';
 
 /** The pause of all users' renewals; `null` without one. */
 export interface PauseOfAll {
@@ -33,11 +33,11 @@ export async function pauseAllRenewals(
   isPaused: boolean,
   reason: string,
 ): Promise<{ readonly before: PauseOfAll; readonly after: PauseOfAll }> {
-  const [before] = await queryRows<PauseOfAll>(
+  const before = await queryRow<PauseOfAll>(
     manager,
     'SELECT paused_at, paused_reason FROM renewals_pause FOR UPDATE',
   );
-  const [after] = await queryRows<PauseOfAll>(
+  const after = await queryRow<PauseOfAll>(
     manager,
     `UPDATE renewals_pause
         SET paused_at = CASE WHEN $1 THEN coalesce(paused_at, now()) END,
@@ -45,6 +45,5 @@ export async function pauseAllRenewals(
      RETURNING paused_at, paused_reason`,
     [isPaused, reason],
   );
-  if (!before || !after) throw new Error('the database has no row for the pause of all renewals');
   return { before, after };
 }

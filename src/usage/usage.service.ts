@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import type { Caller } from '../auth';
 import { CatalogService, type PriceList, toIpVersion } from '../catalog';
 import { Clock, Money } from '../common';
-import { preparedRows } from '../database';
+import { preparedRow, preparedRows } from '../database';
 import { SHOWN_KIND } from '../ledger';
 import { firstUnpaidDay } from '../renewals';
 import type { EndingOut, RentalsOut, SpentPartOut, TokenUsageOut, UsageOut } from './usage.dto';
@@ -110,13 +110,11 @@ export class UsageService {
 
   async read({ userId, tokenId, limitedBy }: Caller): Promise<UsageOut> {
     const now = this.clock.now();
-    const [books, groups, prices] = await Promise.all([
-      preparedRows<Books>(this.dataSource, READ_BOOKS, [userId, tokenId, limitedBy]),
+    const [found, groups, prices] = await Promise.all([
+      preparedRow<Books>(this.dataSource, READ_BOOKS, [userId, tokenId, limitedBy]),
       preparedRows<RentalGroup>(this.dataSource, READ_RENTALS, [userId, now]),
       this.catalog.priceList(userId),
     ]);
-    const [found] = books;
-    if (!found) throw new Error(`user ${userId} of a valid token has no account`);
     const { available, held, today, thisMonth, by, token } = found;
     return {
       as_of: found.now,

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { databaseTime, queryRows } from '../../database';
+import { databaseTime, queryRow, queryRows } from '../../database';
 import { RECOVERING_SQL, RecoveryState, TAG_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider } from '../../provider';
 import { type LeasedRun, Work } from '../../work';
@@ -247,14 +247,11 @@ export class SweepService {
    * @throws Error when the sightings to compare with no longer exist
    */
   private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
-    const [last] = await queryRows<{ id: number | null }>(
-      this.dataSource,
-      'SELECT max(id) AS id FROM proxies',
-    );
+    const last = await queryRow<{ id: number | null }>(this.dataSource, 'SELECT max(id) AS id FROM proxies');
     const absences = { rented: 0, missing: 0 };
-    for (let after = 0; after < (last?.id ?? 0); after += COMPARED_AT_ONCE) {
+    for (let after = 0; after < (last.id ?? 0); after += COMPARED_AT_ONCE) {
       await run.renew(soFar);
-      const [compared] = await queryRows<Absences & { comparable: boolean }>(
+      const compared = await queryRow<Absences & { comparable: boolean }>(
         this.dataSource,
         `WITH mark AS (
            SELECT FROM sweep_sightings WHERE provider_proxy_id = $5
@@ -283,7 +280,7 @@ export class SweepService {
            FROM rented`,
         [this.provider.name, startedAt, after, after + COMPARED_AT_ONCE, sweepMark(startedAt)],
       );
-      if (!compared?.comparable) throw new Error('the sightings of the sweep are no longer there');
+      if (!compared.comparable) throw new Error('the sightings of the sweep are no longer there');
       absences.rented += compared.rented;
       absences.missing += compared.missing;
     }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
-import { queryRows, untilReplicated } from '../../database';
+import { queryRow, queryRows, untilReplicated } from '../../database';
 import { type RetentionStep } from '../../work';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
@@ -83,7 +83,7 @@ export class BulkRecords {
    * that a key never stands for another set of proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {
-    const [counts] = await queryRows<{ checked: number; forgotten: number }>(
+    const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
          SELECT user_id, idempotency_key, proxy_ids FROM bulk_prolongations
@@ -112,7 +112,7 @@ export class BulkRecords {
        SELECT (SELECT count(*) FROM judged) AS checked, (SELECT count(*) FROM forgotten) AS forgotten`,
       [UNUSED_DAYS, FORGOTTEN_AT_ONCE],
     );
-    return { removed: counts?.forgotten ?? 0, next: counts && counts.checked > 0 ? true : null };
+    return { removed: forgotten, next: checked > 0 ? true : null };
   }
 }
 

@@ -68,7 +68,7 @@ export class OrderRequests {
         isResent: false,
         isLate: false,
         timer: undefined,
-        queueSpan: beginQueueSpan(orderId),
+        queueSpan: beginSpan('order.queue', { 'order.ids': [orderId] }),
         see: (order) => this.see(request, order),
         end: (outcome) => {
           clearTimeout(longest);
@@ -182,6 +182,3 @@ export class OrderRequests {
     }
   }
 }
-
-const beginQueueSpan = (orderId: number): OpenSpan | undefined =>
-  beginSpan('order.queue', { 'order.ids': [orderId] });

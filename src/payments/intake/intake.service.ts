@@ -3,7 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clock, Money } from '../../common';
 import { AppConfig, type PaymentSource, readPaymentSources } from '../../config';
-import { inTransaction, queryRows } from '../../database';
+import { inTransaction, queryRow, queryRows } from '../../database';
 import { Metrics } from '../../metrics';
 import { creditSql } from '../records/payment-records';
 import type { UnmatchedReason } from '../records/payment.dto';
@@ -142,7 +142,7 @@ export class IntakeService {
     amount: string,
     manager: EntityManager,
   ): Promise<UnmatchedReason | null> {
-    const [today] = await queryRows<{ sum: string }>(
+    const today = await queryRow<{ sum: string }>(
       manager,
       `SELECT coalesce(sum(amount), 0)::numeric(14,2) AS sum FROM payments
         WHERE provider = $1 AND state = 'credited'
@@ -150,7 +150,7 @@ export class IntakeService {
       [provider],
     );
     const paid = Money.parse(amount);
-    const sum = Money.parse(today?.sum ?? '0').plus(paid);
+    const sum = Money.parse(today.sum).plus(paid);
     const isAbove =
       paid.minus(Money.parse(maxPayment)).isPositive() || sum.minus(Money.parse(maxDay)).isPositive();
     return isAbove ? 'above-limit' : null;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { queryRows } from '../../database';
+import { queryRow, queryRows } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 import type { DepositRefundOut } from './deposit.dto';
@@ -29,13 +29,13 @@ export class RefundRecords {
    *
    * @throws the violated check of the account if the balance is lower
    */
-  async hold(
+  hold(
     deposit: { readonly id: number; readonly user_id: number; readonly provider: string },
     amount: string,
     origin: { readonly actionId: number; readonly reason: string },
     manager: EntityManager,
   ): Promise<DepositRefundOut> {
-    const [refund] = await queryRows<DepositRefundOut>(
+    return queryRow<DepositRefundOut>(
       manager,
       `WITH refund AS (
          INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, reason, action_id,
@@ -49,8 +49,6 @@ export class RefundRecords {
        SELECT * FROM refund`,
       [deposit.id, deposit.user_id, amount, deposit.provider, origin.reason, origin.actionId],
     );
-    if (!refund) throw new Error('an inserted refund was not returned');
-    return refund;
   }
 
   /** Claims due refunds, to request them or to look for them. The claim records the request. */
