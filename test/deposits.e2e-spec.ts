@@ -313,6 +313,23 @@ describe('A notification', () => {
     await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
   });
 
+  it('is repeated for minutes for one pending payment at the cost of a few calls in a minute', async () => {
+    const customer = await createUser();
+    const pending: string[] = [];
+    for (let n = 0; n <= 12; n += 1) pending.push(paymentOf((await deposit(customer, '100')).body));
+    const [repeated = '', ...others] = pending;
+    for (const other of others) {
+      // No check of its own, and the last one was long ago.
+      await service.dataSource.query(
+        `UPDATE deposits SET next_check_at = now() + interval '1 hour', checked_at = now() - interval '1 hour'
+          WHERE next_check_at IS NOT NULL`,
+      );
+      await Promise.all([repeated, other].map((id) => payments.notifier.forge({ id })));
+      await eventually(() => payments.reads.has(other));
+    }
+    expect(payments.reads.get(repeated)).toBeLessThanOrEqual(5);
+  });
+
   it('to another provider is sent to an unknown path', async () => {
     const response = await fetch(`${service.baseUrl}/payments/yookassa/notifications`, {
       method: 'POST',

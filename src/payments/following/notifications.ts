@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '../../common';
+import { RequestCounter } from '../../http';
 import { Metrics } from '../../metrics';
 import { PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
@@ -7,6 +9,13 @@ import { DepositChecks } from './deposit-checks';
 const PAYMENT_ID = /^[\w-]{1,64}$/;
 /** How many ids may wait for the next lookup. Due checks find the rest. */
 const MOST_WAITING = 1000;
+/**
+ * How many notifications of a minute have a payment read. The provider sends one or two; a customer who
+ * repeats them for all pending deposits would take the provider from others, whose calls share its limit.
+ */
+const READS_PER_MINUTE = 5;
+/** More payments than can be read in a minute. */
+const MAX_COUNTED = 10_000;
 /** Notifications share lookups, of which there are at most ten a second. */
 const LOOK_AFTER_MS = 100;
 /** The first one after a pause does not wait. */
@@ -22,18 +31,23 @@ export class Notifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;
+  /** Of pending payments only, so that unknown ids displace none. */
+  private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(
     private readonly provider: PaymentProvider,
     private readonly records: DepositRecords,
     private readonly checks: DepositChecks,
     private readonly metrics: Metrics,
+    private readonly clock: Clock,
   ) {}
 
   /** @param body not validated */
   hear(body: unknown): void {
     const id = paymentIdOf(body);
-    if (id === null || this.waiting.size >= MOST_WAITING) return this.count('ignored');
+    if (id === null || this.waiting.size >= MOST_WAITING || this.reads.left(id, this.nowMs()) === 0) {
+      return this.count('ignored');
+    }
     this.waiting.add(id);
     const sinceMs = performance.now() - this.lookedAtMs;
     this.looking ??= setTimeout(
@@ -49,13 +63,18 @@ export class Notifications {
     this.lookedAtMs = performance.now();
     try {
       const known = await this.records.bringForward(this.provider.name, ids);
-      this.count('known', known);
-      this.count('unknown', ids.length - known);
-      if (known > 0) this.checks.wake();
+      for (const id of known) this.reads.add(id, this.nowMs());
+      this.count('known', known.length);
+      this.count('unknown', ids.length - known.length);
+      if (known.length > 0) this.checks.wake();
     } catch {
       // Without its database the service drops them: every pending deposit is checked regularly.
       this.count('ignored', ids.length);
     }
+  }
+
+  private nowMs(): number {
+    return this.clock.now().getTime();
   }
 
   private count(outcome: 'known' | 'unknown' | 'ignored', times = 1): void {

@@ -144,10 +144,10 @@ export class DepositRecords {
    * Makes checks of these payments due if they are ours and pending. They come before checks that are late,
    * of which there are many when many customers pay at once: as if they were as late as the latest of these.
    *
-   * @returns how many
+   * @returns those
    */
-  async bringForward(provider: string, paymentIds: readonly string[]): Promise<number> {
-    const found = await queryRows(
+  async bringForward(provider: string, paymentIds: readonly string[]): Promise<string[]> {
+    const found = await queryRows<{ paymentId: string }>(
       this.dataSource,
       `UPDATE deposits
           SET next_check_at = least(next_check_at,
@@ -156,10 +156,10 @@ export class DepositRecords {
                      ELSE greatest(now() - make_interval(secs => ${NOTIFIED_BEFORE_SECONDS}),
                                    least(now(), (SELECT min(next_check_at) FROM deposits))) END)
         WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_check_at IS NOT NULL
-       RETURNING id`,
+       RETURNING provider_payment_id AS "paymentId"`,
       [provider, paymentIds],
     );
-    return found.length;
+    return found.map(({ paymentId }) => paymentId);
   }
 
   /** Cancels a deposit whose payment the provider refused to create, so that there will be none. */
