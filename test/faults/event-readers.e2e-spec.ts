@@ -9,6 +9,7 @@ import { metricsUrlOf, readMetrics } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
 import { untilPublished } from '../support/soak-events';
 
+const REPLICAS = inLongForm(3, 2);
 const CUSTOMERS = 5;
 const WRITERS_PER_CUSTOMER = 4;
 const EVENTS_PER_WRITER = inLongForm(1000, 60);
@@ -37,7 +38,7 @@ interface Page {
   readonly next_cursor: string;
 }
 
-describe('Events, read over three replicas', () => {
+describe(`Events, read over ${REPLICAS} replicas`, () => {
   let services: BuiltService[];
   const clients: Client[] = [];
   const random = new SeededRandom(17);
@@ -49,7 +50,7 @@ describe('Events, read over three replicas', () => {
     }),
   );
   beforeAll(async () => {
-    services = await Promise.all([replicas.start(), replicas.start(), replicas.start()]);
+    services = await Promise.all(Array.from({ length: REPLICAS }, () => replicas.start()));
   }, BUILD_TIMEOUT_MS);
   beforeClosing(() => Promise.all(clients.map((client) => client.end())));
 
