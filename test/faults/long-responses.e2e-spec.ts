@@ -14,6 +14,8 @@ import { startTestService } from '../support/test-service';
 const PROXY_COUNT = 23_000;
 /** Makes each file larger than the memory may grow. */
 const PADDING = 'x'.repeat(240);
+/** About 12 MB of text: more than the buffers of the sockets take. */
+const ENTRY_COUNT = 120_000;
 const CSV_HEAD = 'id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr';
 const CURL_HEAD =
   '# curl --config curl.conf https://example.com/\n# The first proxy is used; the others are comments.\n';
@@ -34,17 +36,24 @@ interface Format {
 // The tests are slow on a busy machine.
 jest.setTimeout(120_000);
 
+const log = forAllTests(captureLog, (opened) => opened.stop());
+const service = forAllTests(() =>
+  startTestService({
+    environment: { DB_POOL_SIZE: '2', LOG_LEVEL: 'info', LOG_FORMAT: 'json' },
+  }),
+);
+const user = forAllTests(() => service.createUser());
+
+const poolIsIdle = (): boolean => {
+  const { master } = service.dataSource.driver as unknown as { readonly master: Pool };
+  return master.idleCount === master.totalCount && master.waitingCount === 0;
+};
+const errors = () => log.lines.filter((line) => line.includes('"level":"error"'));
+
 describe('An export of many megabytes', () => {
   let ids: number[];
   const responses: IncomingMessage[] = [];
 
-  const log = forAllTests(captureLog, (opened) => opened.stop());
-  const service = forAllTests(() =>
-    startTestService({
-      environment: { DB_POOL_SIZE: '2', LOG_LEVEL: 'info', LOG_FORMAT: 'json' },
-    }),
-  );
-  const user = forAllTests(() => service.createUser());
   beforeAll(async () => {
     ids = await insertProxies(service.dataSource, user.id, PROXY_COUNT, {
       login: `#${PADDING}`,
@@ -55,7 +64,7 @@ describe('An export of many megabytes', () => {
   });
   afterEach(() => {
     for (const incoming of responses.splice(0)) incoming.destroy();
-    expect(log.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+    expect(errors()).toEqual([]);
   });
 
   async function download(path: string): Promise<IncomingMessage> {
@@ -63,11 +72,6 @@ describe('An export of many megabytes', () => {
     responses.push(response);
     return response;
   }
-
-  const poolIsIdle = (): boolean => {
-    const { master } = service.dataSource.driver as unknown as { readonly master: Pool };
-    return master.idleCount === master.totalCount && master.waitingCount === 0;
-  };
 
   /** Waits until the service has prepared as much as it does ahead of its readers. */
   async function untilServiceIsIdle(): Promise<void> {
@@ -195,24 +199,60 @@ describe('An export of many megabytes', () => {
   );
 });
 
-describe('An export that fails in the middle', () => {
-  it('is cut off, so that it does not look complete, and logs the reason', async () => {
-    const log = captureLog();
-    const service = await startTestService({ environment: { LOG_FORMAT: 'json' } });
-    try {
-      const user = await service.createUser();
-      await insertProxies(service.dataSource, user.id, 20_000, {
-        password: 'a password of 40 characters or even more',
-      });
-      const incoming = await startDownload(service, user, 'proxies/export');
-      await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
-      await expect(buffer(incoming)).rejects.toMatchObject({ code: 'ECONNRESET' });
-      const errors = log.lines.filter((line) => line.includes('"level":"error"'));
-      expect(errors).toHaveLength(1);
-      expect(errors[0]).not.toMatch(/a password|SELECT/);
-    } finally {
-      await service.close();
-      log.stop();
-    }
+describe(`A file of ${ENTRY_COUNT} ledger entries`, () => {
+  const payer = forAllTests(() => service.createUser({ balance: '0.00' }));
+  beforeAll(async () => {
+    await service.dataSource.query(
+      `INSERT INTO ledger_entries
+         (user_id, seq, kind, available_delta, held_delta, available_after, held_after)
+       SELECT $1, n, 'topup', 1, 0, n, 0 FROM generate_series(1, ${ENTRY_COUNT}) AS n`,
+      [payer.id],
+    );
+    await service.owner.query('ANALYZE ledger_entries');
   });
+
+  const download = () => startDownload(service, payer, 'ledger', 'text/csv');
+
+  it('is complete and uses no more than 10 MiB of memory', async () => {
+    const before = usedBytes();
+    let maxGrowth = 0;
+    let nextCheckAt = 0;
+    let rest = '';
+    let count = 0;
+    for await (const piece of (await download()).setEncoding('utf8') as AsyncIterable<string>) {
+      const lines = (rest + piece).split('\r\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        if (count > 0 && !line.startsWith(`${count},`)) throw new Error(`unexpected: ${line}`);
+        count += 1;
+      }
+      if (count < nextCheckAt) continue;
+      nextCheckAt = count + ENTRY_COUNT / 10;
+      maxGrowth = Math.max(maxGrowth, usedBytes() - before);
+    }
+    expect([count, rest]).toEqual([1 + ENTRY_COUNT, '']);
+    expect(maxGrowth).toBeLessThan(MAX_GROWTH_BYTES);
+  });
+
+  it('holds no connection to the database for readers who have stopped, nor for those who left', async () => {
+    const readers = await Promise.all(Array.from({ length: 6 }, download));
+    await eventually(poolIsIdle);
+    expect(readers.map(({ complete }) => complete)).toEqual(readers.map(() => false));
+    expect((await payer.api.GET('/me')).response.status).toBe(200);
+    for (const response of readers) response.destroy();
+    // The one that stays is that of the client.
+    await eventually(async () => (await openConnections(service)) <= 1);
+    const queries = jest.spyOn(service.dataSource, 'query');
+    for (let n = 0; n < 5; n += 1) expect((await payer.api.GET('/me')).response.status).toBe(200);
+    expect(queries.mock.calls.filter(([text]) => text.includes('FROM ledger_entries'))).toEqual([]);
+    queries.mockRestore();
+  });
+});
+
+it('An export that fails in the middle is cut off, so as not to look complete, and logs why', async () => {
+  const incoming = await startDownload(service, user, 'proxies/export');
+  await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
+  await expect(buffer(incoming)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  expect(errors()).toHaveLength(1);
+  expect(errors()[0]).not.toMatch(new RegExp(`${PADDING}|SELECT`));
 });
