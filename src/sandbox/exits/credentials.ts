@@ -1,45 +1,24 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Version } from '../catalog/catalog';
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const LENGTH = 6;
-const BASE = BigInt(ALPHABET.length);
-const LOGINS = BASE ** BigInt(LENGTH);
-/** Coprime to LOGINS because it is a prime: multiplication by it permutes the logins. */
-const STEP = 39_916_801_411n;
-/** The inverse of STEP modulo LOGINS. */
-const STEP_BACK = 14_768_233_835n;
+const LOGIN = /^[0-9a-z]{6}$/;
+const LOGIN_BASE = 36;
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /**
  * Derives logins, passwords and exit addresses from a proxy's id and the account's secret. None of them is
- * stored, and a login can be decoded to its proxy's id without an index.
+ * stored, and a login is the id itself, so that its proxy is found without an index.
  */
 export class Credentials {
-  private readonly start: bigint;
-
-  constructor(private readonly secret: string) {
-    this.start = BigInt(`0x${createHash('sha256').update(secret).digest('hex')}`) % LOGINS;
-  }
+  constructor(private readonly secret: string) {}
 
   loginOf(proxyId: number): string {
-    let rest = (BigInt(proxyId) * STEP + this.start) % LOGINS;
-    let login = '';
-    for (let place = 0; place < LENGTH; place += 1) {
-      login = ALPHABET.charAt(Number(rest % BASE)) + login;
-      rest /= BASE;
-    }
-    return login;
+    return proxyId.toString(LOGIN_BASE).padStart(LENGTH, '0');
   }
 
   findIdOf(login: string): number | null {
-    if (login.length !== LENGTH) return null;
-    let value = 0n;
-    for (const character of login) {
-      const digit = ALPHABET.indexOf(character);
-      if (digit === -1) return null;
-      value = value * BASE + BigInt(digit);
-    }
-    return Number(((value - this.start + LOGINS) * STEP_BACK) % LOGINS);
+    return LOGIN.test(login) ? Number.parseInt(login, LOGIN_BASE) : null;
   }
 
   passwordOf(proxyId: number): string {
