@@ -30,6 +30,15 @@ export function assertAllowed(caller: Caller, scope: Scope, address: string | un
   if (!caller.scopes.includes(scope)) throw new NotEnoughPermissions(scope);
 }
 
+/** A request that may wait for a change. */
+export interface RequestWait {
+  readonly seconds: number;
+  /** Its token is checked again after the wait. */
+  readonly request: Request;
+  /** Aborted when the caller disconnects. */
+  readonly hungUp: AbortSignal;
+}
+
 /**
  * Repeats the checks of the guard before a response that is sent much later, so that a revocation applies to
  * it, too.

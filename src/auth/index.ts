@@ -17,7 +17,7 @@ export {
   TokenWiderThanIssuer,
   UserBlocked,
 } from './auth.errors';
-export { AccessRecheck } from './access-recheck';
+export { AccessRecheck, type RequestWait } from './access-recheck';
 export { AuthModule } from './auth.module';
 export { isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';

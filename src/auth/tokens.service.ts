@@ -20,18 +20,11 @@ import { ALL_STAFF_SCOPES, type Scope } from './scopes';
 import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
 
 /** The user who makes a request, and the rights of their token. */
-export interface Caller {
-  readonly userId: number;
+export interface Caller extends Pick<
+  ApiToken,
+  'userId' | 'scopes' | 'allowedIps' | 'dailyLimit' | 'limitedBy' | 'issuedBy'
+> {
   readonly tokenId: number;
-  readonly scopes: readonly string[];
-  /** The only networks from which the token may be used; null allows any address. */
-  readonly allowedIps: readonly string[] | null;
-  /** Roubles per UTC day; null for no limit. */
-  readonly dailyLimit: string | null;
-  /** The other tokens against whose daily limits its orders count. */
-  readonly limitedBy: readonly number[];
-  /** The token that issued it; null if the command line or a sign-in did. */
-  readonly issuedBy: number | null;
   readonly isBlocked: boolean;
   /** The list revision: grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;

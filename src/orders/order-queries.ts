@@ -14,28 +14,20 @@ import type { BatchMember, OrderBatch } from './order-batch';
 import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
 import { type OrderOutcome, type OrderProgress, OUTCOME_COLUMNS } from './order-outcome';
 import { QUEUE_STEP } from './order-queue';
-import { isOpen, type OrderKind, type OrderState, POSSIBLY_BOUGHT_STATES } from './order-states';
+import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { IdempotencyKeyReused } from './orders.errors';
 
-interface SentOrder {
-  readonly kind: OrderKind;
-  readonly state: OrderState;
+type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {
   /** `null` before it is sent. */
   readonly batchId: number | null;
-}
+};
 
 /** A request whose order a restore of the database has forgotten and staff have written off. */
 export const WRITTEN_OFF = 'written-off';
 
 /** The outcome of an earlier request with the same idempotency key. */
 export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
-
-/** How the provider identifies a proxy. */
-interface ProviderIdentity {
-  readonly tag: string;
-  readonly providerProxyId: string;
-}
 
 /** An order of a batch together with the common fields of the batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
@@ -184,8 +176,8 @@ export class OrderQueries {
    *
    * @throws Error when there is no such proxy
    */
-  async getProviderIdentity(proxyId: number): Promise<ProviderIdentity> {
-    return preparedRow<ProviderIdentity>(
+  getProviderIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
+    return preparedRow(
       this.dataSource,
       `SELECT ${PURCHASE_TAG_SQL} AS tag, provider_proxy_id AS "providerProxyId" FROM proxies WHERE id = $1`,
       [proxyId],

@@ -8,10 +8,7 @@ import { PriceRuleEnded } from './pricing.errors';
 import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule-book';
 
 /** The markup of an offer at a moment, with the rule that it comes from. */
-export interface HeldMarkup {
-  readonly percent: string;
-  /** `null` for the default markup. */
-  readonly ruleId: number | null;
+export interface HeldMarkup extends Markup {
   readonly at: Date;
 }
 

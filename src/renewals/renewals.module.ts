@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog';
+import { AppConfig } from '../config';
 import { OrdersModule } from '../orders';
 import { ProxiesModule } from '../proxies';
+import { Retention } from '../work';
 import { ForecastService } from './forecast.service';
-import { RenewalsRetention } from './renewals-retention';
 import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
 import { Announcements } from './running/announcements.service';
@@ -14,14 +15,20 @@ import { RenewalRun } from './running/renewal-run.service';
 @Module({
   imports: [CatalogModule, ProxiesModule, OrdersModule],
   controllers: [RenewalsController],
-  providers: [
-    RulesService,
-    ForecastService,
-    Announcements,
-    DueRenewals,
-    RenewalRecords,
-    RenewalRun,
-    RenewalsRetention,
-  ],
+  providers: [RulesService, ForecastService, Announcements, DueRenewals, RenewalRecords, RenewalRun],
 })
-export class RenewalsModule {}
+export class RenewalsModule {
+  constructor(retention: Retention, records: RenewalRecords, { retention: { historyDays } }: AppConfig) {
+    // Renewals with an order are accounting data.
+    retention.addOldRows({
+      name: 'failed_renewals',
+      table: 'renewals',
+      time: 'created_at',
+      days: historyDays,
+      removal: `DELETE FROM renewals WHERE id = ANY (ARRAY(SELECT id FROM old)) AND state = 'failed'`,
+    });
+    if (historyDays > 0) {
+      retention.add<number>('renewal_rules', (place) => records.forgetRules(historyDays, place ?? 0));
+    }
+  }
+}

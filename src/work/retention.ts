@@ -5,9 +5,6 @@ import { queryRows } from '../database';
 import type { LeasedRun } from './leased-run';
 import { Work } from './work';
 
-/** How many rows a run removed, by the name of the rule. */
-export type RetentionReport = Readonly<Record<string, number>>;
-
 export interface RetentionStep<Place> {
   readonly removed: number;
   /** Where the next step begins; null after the last one. */
@@ -110,7 +107,8 @@ export class Retention {
     });
   }
 
-  private async removeAll(run: LeasedRun, signal: AbortSignal): Promise<RetentionReport> {
+  /** @returns how many rows were removed, by the name of the rule */
+  private async removeAll(run: LeasedRun, signal: AbortSignal): Promise<object> {
     const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
     for (const [name, step] of this.steps) {
       await run.repeat(report, name, async (place) => {

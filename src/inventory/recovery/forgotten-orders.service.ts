@@ -6,7 +6,6 @@ import { InsufficientBalance } from '../../ledger';
 import {
   type ForgottenOrder,
   ForgottenOrderRecords,
-  type OrderKind,
   ProlongationSettlement,
   ProxyBelongsToAnother,
   PurchaseSettlement,
@@ -43,14 +42,11 @@ type OrphanProxy = ProviderProxy & {
 };
 
 /** The order in the tag of an orphan. */
-interface TaggedOrder {
+interface TaggedOrder extends Pick<
+  ForgottenOrder,
+  'batchId' | 'kind' | 'country' | 'version' | 'period' | 'proxyType'
+> {
   readonly id: number;
-  readonly batchId: number | null;
-  readonly kind: OrderKind;
-  readonly country: string;
-  readonly version: string;
-  readonly period: number;
-  readonly proxyType: string;
   readonly isClosed: boolean;
 }
 
@@ -134,7 +130,7 @@ export class ForgottenOrdersService {
     await refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
       this.purchases.deliverPurchases(
         place.batchId ?? id,
-        { proxies: orphans, providerOrderId: null, charge: null },
+        { proxies: orphans },
         { only: [id], queryable: manager },
       ),
     );
@@ -216,10 +212,7 @@ export class ForgottenOrdersService {
       },
       manager,
     );
-    await this.prolongations.deliverProlongations(
-      { ends: [{ orderId, dateEnd }], providerOrderId: null, charge: null },
-      { queryable: manager },
-    );
+    await this.prolongations.deliverProlongations({ ends: [{ orderId, dateEnd }] }, { queryable: manager });
     await queryRows(
       manager,
       `WITH found AS (

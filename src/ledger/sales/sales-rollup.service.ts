@@ -4,10 +4,6 @@ import { queryRows } from '../../database';
 import type { LeasedRun } from '../../work';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
 
-export interface SalesRollupReport {
-  readonly days: number;
-}
-
 /** A week of sales takes 0.05 s at a million orders a year. */
 const DAYS_AT_ONCE = 7;
 /** Orders and refunds have the time at which their transaction began. No transaction lasts this long. */
@@ -20,7 +16,7 @@ export class SalesRollupService {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  async rollUp(run: LeasedRun): Promise<SalesRollupReport> {
+  async rollUp(run: LeasedRun): Promise<{ days: number }> {
     await this.setStart();
     let days = 0;
     for (;;) {

@@ -68,11 +68,6 @@ export interface RenewalPlacement {
   readonly refusal: RenewalRefusal | null;
 }
 
-export interface Assessment {
-  readonly available: Money;
-  readonly refusals: readonly PlacementRefusal[];
-}
-
 /** An order with the client-generated id by which it is found when the reply to its statement was lost. */
 interface Attempt {
   readonly order: NewOrder;
@@ -127,7 +122,7 @@ export class OrderPlacement {
    * Every reason why an order would not be placed now, in the order in which callers get them, and the
    * available balance of its user. Nothing is placed or locked.
    */
-  async assess(order: NewOrder): Promise<Assessment> {
+  async assess(order: NewOrder): Promise<{ available: Money; refusals: readonly PlacementRefusal[] }> {
     const found = await preparedRow<{ available: string; refusals: PlacementRefusal[] }>(
       this.dataSource,
       `SELECT available, order_refusals(user_id, $2, $3, available, $4, $5, $6, '{}') AS refusals

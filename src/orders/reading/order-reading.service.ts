@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { Request } from 'express';
 import { DataSource } from 'typeorm';
-import { AccessRecheck } from '../../auth';
+import { AccessRecheck, type RequestWait } from '../../auth';
 import { preparedRows } from '../../database';
 import { assertPeriod, type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
 import { type OrderState, publicState } from '../order-states';
@@ -21,14 +20,6 @@ type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
 
 /** An id of ours: digits, few enough for a bigint column. */
 const ORDER_ID = /^[1-9]\d{0,14}$/;
-
-export interface Wait {
-  readonly seconds: number;
-  /** Its token is checked again after the wait. */
-  readonly request: Request;
-  /** Aborted when the caller disconnects. */
-  readonly hungUp: AbortSignal;
-}
 
 @Injectable()
 export class OrderReadingService {
@@ -64,7 +55,7 @@ export class OrderReadingService {
    * @throws OrderNotFound unless it is the id of an order of the user, also when it is not a number;
    *   TooManyUnderWay; after a wait, the guard's error when the caller may no longer read
    */
-  async read(userId: number, orderId: string, wait: Wait): Promise<OrderDetails> {
+  async read(userId: number, orderId: string, wait: RequestWait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);
     if (order.closed_at !== null || wait.seconds === 0) return toSummary(order);
     await this.underWay.run('wait', userId, () =>

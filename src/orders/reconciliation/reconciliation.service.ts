@@ -144,11 +144,7 @@ export class ReconciliationService {
           return false;
         }
         await this.deliverOrReview(batch, () =>
-          this.purchases.deliverPurchases(batch.id, {
-            proxies: listed,
-            providerOrderId: null,
-            charge: null,
-          }),
+          this.purchases.deliverPurchases(batch.id, { proxies: listed }),
         );
         return false;
       case 'contradictory':
@@ -175,9 +171,7 @@ export class ReconciliationService {
       case 'prolonged': {
         if (evidence.times === 2) this.logger.error(`${nameOf(alone)}: the provider prolonged twice`);
         const ends = [{ orderId: member.id, dateEnd: evidence.dateEnd }];
-        await this.deliverOrReview(alone, () =>
-          this.prolongations.deliverProlongations({ ends, providerOrderId: null, charge: null }),
-        );
+        await this.deliverOrReview(alone, () => this.prolongations.deliverProlongations({ ends }));
         return false;
       }
       case 'inconclusive':

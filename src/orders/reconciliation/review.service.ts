@@ -60,7 +60,7 @@ export class ReviewService {
       found.kind === 'purchase'
         ? await this.deliverFoundPurchase(found, manager)
         : await this.prolongations.deliverProlongations(
-            { ends: [{ orderId, dateEnd: found.dateEnd }], providerOrderId: null, charge: null },
+            { ends: [{ orderId, dateEnd: found.dateEnd }] },
             { queryable: manager },
           );
     if (!closed.some(({ id }) => id === orderId)) throw new OrderNotInReview();
@@ -116,11 +116,7 @@ export class ReviewService {
     manager: EntityManager,
   ): Promise<OrderOutcome[]> {
     return refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
-      this.purchases.deliverPurchases(
-        batchId,
-        { proxies, providerOrderId: null, charge: null },
-        { only: [orderId], queryable: manager },
-      ),
+      this.purchases.deliverPurchases(batchId, { proxies }, { only: [orderId], queryable: manager }),
     );
   }
 }

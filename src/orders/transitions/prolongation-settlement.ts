@@ -9,8 +9,8 @@ import { callParameter, recordCall, type RecordedCall } from '../provider-call-l
 
 export interface DeliveredProlongations {
   readonly ends: readonly { readonly orderId: number; readonly dateEnd: Date }[];
-  readonly providerOrderId: string | null;
-  readonly charge: string | null;
+  readonly providerOrderId?: string | null;
+  readonly charge?: string | null;
 }
 
 /** A closed prolongation, with the proxy as it is then. */
@@ -30,7 +30,7 @@ export class ProlongationSettlement {
    * @returns the orders that were closed
    */
   async deliverProlongations(
-    { ends, providerOrderId, charge }: DeliveredProlongations,
+    { ends, providerOrderId = null, charge = null }: DeliveredProlongations,
     { queryable = this.dataSource, call }: { queryable?: Queryable; call?: RecordedCall | undefined } = {},
   ): Promise<OrderOutcome[]> {
     const closed = await preparedRows<ClosedProlongation>(

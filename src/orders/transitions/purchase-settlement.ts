@@ -11,9 +11,10 @@ import { UNCOUNT_SPENDING } from './hold-releases';
 
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];
-  readonly providerOrderId: string | null;
-  /** The provider's charge for all of them, roubles; `null` after a lost response: the quote replaces it. */
-  readonly charge: string | null;
+  /** Unknown after a lost response, and so is the charge. */
+  readonly providerOrderId?: string | null;
+  /** The provider's charge for all of them, roubles. The quote replaces an unknown one. */
+  readonly charge?: string | null;
 }
 
 /** A closed purchase, with the ids of its proxies and the position of each in the delivery, from 1. */
@@ -43,7 +44,7 @@ export class PurchaseSettlement {
    */
   async deliverPurchases(
     batchId: number,
-    { proxies, providerOrderId, charge }: DeliveredPurchases,
+    { proxies, providerOrderId = null, charge = null }: DeliveredPurchases,
     {
       only,
       queryable = this.dataSource,

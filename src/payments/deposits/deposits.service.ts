@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Request } from 'express';
-import { AccessRecheck } from '../../auth';
+import { AccessRecheck, type RequestWait } from '../../auth';
 import { Money } from '../../common';
 import { AppConfig } from '../../config';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
@@ -18,13 +17,6 @@ import {
   TooManyDeposits,
 } from './deposits.errors';
 import { PaymentFollowing } from './payment-following';
-
-export interface Wait {
-  readonly seconds: number;
-  /** Its token is checked again after the wait. */
-  readonly request: Request;
-  readonly hungUp: AbortSignal;
-}
 
 @Injectable()
 export class DepositsService {
@@ -79,7 +71,7 @@ export class DepositsService {
    *
    * @throws DepositNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
    */
-  async read(userId: number, depositId: string, wait: Wait): Promise<DepositOut> {
+  async read(userId: number, depositId: string, wait: RequestWait): Promise<DepositOut> {
     if (!/^[1-9]\d{0,14}$/.test(depositId)) throw new DepositNotFound();
     const id = Number(depositId);
     const deposit = await this.get(userId, id);

@@ -7,14 +7,6 @@ import { PaymentFollowing } from '../deposits/payment-following';
 import { PaymentProvider } from '../provider/payment-provider';
 import { Refunds } from './refunds';
 
-export interface ComparisonReport {
-  readonly payments: number;
-  readonly credited: number;
-  readonly unmatched: number;
-  readonly refunds: number;
-  readonly found_refunds: number;
-}
-
 /** The periods that the next comparison lists. */
 interface ComparedSpan {
   readonly since: Date;
@@ -51,7 +43,7 @@ export class Comparison {
   }
 
   /** Applies each payment at once. Only a complete pass advances the start of the next one. */
-  private async compare(run: LeasedRun): Promise<ComparisonReport> {
+  private async compare(run: LeasedRun): Promise<object> {
     const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0 };
     await run.renew(report);
     const { since, refundsSince, now } = await this.span();

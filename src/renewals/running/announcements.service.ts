@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { CatalogService, RenewalPrices } from '../../catalog';
-import { DomainError, type IpVersion, stackOf } from '../../common';
+import { CatalogService, type RenewalOffer, RenewalPrices } from '../../catalog';
+import { DomainError, stackOf } from '../../common';
 import { queryRows } from '../../database';
 import type { SkipReason } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
@@ -15,14 +15,10 @@ const FORECASTS_AT_ONCE = 100;
 const DAYS_AHEAD = 8;
 
 /** A renewal that was not announced yet, or not at this stage. */
-export interface UnannouncedRenewal {
+interface UnannouncedRenewal extends RenewalOffer {
   readonly id: number;
-  readonly userId: number;
   readonly proxyId: number;
   readonly dateEnd: Date;
-  readonly country: string;
-  readonly version: IpVersion;
-  readonly period: number;
   /** 7, 3 or 1. */
   readonly days: number;
 }

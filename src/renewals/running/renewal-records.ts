@@ -1,21 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { IpVersion, ProxyType } from '../../common';
+import type { RenewalOffer } from '../../catalog';
+import type { ProxyType } from '../../common';
 import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
 import { PURCHASE_TAG_SQL } from '../../orders';
+import { type RetentionStep, STEP_ROWS } from '../../work';
 import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
 /** A due renewal with the input of its decision, all from one moment. Amounts are in roubles. */
-export interface DueRenewal {
+export interface DueRenewal extends RenewalOffer {
   readonly id: number;
-  readonly userId: number;
   readonly proxyId: number;
   readonly dateEnd: Date;
-  readonly country: string;
-  readonly version: IpVersion;
   readonly proxyType: ProxyType;
   /** Why it cannot be ordered at any price, see `renewal_refusals.sql`. */
   readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
@@ -25,8 +24,6 @@ export interface DueRenewal {
   readonly purchaseTag: string;
   /** The rule that applies; `null` if none does any more. */
   readonly ruleId: number | null;
-  /** Days. */
-  readonly period: number;
   readonly maxPrice: string | null;
   /** The available balance of its user. */
   readonly available: string;
@@ -320,5 +317,26 @@ export class RenewalRecords {
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM noted`,
     );
     return count;
+  }
+
+  /**
+   * Removes rules that were disabled long ago and renewed nothing. Iterates over all rules by id: each step
+   * reads as many rows, however many were disabled.
+   */
+  forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
+    return queryRow<RetentionStep<number>>(
+      this.dataSource,
+      `WITH walked AS (
+         SELECT id, switched_off_at FROM renewal_rules WHERE id > $2 ORDER BY id LIMIT $3
+       ), removed AS (
+         DELETE FROM renewal_rules rule
+          WHERE id = ANY (ARRAY(SELECT id FROM walked
+                                 WHERE switched_off_at < now() - make_interval(days => $1)))
+            AND NOT EXISTS (SELECT FROM renewals WHERE rule_id = rule.id)
+         RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM walked) AS next`,
+      [days, after, STEP_ROWS],
+    );
   }
 }

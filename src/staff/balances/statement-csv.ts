@@ -1,19 +1,5 @@
 import { csvLine, disarmFormula } from '../../common';
 
-export interface StatementRow {
-  readonly seq: number;
-  /** ISO 8601, to the microsecond. */
-  readonly created_at: string;
-  readonly kind: string;
-  readonly available_delta: string;
-  readonly held_delta: string;
-  readonly available_after: string;
-  readonly held_after: string;
-  readonly order_id: number | null;
-  readonly reference: string | null;
-  readonly reason: string | null;
-}
-
 const COLUMNS = [
   'seq',
   'created_at',
@@ -25,7 +11,12 @@ const COLUMNS = [
   'order_id',
   'reference',
   'reason',
-] as const satisfies readonly (keyof StatementRow)[];
+] as const;
+
+/** Times are ISO 8601, to the microsecond. */
+export type StatementRow = Readonly<Record<(typeof COLUMNS)[number], string | number | null>> & {
+  readonly seq: number;
+};
 
 const WRITTEN_BY_PEOPLE: readonly string[] = ['reference', 'reason'];
 
