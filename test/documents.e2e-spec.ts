@@ -116,7 +116,9 @@ function documentedCommands(): [string, string[]][] {
 /** Every file that git knows and whose comments may cite a decision. */
 function citingFiles(): string[] {
   const patterns = ['*.md', '*.ts', '*.mjs', '*.cjs', '*.sql', '*.yml', '*.toml', '.ci/run'];
-  return execFileSync('git', ['ls-files', ...patterns], { cwd: ROOT, encoding: 'utf8' })
+  // The files may belong to another user than that of the tests, as in a container.
+  const command = ['-c', 'safe.directory=*', 'ls-files', ...patterns];
+  return execFileSync('git', command, { cwd: ROOT, encoding: 'utf8' })
     .split('\n')
     .filter((path) => path !== '' && path !== 'CHANGELOG.md' && existsSync(join(ROOT, path)));
 }
