@@ -1,4 +1,4 @@
-import { DomainError, domainError } from '../common';
+import { domainError } from '../common';
 
 /** The `Authorization: Bearer …` header is missing or malformed. */
 export class NotAuthenticated extends domainError('not-authenticated', 'Not authenticated', {
@@ -10,15 +10,13 @@ export class InvalidToken extends domainError('invalid-token', 'Invalid or expir
   headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
 }) {}
 
-export class NotEnoughPermissions extends DomainError {
-  readonly kind = 'forbidden';
-
-  constructor(neededScope: string) {
-    super('Not enough permissions', {
-      headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${neededScope}"` },
-    });
-  }
-}
+export class NotEnoughPermissions extends domainError(
+  'forbidden',
+  'Not enough permissions',
+  (neededScope: string) => ({
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${neededScope}"` },
+  }),
+) {}
 
 /** The holder of the token may know this: it is their own account. */
 export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
@@ -27,13 +25,10 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
 /** A token can grant only scopes that it has. */
-export class ScopeNotGrantable extends DomainError {
-  readonly kind = 'forbidden';
-
-  constructor(scopes: readonly string[]) {
-    super(`A token cannot grant scopes that it lacks: ${scopes.join(', ')}`);
-  }
-}
+export class ScopeNotGrantable extends domainError(
+  'forbidden',
+  (scopes: readonly string[]) => `A token cannot grant scopes that it lacks: ${scopes.join(', ')}`,
+) {}
 
 /** The issuer could act as a colleague, and the audit log would name the colleague. */
 export class StaffScopesForAnother extends domainError(
@@ -42,25 +37,19 @@ export class StaffScopesForAnother extends domainError(
 ) {}
 
 /** An issued token inherits the restrictions of its issuer. */
-export class TokenWiderThanIssuer extends DomainError {
-  readonly kind = 'forbidden';
-
+export class TokenWiderThanIssuer extends domainError(
+  'forbidden',
   /** @param fields of the request that are wider */
-  constructor(fields: readonly string[]) {
-    super(`A token cannot issue a wider token: ${fields.join(', ')}`);
-  }
-}
+  (fields: readonly string[]) => `A token cannot issue a wider token: ${fields.join(', ')}`,
+) {}
 
 export class TokenNotFound extends domainError('not-found', 'Token not found') {}
 
 export class TokenUserNotFound extends domainError('not-found', 'User not found') {}
 
-export class TooManyTokens extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(most: number) {
-    super(`There are ${most} tokens already: revoke some first`);
-  }
-}
+export class TooManyTokens extends domainError(
+  'conflict',
+  (most: number) => `There are ${most} tokens already: revoke some first`,
+) {}
 
 export class TokenExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}

@@ -1,12 +1,10 @@
-import { DomainError, domainError } from '../common';
+import { domainError } from '../common';
 
-export class PeriodTooShort extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor(kind: 'rental' | 'renewal', versionName: string, minimumDays: number) {
-    super(`Minimum ${kind} period for ${versionName} is ${minimumDays} days`);
-  }
-}
+export class PeriodTooShort extends domainError(
+  'bad-request',
+  (kind: 'rental' | 'renewal', versionName: string, minimumDays: number) =>
+    `Minimum ${kind} period for ${versionName} is ${minimumDays} days`,
+) {}
 
 /** The provider does not sell this period, or it is longer than the longest one. */
 export class UnsupportedPeriod extends domainError('bad-request', 'Unsupported rental period') {}

@@ -47,13 +47,24 @@ export abstract class DomainError extends Error {
 /** `ProxyNotFound` and `Proxy Not Found` become `proxy-not-found`. */
 export const codeOf = (name: string): string => name.replaceAll(/(?<=[a-z]) ?(?=[A-Z])/g, '-').toLowerCase();
 
-/** The base class of a domain error whose text is always the same. */
-export function domainError(kind: ErrorKind, detail: string, options: DomainErrorOptions = {}) {
+/**
+ * The base class of a domain error.
+ *
+ * @param detail the text, or how it follows from the arguments of the error
+ */
+export function domainError<Given extends readonly unknown[] = []>(
+  kind: ErrorKind,
+  detail: string | ((...given: Given) => string),
+  options?: DomainErrorOptions | ((...given: Given) => DomainErrorOptions),
+) {
   return class extends DomainError {
     readonly kind = kind;
 
-    constructor() {
-      super(detail, options);
+    constructor(...given: Given) {
+      super(
+        typeof detail === 'string' ? detail : detail(...given),
+        typeof options === 'function' ? options(...given) : options,
+      );
     }
   };
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { DomainError, domainError } from '../common';
+import { domainError } from '../common';
 import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
 import { Refusal, RequestInvalid } from './validation/refusal';
@@ -10,13 +10,11 @@ export const MAX_BODY_BYTES = 100 * 1024;
 
 export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
 
-export class BodyUnreadable extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor(cause?: unknown) {
-    super('There was an error parsing the body', { cause });
-  }
-}
+export class BodyUnreadable extends domainError(
+  'bad-request',
+  'There was an error parsing the body',
+  (cause?: unknown) => ({ cause }),
+) {}
 
 /**
  * Receives the body without decoding a Content-Encoding. Above the limit it throws at once and discards the

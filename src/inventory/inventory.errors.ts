@@ -1,4 +1,4 @@
-import { DomainError, domainError } from '../common';
+import { domainError } from '../common';
 
 /** Staff's decision applies only to the number of proxies that they have seen. */
 export class MissingProxiesChanged extends domainError(
@@ -15,13 +15,10 @@ export class RecoveryIsNoPrecaution extends domainError(
 ) {}
 
 /** An order sold after the restored moment may not be found or decided yet. */
-export class RecoveryNotOver extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(toBeDone: readonly string[]) {
-    super(`Orders stay shut: ${toBeDone.join('; ')}`);
-  }
-}
+export class RecoveryNotOver extends domainError(
+  'conflict',
+  (toBeDone: readonly string[]) => `Orders stay shut: ${toBeDone.join('; ')}`,
+) {}
 
 export class TooFewOrphans extends domainError(
   'conflict',

@@ -13,14 +13,12 @@ export class DailyLimitExceeded extends domainError(
 export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
 /** The order now costs more than its caller allowed. */
-export class PriceAboveMax extends DomainError {
-  readonly kind = 'conflict';
-
+export class PriceAboveMax extends domainError(
+  'conflict',
   /** @param price of the whole order */
-  constructor(price: Money, maxPrice: Money) {
-    super(`The price is ${price.toString()}, above the max_price of ${maxPrice.toString()}`);
-  }
-}
+  (price: Money, maxPrice: Money) =>
+    `The price is ${price.toString()}, above the max_price of ${maxPrice.toString()}`,
+) {}
 
 /** Requests in progress end soon. A caller who gets a `Retry-After` may retry the request unchanged. */
 const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
@@ -85,17 +83,11 @@ export class NothingToDeliver extends domainError(
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
 /** @param left roubles that can still be refunded */
-export class RefundTooLarge extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(left: Money) {
-    super(
-      left.isPositive()
-        ? `Only ${left.toString()} of this order is left to refund`
-        : 'Nothing of this order is left to refund',
-    );
-  }
-}
+export class RefundTooLarge extends domainError('conflict', (left: Money) =>
+  left.isPositive()
+    ? `Only ${left.toString()} of this order is left to refund`
+    : 'Nothing of this order is left to refund',
+) {}
 
 const KEY_LOCATION = ['header', 'Idempotency-Key'];
 

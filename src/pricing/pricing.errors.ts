@@ -11,13 +11,10 @@ export class PriceRuleEnded extends domainError(
   'The price rule has already ended, or ends earlier',
 ) {}
 
-export class TooManyPriceRules extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(most: number) {
-    super(`There are ${most} price rules that have not ended: end some first`);
-  }
-}
+export class TooManyPriceRules extends domainError(
+  'conflict',
+  (most: number) => `There are ${most} price rules that have not ended: end some first`,
+) {}
 
 export class PriceChangeTooLate extends domainError(
   'conflict',

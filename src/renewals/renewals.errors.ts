@@ -1,4 +1,4 @@
-import { DomainError, domainError } from '../common';
+import { domainError } from '../common';
 
 export class RenewalRuleNotFound extends domainError('not-found', 'Renewal rule not found') {}
 
@@ -20,13 +20,10 @@ export class LimitedTokenCannotRenew extends domainError(
   'A token with a daily limit cannot enable renewals',
 ) {}
 
-export class TooManyRenewalRules extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(most: number) {
-    super(`There are ${most} rules with a filter already: disable some first`);
-  }
-}
+export class TooManyRenewalRules extends domainError(
+  'conflict',
+  (most: number) => `There are ${most} rules with a filter already: disable some first`,
+) {}
 
 /** `null` is not a filter: a mistake in a script must not enable the renewal of everything. */
 export class TargetMismatch extends domainError(

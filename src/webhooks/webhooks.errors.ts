@@ -1,4 +1,4 @@
-import { DomainError, domainError } from '../common';
+import { domainError } from '../common';
 
 export class WebhookNotFound extends domainError('not-found', 'Webhook not found') {}
 
@@ -11,13 +11,10 @@ export class ReplayedEventsGone extends domainError(
   'Some of these events were removed; nothing was replayed. Use `since` to replay the others',
 ) {}
 
-export class TooManyWebhooks extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(most: number) {
-    super(`There are ${most} webhooks already: delete some first`);
-  }
-}
+export class TooManyWebhooks extends domainError(
+  'conflict',
+  (most: number) => `There are ${most} webhooks already: delete some first`,
+) {}
 
 export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are disabled') {}
 
@@ -25,14 +22,11 @@ export class WebhooksDisabled extends domainError('forbidden', 'Webhooks are dis
 export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
 
 /** The URL is refused before its name is resolved; addresses are checked again with each attempt. */
-export class WebhookUrlRefused extends DomainError {
-  readonly kind = 'bad-request';
-
+export class WebhookUrlRefused extends domainError(
+  'bad-request',
   /** @param why the end of the sentence, without an address */
-  constructor(why: string) {
-    super(`Nothing can be sent to this URL: ${why}`);
-  }
-}
+  (why: string) => `Nothing can be sent to this URL: ${why}`,
+) {}
 
 /** A webhook that is off receives no events. */
 export class WebhookDisabled extends domainError('conflict', 'The webhook is disabled') {}

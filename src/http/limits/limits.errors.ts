@@ -1,10 +1,8 @@
-import { DomainError } from '../../common';
+import { domainError } from '../../common';
 
 /** A token, a user or an address exceeded its requests in a minute. */
-export class TooManyRequests extends DomainError {
-  readonly kind = 'rate-limited';
-
-  constructor(retryAfterSeconds: number, headers: Readonly<Record<string, string>>) {
-    super('Too many requests', { retryAfterSeconds, headers });
-  }
-}
+export class TooManyRequests extends domainError(
+  'rate-limited',
+  'Too many requests',
+  (retryAfterSeconds: number, headers: Readonly<Record<string, string>>) => ({ retryAfterSeconds, headers }),
+) {}

@@ -1,29 +1,24 @@
-import { DomainError, domainError, type Money } from '../../common';
+import { domainError, type Money } from '../../common';
 import { MOST_PENDING } from '../records/deposit-records';
 
 export class DepositNotFound extends domainError('not-found', 'Deposit not found') {}
 
-export class DepositOutOfBounds extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor(min: Money, max: Money) {
-    super(`The amount must be from ${min.toString()} to ${max.toString()}`);
-  }
-}
+export class DepositOutOfBounds extends domainError(
+  'bad-request',
+  (min: Money, max: Money) => `The amount must be from ${min.toString()} to ${max.toString()}`,
+) {}
 
 const RETRY_AFTER_SECONDS = 5;
 
 /** A retry with the same key shows the outcome, and the customer pays once in any case. */
-export class DepositBeingPrepared extends DomainError {
-  readonly kind = 'unavailable';
-
-  constructor(id: number) {
-    super(`The payment of deposit ${id} is being prepared: retry with the same Idempotency-Key`, {
-      headers: { Location: `/deposits/${id}` },
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    });
-  }
-}
+export class DepositBeingPrepared extends domainError(
+  'unavailable',
+  (id: number) => `The payment of deposit ${id} is being prepared: retry with the same Idempotency-Key`,
+  (id: number) => ({
+    headers: { Location: `/deposits/${id}` },
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  }),
+) {}
 
 export class PaymentsRefused extends domainError(
   'unavailable',

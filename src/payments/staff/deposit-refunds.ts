@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { DomainError, domainError, Money } from '../../common';
+import { domainError, Money } from '../../common';
 import { Conditions, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { InsufficientBalance } from '../../ledger';
@@ -16,13 +16,10 @@ export class RefundNotFound extends domainError('not-found', 'Refund not found')
 
 export class RefundDecided extends domainError('conflict', 'The refund is decided already') {}
 
-export class DepositRefundTooLarge extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(left: Money) {
-    super(`Of the deposit, ${left.toString()} can be refunded`);
-  }
-}
+export class DepositRefundTooLarge extends domainError(
+  'conflict',
+  (left: Money) => `Of the deposit, ${left.toString()} can be refunded`,
+) {}
 
 /** A field that is `null` does not filter. */
 export interface DepositFilter {

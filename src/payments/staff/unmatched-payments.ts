@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { DomainError, domainError, Money } from '../../common';
+import { domainError, Money } from '../../common';
 import { Conditions, type Queryable, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
 import { endStatement } from '../records/deposit-records';
@@ -12,13 +12,10 @@ const COLUMNS = `id, provider, payment_id, state, reason, paid_amount, currency,
 
 export class PaymentNotFound extends domainError('not-found', 'Payment not found') {}
 
-export class PaymentDecided extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(state: PaymentState) {
-    super(`The payment is ${state} already`);
-  }
-}
+export class PaymentDecided extends domainError(
+  'conflict',
+  (state: PaymentState) => `The payment is ${state} already`,
+) {}
 
 export class PaymentOfAnother extends domainError(
   'conflict',

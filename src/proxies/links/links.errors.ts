@@ -1,4 +1,4 @@
-import { DomainError, domainError } from '../../common';
+import { domainError } from '../../common';
 import { Refusal, RequestInvalid } from '../../http';
 
 export class LinkNotFound extends domainError('not-found', 'Link not found') {}
@@ -14,13 +14,10 @@ export class SecretLinkNotFound extends domainError('not-found', 'Link not found
 
 export class LinksDisabled extends domainError('forbidden', 'Links are disabled') {}
 
-export class TooManyLinks extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor(most: number) {
-    super(`There are ${most} links already: delete some first`);
-  }
-}
+export class TooManyLinks extends domainError(
+  'conflict',
+  (most: number) => `There are ${most} links already: delete some first`,
+) {}
 
 /** Clients may send the default of `format` with a template: that does not contradict it. */
 export class FormatBesideTemplate extends RequestInvalid {
@@ -33,11 +30,9 @@ export class FormatBesideTemplate extends RequestInvalid {
 export class LinkExpiryInPast extends domainError('bad-request', 'expires_at must lie in the future') {}
 
 /** A link inherits the restrictions of the token that creates it. */
-export class LinkWiderThanToken extends DomainError {
-  readonly kind = 'forbidden';
-
+export class LinkWiderThanToken extends domainError(
+  'forbidden',
   /** @param fields of the request that are wider */
-  constructor(fields: readonly string[]) {
-    super(`A link cannot be wider than the token that creates it: ${fields.join(', ')}`);
-  }
-}
+  (fields: readonly string[]) =>
+    `A link cannot be wider than the token that creates it: ${fields.join(', ')}`,
+) {}

@@ -1,15 +1,12 @@
-import { DomainError } from '../../common';
+import { domainError } from '../../common';
 import { RequestInvalid } from '../../http';
 import { MAX_SELECTED } from './proxy-selection.dto';
 
-export class TooManySelected extends DomainError {
-  readonly kind = 'bad-request';
-
+export class TooManySelected extends domainError(
+  'bad-request',
   /** @param matching how many proxies the filter matches */
-  constructor(matching: number) {
-    super(`The filter matches ${matching} proxies, and a request takes at most ${MAX_SELECTED}`);
-  }
-}
+  (matching: number) => `The filter matches ${matching} proxies, and a request takes at most ${MAX_SELECTED}`,
+) {}
 
 export class NothingSelected extends RequestInvalid {
   constructor() {

@@ -1,15 +1,11 @@
-import { DomainError, domainError } from '../../common';
+import { domainError } from '../../common';
 
 /** The operator has configured no bot. */
 export class SignInDisabled extends domainError('not-found', 'Signing in with Telegram is disabled') {}
 
-abstract class SignInRefused extends DomainError {
-  readonly kind = 'not-authenticated';
-
-  constructor(detail: string) {
-    super(detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
-  }
-}
+abstract class SignInRefused extends domainError('not-authenticated', (detail: string) => detail, {
+  headers: { 'WWW-Authenticate': 'Bearer' },
+}) {}
 
 /** The data is not from Telegram for our Mini App. The response does not say why. */
 export class InvalidInitData extends SignInRefused {
