@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
+import { queryRow } from '../database';
 import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 
 /** Removes deleted webhooks and their deliveries. Other deliveries are removed with their events. */
@@ -14,8 +14,8 @@ export class WebhooksRetention {
   }
 
   /** Removes some deliveries of a deleted webhook, or the webhook if it has none. */
-  private async step(): Promise<RetentionStep<number>> {
-    const [step] = await queryRows<{ removed: number; next: number | null }>(
+  private step(): Promise<RetentionStep<number>> {
+    return queryRow<RetentionStep<number>>(
       this.dataSource,
       `WITH webhook AS (
          SELECT id FROM webhooks WHERE deleted_at IS NOT NULL ORDER BY id LIMIT 1
@@ -31,6 +31,5 @@ export class WebhooksRetention {
        SELECT (SELECT count(*) FROM removed) AS removed, (SELECT id FROM webhook) AS next`,
       [STEP_ROWS],
     );
-    return step ?? { removed: 0, next: null };
   }
 }

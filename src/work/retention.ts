@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
+import { queryRow, queryRows } from '../database';
 import type { LeasedRun } from './leased-run';
 import { Work } from './work';
 
@@ -93,7 +93,7 @@ export class Retention {
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;
     this.add<number>(name, async (place) => {
-      const [step] = await queryRows<{ removed: number; last: number | null }>(
+      const { removed, last } = await queryRow<{ removed: number; last: number | null }>(
         this.dataSource,
         `WITH ${walk},
          marked AS (
@@ -103,7 +103,7 @@ export class Retention {
          SELECT removed, last FROM walked`,
         [place ?? (await this.mark(name)), days, STEP_ROWS, name],
       );
-      return { removed: step?.removed ?? 0, next: step?.last ?? null };
+      return { removed, next: last };
     });
   }
 

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { preparedRows, RowWaits, untilEnded, untilReplicated } from '../../database';
+import { preparedRow, RowWaits, untilEnded, untilReplicated } from '../../database';
 import { RequestsUnderWay } from '../../http';
 import { PublishedEvents } from '../published-events';
 
@@ -137,7 +137,7 @@ export class EventWaits implements OnModuleDestroy {
   /** Users without events are checked again only if the log has new events. */
   private async look(positions: ReadonlyMap<number, number>): Promise<void> {
     if (positions.size === 0) return;
-    const [found] = await preparedRows<{ newest: number; users: number[] }>(
+    const { newest, users } = await preparedRow<{ newest: number; users: number[] }>(
       this.dataSource,
       `WITH log AS MATERIALIZED (SELECT coalesce(max(position), 0) AS newest FROM events)
        SELECT newest, ARRAY(
@@ -149,13 +149,12 @@ export class EventWaits implements OnModuleDestroy {
          FROM log`,
       [[...positions.keys()], [...positions.values()]],
     );
-    if (!found) return;
-    this.call(found.users);
+    this.call(users);
     // Callers continue from the returned position, so it must survive a failover.
-    if (found.newest > Math.min(...positions.values())) await untilReplicated(this.dataSource);
-    const called = new Set(found.users);
+    if (newest > Math.min(...positions.values())) await untilReplicated(this.dataSource);
+    const called = new Set(users);
     for (const [userId, from] of positions) {
-      if (!called.has(userId)) this.moveOn(userId, from, found.newest);
+      if (!called.has(userId)) this.moveOn(userId, from, newest);
     }
   }
 

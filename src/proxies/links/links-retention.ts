@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../../common';
-import { queryRows } from '../../database';
+import { queryRow } from '../../database';
 import { Retention, type RetentionStep, STEP_ROWS } from '../../work';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -23,8 +23,8 @@ export class LinksRetention {
   }
 
   /** Walks through all links by id: each step reads the same number of rows, however many have ended. */
-  private async step(after: number): Promise<RetentionStep<number>> {
-    const [step] = await queryRows<{ removed: number; next: number | null }>(
+  private step(after: number): Promise<RetentionStep<number>> {
+    return queryRow<RetentionStep<number>>(
       this.dataSource,
       `WITH walked AS (
          SELECT link.id, coalesce(${ENDED_AT} < $1, false) AS is_over
@@ -36,6 +36,5 @@ export class LinksRetention {
        SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM walked) AS next`,
       [new Date(this.clock.now().getTime() - ENDED_LINK_DAYS * DAY_MS), after, STEP_ROWS],
     );
-    return step ?? { removed: 0, next: null };
   }
 }

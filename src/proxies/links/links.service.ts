@@ -150,7 +150,7 @@ export class LinksService {
 
   /** Removes ended links if the user has the most. @throws TooManyLinks */
   private async makeRoom(userId: number, maxPerUser: number, manager: EntityManager): Promise<void> {
-    const [{ count } = { count: 0 }] = await queryRows<{ count: number }>(
+    const { count } = await queryRow<{ count: number }>(
       manager,
       'SELECT count(*) AS count FROM export_links WHERE user_id = $1',
       [userId],

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion, ProxyType } from '../../common';
-import { queryRows } from '../../database';
+import { queryRow, queryRows } from '../../database';
 import { type ProxyFilter, proxyFilterSql } from '../filter/proxy-filter';
 import { toProxyFilter } from '../filter/proxy-filter.query';
 import { PROXY_ID } from '../proxies.service';
@@ -69,11 +69,11 @@ export class SelectionsService {
       values,
     );
     if (rows.length <= MAX_SELECTED) return rows;
-    const [counted] = await queryRows<{ matching: number }>(
+    const { matching } = await queryRow<{ matching: number }>(
       this.dataSource,
       `SELECT count(*) AS matching FROM proxies WHERE user_id = $1 AND ${condition}`,
       values,
     );
-    throw new TooManySelected(counted?.matching ?? rows.length);
+    throw new TooManySelected(matching);
   }
 }
