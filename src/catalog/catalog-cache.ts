@@ -8,11 +8,7 @@ import type { CatalogStore, StoredEntry } from './catalog-store';
  */
 export type Fetch<Value> = (ageMs: number) => Promise<Value>;
 
-/**
- * Runs a refresh in its turn.
- *
- * @throws ProviderUnavailable when the turn does not come in time
- */
+/** Runs a refresh in its turn. @throws ProviderUnavailable when the turn does not come in time */
 export type InTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
 
 /** An older value does not count as current. */

@@ -105,26 +105,23 @@ export class CatalogStore {
   }
 
   /** Subtracts sold proxies from a stock, without changing the entry's age. */
-  async subtract(key: string, count: number): Promise<StoredEntry | undefined> {
-    const [entry] = await queryRows<StoredEntry>(
-      this.dataSource,
-      `UPDATE catalog_copies
-          SET value = to_jsonb(greatest(0, value::int - $2)), changed_at = clock_timestamp()
-        WHERE key = $1 AND value IS NOT NULL
-       RETURNING ${ENTRY}`,
-      [key, count],
-    );
-    return entry;
+  subtract(key: string, count: number): Promise<StoredEntry | undefined> {
+    return this.change(key, 'to_jsonb(greatest(0, value::int - $2))', count);
   }
 
   /** Replaces the value of an entry, without changing its age. */
-  async correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
+  correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
+    return this.change(key, '$2::jsonb', JSON.stringify(value));
+  }
+
+  /** @param changed an expression for the value, with the parameter as `$2` */
+  private async change(key: string, changed: string, parameter: unknown): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
-      `UPDATE catalog_copies SET value = $2::jsonb, changed_at = clock_timestamp()
+      `UPDATE catalog_copies SET value = ${changed}, changed_at = clock_timestamp()
         WHERE key = $1 AND value IS NOT NULL
        RETURNING ${ENTRY}`,
-      [key, JSON.stringify(value)],
+      [key, parameter],
     );
     return entry;
   }

@@ -18,11 +18,7 @@ export async function lockUser(manager: Queryable, userId: number): Promise<void
   await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
 }
 
-/**
- * Runs a transaction that locks its user, in the turn of the user.
- *
- * @throws TransactionOutcomeUnknown
- */
+/** Runs a transaction that locks its user, in the turn of the user. @throws TransactionOutcomeUnknown */
 export const changeOfUser = <Result>(
   dataSource: DataSource,
   userId: number,

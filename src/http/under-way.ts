@@ -42,11 +42,7 @@ export class TooManyUnderWay extends domainError(
 export class RequestsUnderWay {
   private readonly counts = new Counts<string>();
 
-  /**
-   * Runs a request that is in progress until it has its result.
-   *
-   * @throws TooManyUnderWay
-   */
+  /** Runs a request that is in progress until it has its result. @throws TooManyUnderWay */
   async run<Result>(
     kind: keyof typeof BOUNDS,
     userId: number,

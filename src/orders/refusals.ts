@@ -1,6 +1,5 @@
 import { CountryNotAvailable, NotEnoughProxies, UnsupportedPeriod } from '../catalog';
-import { ServiceUnavailable } from '../common';
-import type { DomainError } from '../common';
+import { type DomainError, ServiceUnavailable } from '../common';
 import type { FailureReason, OrderKind } from './order-states';
 import { CannotBeProlonged } from './orders.errors';
 

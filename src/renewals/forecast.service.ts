@@ -169,11 +169,7 @@ export class ForecastService {
     };
   }
 
-  /**
-   * The expected reasons why renewals of the next days will fail.
-   *
-   * @returns reasons by {@link rentalKey}
-   */
+  /** The expected reasons why renewals of the next days will fail. @returns reasons by {@link rentalKey} */
   async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
     const now = this.clock.now();
     const { found, rows } = await this.readBooks(userId, now);

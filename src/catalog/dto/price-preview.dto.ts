@@ -1,13 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, type IpVersion } from '../../common';
-import { ApiInteger, ApiMoment, ApiNullable, ApiRoubles } from '../../http';
+import { ApiInteger, ApiMoment, ApiNullable, ApiRoubles, ApiText } from '../../http';
 
 export class PreviewedPriceOut {
-  @ApiProperty({
-    type: 'string',
-    description: 'Percent added to the price of the provider',
-    example: '12.5000',
-  })
+  @ApiText('Percent added to the price of the provider', '12.5000')
   markup_percent!: string;
 
   @ApiProperty({

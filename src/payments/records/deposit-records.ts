@@ -50,11 +50,7 @@ const EXPIRES_UNSEEN_MINUTES = 120;
 export class DepositRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * Stores a deposit, once for each key.
-   *
-   * @returns null if the customer has too many pending ones
-   */
+  /** Stores a deposit, once for each key. @returns null if the customer has too many pending ones */
   async place(
     userId: number,
     provider: string,

@@ -63,19 +63,13 @@ export class StaffDepositOut {
   @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: 'RUB';
 
-  @ApiNullable('string', {
-    description: 'The page on which the deposit is paid. `null` after its end',
-    example: null,
-  })
+  @ApiNullable('string', 'The page on which the deposit is paid. `null` after its end', null)
   payment_url!: string | null;
 
   @ApiRoubles('Roubles that were returned', '0.00')
   refunded!: string;
 
-  @ApiNullable('string', {
-    description: 'The id at the provider',
-    example: '2d6d1b4f-000f-5000-8000-15a6f2a7',
-  })
+  @ApiNullable('string', 'The id at the provider', '2d6d1b4f-000f-5000-8000-15a6f2a7')
   provider_payment_id!: string | null;
 
   @ApiMoment()

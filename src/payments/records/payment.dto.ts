@@ -30,10 +30,7 @@ export class StaffPaymentOut {
   @ApiProperty({ type: 'string', enum: PAYMENT_STATES, example: 'unmatched' })
   state!: PaymentState;
 
-  @ApiNullable(UNMATCHED_REASONS, {
-    description: 'Why it was not credited',
-    example: 'no-deposit',
-  })
+  @ApiNullable(UNMATCHED_REASONS, 'Why it was not credited', 'no-deposit')
   reason!: UnmatchedReason | null;
 
   @ApiText('The amount that was paid', '1000.00')
@@ -48,13 +45,13 @@ export class StaffPaymentOut {
   @ApiNullable('integer', { example: null })
   deposit_id!: number | null;
 
-  @ApiNullable('integer', { description: 'The user who was credited', example: null })
+  @ApiNullable('integer', 'The user who was credited', null)
   user_id!: number | null;
 
-  @ApiNullable('string', { description: 'Roubles that were credited', example: null })
+  @ApiNullable('string', 'Roubles that were credited', null)
   amount!: string | null;
 
-  @ApiNullable('object', { description: 'The other fields that the source sent', example: null })
+  @ApiNullable('object', 'The other fields that the source sent', null)
   details!: Readonly<Record<string, unknown>> | null;
 
   @ApiMoment()

@@ -81,11 +81,7 @@ export function findTemplateMistake(template: string): string | undefined {
 /** Replaces line breaks in values, so that each proxy has one line. */
 const onOneLine = (text: string): string => text.replaceAll(/\r\n|[\r\n]/g, ' ');
 
-/**
- * Compiles a template into a function that writes a proxy as a line.
- *
- * @throws TemplateMistake
- */
+/** Compiles a template into a function that writes a proxy as a line. @throws TemplateMistake */
 export function compileTemplate(template: string): (proxy: ProxyOut) => string {
   const parts = readTemplate(template);
   return (proxy) =>

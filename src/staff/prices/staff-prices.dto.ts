@@ -124,12 +124,7 @@ export class WhichQuery {
   at!: Date | null;
 }
 
-const ApiPercent = () =>
-  ApiProperty({
-    type: 'string',
-    description: 'Percent added to the price of the provider',
-    example: '12.5000',
-  });
+const ApiPercent = () => ApiText('Percent added to the price of the provider', '12.5000');
 
 export class PriceRuleOut {
   @ApiProperty({ type: 'integer', example: 5 })
