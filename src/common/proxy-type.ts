@@ -1,3 +1,2 @@
-/** The protocols of proxies. */
 export const PROXY_TYPES = ['http', 'socks'] as const;
 export type ProxyType = (typeof PROXY_TYPES)[number];

@@ -9,7 +9,6 @@ export class TimeLimit {
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private readonly abort = (): void => this.controller.abort();
-  /** Whether the time is up. */
   isOver = false;
 
   /** @param end ends it early */

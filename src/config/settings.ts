@@ -3,7 +3,6 @@ import { z } from 'zod';
 /** Finds the text of a variable; undefined if it is not set. */
 export type Lookup = (variable: string) => string | undefined;
 
-/** One variable of the environment. */
 interface Setting {
   readonly variable: string;
   /** Reads the variable's text. The description of the rule completes the sentence "must be …". */

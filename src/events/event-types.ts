@@ -1,6 +1,5 @@
 import { hidesPayments } from '../common';
 
-/** A type of event. */
 export interface EventTypeDefinition {
   /** When it happens, for customers. */
   readonly description: string;

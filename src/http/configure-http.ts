@@ -25,7 +25,6 @@ const KEEP_ALIVE_TIMEOUT_MS = 65_000;
  */
 const READER_IDLE_MS = 10_000;
 
-/** Bounds on the connections of clients. */
 export interface ConnectionLimits {
   readonly maxConnections: number;
   /** A client that stops reading is disconnected after this time, or twice this time at most. */

@@ -218,7 +218,6 @@ export interface ProviderProxy {
   readonly dateEnd: Date;
 }
 
-/** A proxy in a listing. */
 export interface ListedProxy extends ProviderProxy {
   /** The tag under which it was bought; empty when it was bought without one. */
   readonly tag: string;

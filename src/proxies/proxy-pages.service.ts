@@ -5,7 +5,6 @@ import { queryRow } from '../database';
 import { SHOWN } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-filter';
 
-/** The most proxies on a page. */
 export const MAX_PAGE = 1000;
 
 /**

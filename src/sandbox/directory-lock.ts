@@ -16,7 +16,6 @@ const ownerSchema = z.object({
 });
 type Owner = z.infer<typeof ownerSchema>;
 
-/** Another sandbox uses the directory. */
 export class DirectoryInUseError extends Error {
   constructor(
     readonly directory: string,

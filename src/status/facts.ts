@@ -92,7 +92,6 @@ export class Facts {
     return recent.spent;
   }
 
-  /** The backlog of a job. */
   waiting(statement: WaitingSql): Promise<Count> {
     return this.row(statement);
   }
@@ -163,7 +162,6 @@ export class Facts {
     return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
-  /** Whether a recovery shuts orders. */
   async areOrdersShut(): Promise<boolean> {
     return (await this.row<{ areShut: boolean }>(`SELECT ${RECOVERING_SQL} AS "areShut"`)).areShut;
   }

@@ -182,7 +182,6 @@ export class ReplicaOut {
   unknown_migrations!: readonly string[];
 }
 
-/** The state of the service, for staff. */
 export class StatusOut {
   @ApiMoment('The time of the database, from which ages are measured')
   at!: Date;

@@ -100,7 +100,6 @@ export async function inSpan<Result>(
   }
 }
 
-/** Adds attributes to the active span. */
 export function annotateSpan(attributes: SpanAttributes): void {
   active.getStore()?.setAttributes(attributes);
 }

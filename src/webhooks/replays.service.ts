@@ -8,10 +8,8 @@ import type { ReplayRequest } from './dto/webhook.request';
 import { EventNotFound, InvalidReplay, ReplayedEventsGone, WebhookDisabled } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
-/** The most events that one request replays. */
 export const MOST_REPLAYED = 10_000;
 
-/** The result of a statement. */
 interface Replayed {
   readonly replayed: number;
   readonly found: number;

@@ -27,7 +27,6 @@ const SHOWN = `
   id, url, types, description, disabled_at IS NULL AS enabled, disabled_at, disabled_reason, failing_since,
   CASE WHEN previous_secret_until > $1 THEN previous_secret_until END AS previous_secret_until, created_at`;
 
-/** Creates, shows, changes and deletes webhooks of a user. */
 @Injectable()
 export class WebhooksService {
   private readonly addresses: AddressRules;

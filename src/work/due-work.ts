@@ -7,10 +7,8 @@ const LOOK_AFTER_MS = 25;
  */
 export type WaitingSql = string;
 
-/** The result of a claim. */
 export interface Claimed<Row> {
   readonly rows: readonly Row[];
-  /** Whether more may be due. */
   readonly isMore: boolean;
 }
 

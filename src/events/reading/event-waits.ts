@@ -7,7 +7,6 @@ import { PublishedEvents } from '../published-events';
 /** The longest wait at a replica that is about to stop: the caller should move to another one. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
 
-/** How a wait ended. */
 export interface Waited {
   /** Whether there may be events after the position. */
   readonly isCalled: boolean;

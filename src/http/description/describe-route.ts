@@ -28,7 +28,6 @@ export type ErrorsOfStatus = readonly [
 
 type Headers = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
-/** The OpenAPI description of a route. */
 export interface RouteDescription {
   /** The name of the operation in generated clients; by default, that of the handler. */
   readonly operationId?: string;

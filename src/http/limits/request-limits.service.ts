@@ -30,7 +30,6 @@ interface HeaderSink {
   setHeader(name: string, value: string): unknown;
 }
 
-/** The rest of a limit. */
 interface Remaining {
   readonly counter: Pick<RequestCounter<number>, 'name' | 'limit'>;
   readonly left: number;

@@ -10,7 +10,6 @@ export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9
 export const TextField = (options: FieldOptions = {}) =>
   StringField({ maxLength: 500, pattern: PRINTABLE, ...options });
 
-/** Search text of a query. */
 export const SearchField = (options: FieldOptions & { readonly pattern?: string } = {}) =>
   StringField({ absent: 'null', maxLength: 100, pattern: PRINTABLE, ...options });
 

@@ -4,7 +4,6 @@ import type { ProxyFilter } from '../filter/proxy-filter';
 import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
 import { ExportTemplateField } from './template-field';
 
-/** The filter of an export in any format. */
 class ExportFilterQuery extends ProxyFilterFields {
   /** Null, like `all`, selects both types. */
   @StringField({

@@ -9,7 +9,6 @@ interface FormatText {
   readonly example?: unknown;
 }
 
-/** The description of each format. */
 export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   json: { description: 'The same objects as `GET /proxies`.', schema: LIST_SCHEMA },
   txt: { description: 'A line `host:port:login:password` for each proxy.', example: TXT_EXAMPLE },

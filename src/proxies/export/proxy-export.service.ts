@@ -47,7 +47,6 @@ const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
 /** How many proxies are written before yielding to other requests: some milliseconds' worth. */
 const WRITTEN_AT_ONCE = 250;
-/** How many reads run at the same time. */
 const READS_AT_ONCE = 8;
 const READS_OF_A_USER = 2;
 /** How many proxies are read at a time for all readers: those who stop reading occupy memory. */

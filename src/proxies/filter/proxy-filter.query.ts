@@ -74,7 +74,6 @@ export class ProxyFilterFields {
   readonly order_id!: number | null;
 }
 
-/** The filter of a query. */
 export class ProxyFilterQuery extends ProxyFilterFields {
   @ChoiceField(PROXY_TYPES, {
     description: 'Only the proxies of this type, `http` or `socks` (SOCKS5)',

@@ -17,7 +17,6 @@ const PINGS_END_AFTER_MS = 9500;
 
 const NOT_TRIED = 'Not tried in time';
 
-/** Pings many proxies for one request. */
 @Injectable()
 export class ProxyPings {
   private readonly turns = new FairTurns(PINGS_AT_ONCE, PINGS_OF_A_USER);

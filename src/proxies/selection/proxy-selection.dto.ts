@@ -1,7 +1,6 @@
 import { ObjectField, StrictRequest, StringListField } from '../../http';
 import { ProxyFilterBody } from '../filter/proxy-filter.query';
 
-/** How many proxies one request may select. */
 export const MAX_SELECTED = 1000;
 
 const anyText = { isValid: () => true, type: 'string_type', msg: 'Input should be a valid string' };

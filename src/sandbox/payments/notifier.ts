@@ -5,7 +5,6 @@ interface Notified {
   readonly id: string;
 }
 
-/** The faults of notifications. */
 export interface NotificationFaults {
   readonly lost?: boolean;
   readonly times?: number;
@@ -45,7 +44,6 @@ export class Notifier {
     for (let n = 0; n < times; n += 1) void this.deliver(event, object, delayMs);
   }
 
-  /** A forged notification. */
   forge(object: object, event = 'payment.succeeded'): Promise<number | undefined> {
     return this.post({ type: 'notification', event, object });
   }

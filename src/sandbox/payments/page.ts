@@ -10,7 +10,6 @@ const escapeHtml = (text: string): string =>
 const form = (id: string, action: 'pay' | 'cancel', text: string): string =>
   `<form method="post" action="/pay/${id}/${action}"><button>${text}</button></form>`;
 
-/** The page on which a person pays or cancels. */
 export function paymentPage({ id, status, amount, description, return_url }: SandboxPayment): string {
   const body =
     status === 'pending'

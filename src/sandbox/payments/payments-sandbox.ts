@@ -47,7 +47,6 @@ export class PaymentsSandbox {
   readonly secretKey: string;
   readonly notifier: Notifier;
   readonly book: PaymentBook;
-  /** How often each method was called. */
   readonly calls: Record<WireMethod, number> = { create: 0, read: 0, list: 0, refund: 0, refunds: 0 };
   /** How often each payment was read, known or not. */
   readonly reads = new Map<string, number>();

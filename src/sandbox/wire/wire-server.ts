@@ -47,7 +47,6 @@ interface Exchange {
   call: Call;
 }
 
-/** The provider's HTTP interface. */
 export class WireServer {
   readonly server: Server;
   private readonly closing = new AbortController();

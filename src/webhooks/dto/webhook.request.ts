@@ -70,7 +70,6 @@ export class NewSecretRequest {
   overlap_hours!: number;
 }
 
-/** The form of the ids of events. */
 const EVENT_ID = '^evt_[1-9][0-9]{0,14}$';
 
 @StrictRequest()
