@@ -110,6 +110,11 @@ export class UsersService {
     return this.findBy('id = $1', id);
   }
 
+  /** @throws UserNotFound */
+  async assertExists(id: number): Promise<void> {
+    if (!(await this.find(id))) throw new UserNotFound();
+  }
+
   findByWebUsername(webUsername: string): Promise<User | null> {
     return this.findBy('web_username = $1', webUsername);
   }

@@ -90,7 +90,7 @@ export class StaffBalancesService {
    * @throws UserNotFound
    */
   async listEntries(userId: number, page: PageRequest): Promise<LedgerPage> {
-    await this.assertUser(userId);
+    await this.users.assertExists(userId);
     const find = ({ cursor, limit }: PageRequest) =>
       queryRows<LedgerEntryOut>(
         this.dataSource,
@@ -114,7 +114,7 @@ export class StaffBalancesService {
    * @throws UserNotFound, InvalidPeriod
    */
   async readStatement(userId: number, from: Date, to: Date): Promise<AsyncGenerator<string>> {
-    await this.assertUser(userId);
+    await this.users.assertExists(userId);
     assertPeriod(from, to);
     return toCsv(this.findStatementRows(userId, from, to));
   }
@@ -136,10 +136,6 @@ export class StaffBalancesService {
       if (!end || batch.length < BATCH_SIZE) return;
       last = end.seq;
     }
-  }
-
-  private async assertUser(userId: number): Promise<void> {
-    if (!(await this.users.find(userId))) throw new UserNotFound();
   }
 }
 

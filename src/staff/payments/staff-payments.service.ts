@@ -9,7 +9,7 @@ import {
   type StaffPaymentOut,
   UnmatchedPayments,
 } from '../../payments';
-import { UserNotFound, UsersService } from '../../users';
+import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
 import type {
@@ -111,7 +111,7 @@ export class StaffPaymentsService {
   ): Promise<StaffPaymentOut> {
     audit.assertConcernsAnother(userId);
     return this.decide(audit, id, async (manager, before, record) => {
-      if (!(await this.users.find(userId))) throw new UserNotFound();
+      await this.users.assertExists(userId);
       const roubles = this.payments.roublesOf(before, amount);
       const credited = { state: 'credited', user_id: userId, amount: roubles.toString() };
       const after = Object.assign({}, before, credited);

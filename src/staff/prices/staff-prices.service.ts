@@ -12,7 +12,7 @@ import {
   PriceRuleNotFound,
   PriceRulesService,
 } from '../../pricing';
-import { UserNotFound, UsersService } from '../../users';
+import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { usernameOf } from '../links';
@@ -51,7 +51,7 @@ export class StaffPricesService {
 
   /** The markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */
   async findMarkup(offer: PricedOffer, moment?: Date): Promise<HeldMarkupOut> {
-    await this.assertUser(offer.userId);
+    if (offer.userId !== null) await this.users.assertExists(offer.userId);
     const country = offer.country?.toLowerCase() ?? null;
     const { percent, ruleId, at } = await this.history.heldAt({ ...offer, country }, moment);
     return { at, markup_percent: percent, rule: ruleId === null ? null : await this.get(ruleId) };
@@ -63,7 +63,7 @@ export class StaffPricesService {
    * @throws UserNotFound, PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
-    await this.assertUser(change.add?.userId ?? null);
+    if (change.add?.userId !== undefined) await this.users.assertExists(change.add.userId);
     return this.previews.preview(change);
   }
 
@@ -117,10 +117,6 @@ export class StaffPricesService {
       await this.rules.assertAhead(ended.validTo, manager);
       return after;
     });
-  }
-
-  private async assertUser(id: number | null): Promise<void> {
-    if (id !== null && !(await this.users.find(id))) throw new UserNotFound();
   }
 
   /** The author of a change as stored in the rule: `boris (42)`, or the name from a command. */

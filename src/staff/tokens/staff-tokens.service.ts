@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type ApiToken, type NewToken, TokensService } from '../../auth';
 import { type PageRequest, readPage } from '../../http';
-import { UserNotFound, UsersService } from '../../users';
+import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { IssuedToken, RevokedToken, TokenOut, TokensPage } from './staff-tokens.dto';
@@ -51,7 +51,7 @@ export class StaffTokensService {
    * @throws UserNotFound
    */
   async list(userId: number, page: PageRequest): Promise<TokensPage> {
-    if (!(await this.users.find(userId))) throw new UserNotFound();
+    await this.users.assertExists(userId);
     const find = async (wider: PageRequest) => (await this.tokens.list(userId, wider)).map(toTokenOut);
     return readPage(page, find);
   }
