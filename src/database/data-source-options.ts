@@ -1,4 +1,4 @@
-import type { DataSourceOptions } from 'typeorm';
+import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
 import { identifySession } from './lost-responses';
 import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
 import { OrdersOfRenewals1767400000000 } from './migrations/1767400000000-orders-of-renewals';
@@ -15,7 +15,6 @@ import { PublicState1767820000000 } from './migrations/1767820000000-public-stat
 import { KnownServer1767830000000 } from './migrations/1767830000000-known-server';
 import { ForgottenOrders1767840000000 } from './migrations/1767840000000-forgotten-orders';
 import { ServiceClient } from './service-client';
-import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
   Baseline1767000000000,
@@ -52,6 +51,13 @@ const SERVER_LIMITS = [
   'DateStyle=ISO',
 ];
 
+/** TypeORM creates the table of the migrations itself: its key gets PostgreSQL's default name. */
+class NamingStrategy extends DefaultNamingStrategy {
+  override primaryKeyName(table: Table | string): string {
+    return `${typeof table === 'string' ? table : table.name}_pkey`;
+  }
+}
+
 /** Options of the service's data source. `parseInt8` makes ids numbers, which are exact up to 2^53. */
 export function dataSourceOptions(database: {
   url: string;
@@ -75,7 +81,7 @@ export function dataSourceOptions(database: {
     parseInt8: true,
     migrations,
     migrationsTransactionMode: 'each',
-    namingStrategy: new SnakeNamingStrategy(),
+    namingStrategy: new NamingStrategy(),
     extra: {
       connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       Client: ServiceClient,

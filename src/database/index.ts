@@ -14,7 +14,6 @@ export { resolveLostReply, StatementOutcomeUnknown } from './lost-responses';
 export { preparedRow, preparedRows } from './prepared';
 export { readSchemaDifference } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';
-export { snakeCase } from './snake-naming.strategy';
 export { untilReplicated } from './replicated';
 export {
   databaseTime,
@@ -25,6 +24,7 @@ export {
   queryRows,
   refusedBy,
   selectList,
+  snakeCase,
   sqlList,
   TransactionOutcomeUnknown,
   violatedConstraint,

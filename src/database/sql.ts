@@ -1,6 +1,5 @@
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { retryUndone } from './retry-undone';
-import { snakeCase } from './snake-naming.strategy';
 
 /** Runs a single statement (a data source) or one in a transaction (its manager). */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
@@ -35,6 +34,10 @@ export function theRow<Row>([row]: readonly Row[], statement: string): Row {
 /** Formats constants of the code as a list for a check constraint: `('http', 'socks')`. Does not escape. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
+
+/** The name of a column: `userId` is `user_id`. */
+export const snakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Selects columns under the names of their properties: `id, proxy_type AS "proxyType"`. */
 export const selectList = (properties: readonly string[]): string =>
