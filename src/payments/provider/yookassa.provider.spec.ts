@@ -75,6 +75,18 @@ describe('The adapter of YooKassa', () => {
     clearInterval(collecting);
   });
 
+  it('reads the rest of a list for which there were too many calls, after the pause', async () => {
+    const pages: string[] = [];
+    respond = (request, response) => {
+      const page = new URL(request.url ?? '', 'http://a').searchParams.get('cursor') ?? 'first';
+      pages.push(page);
+      if (page === 'rest' && pages.length === 2) response.writeHead(429).end();
+      else response.writeHead(200).end(JSON.stringify({ items: [], next_cursor: { first: 'rest' }[page] }));
+    };
+    for await (const _ of provider.paymentsSince(new Date()));
+    expect(pages).toEqual(['first', 'rest', 'rest']);
+  });
+
   it('does not follow a list whose cursors lead in a circle', async () => {
     respond = (request, response) => {
       const isFirst = !request.url?.includes('cursor=a');

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { HttpService } from '@nestjs/axios';
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
@@ -21,6 +22,8 @@ import { listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-
 const TIMEOUT_MS = 15_000;
 /** After 429 nothing is sent for this time. */
 const PAUSE_MS = 2000;
+/** How often a page is requested, with a pause after each 429. Otherwise a long list may stay incomplete. */
+const PAGE_ATTEMPTS = 5;
 /** The provider's largest page. */
 const LISTED_AT_ONCE = 100;
 /** In a receipt: an advance payment. */
@@ -124,13 +127,24 @@ export class YooKassaProvider extends PaymentProvider {
         limit: String(LISTED_AT_ONCE),
         ...(cursor !== undefined && { cursor }),
       });
-      const page = await this.call({ method, path: `${resource}?${query.toString()}`, schema: listOf(item) });
+      const page = await this.page({ method, path: `${resource}?${query.toString()}`, schema: listOf(item) });
       yield page.items;
       cursor = page.next_cursor;
       if (cursor === undefined) return;
       // The list would never end, and neither would the job that reads it.
       if (followed.has(cursor)) throw new PaymentOutcomeUnknown(`${method} returned a cursor twice`);
       followed.add(cursor);
+    }
+  }
+
+  private async page<Schema extends z.ZodType>(call: Call<Schema>): Promise<z.output<Schema>> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.call(call);
+      } catch (error) {
+        if (!(error instanceof PaymentsUnavailable) || attempt === PAGE_ATTEMPTS) throw error;
+        await pause(PAUSE_MS);
+      }
     }
   }
 
