@@ -220,6 +220,21 @@ describe('Without its notification', () => {
     expect(await available(customer)).toBe('100.00');
   });
 
+  it('and that response, it is found after the clock of the database was set back', async () => {
+    const customer = await createUser();
+    payments.notifier.goWrong({ lost: true });
+    payments.fail('create', 'lost');
+    await deposit(customer, '100');
+    await letBe(customer);
+    payments.pay([...payments.book.payments.keys()].at(-1) ?? '');
+    await service.dataSource.query(`UPDATE payment_comparisons SET compared_to = now() + interval '1 day'`);
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1 });
+    const [last] = await service.dataSource.query<{ isPast: boolean }[]>(
+      'SELECT compared_to <= now() AS "isPast" FROM payment_comparisons',
+    );
+    expect(last).toEqual({ isPast: true });
+  });
+
   it('a payment of a deposit that a restore has forgotten is credited once to its customer', async () => {
     const customer = await createUser();
     payments.notifier.goWrong({ lost: true });

@@ -73,7 +73,9 @@ export class Comparison {
               least(since, (SELECT min(paid_at) - ${OVERLAP} FROM payments
                              WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
                                AND closed_at >= since)) AS "refundsSince"
-         FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons WHERE provider = $1),
+         FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons
+                         -- One from the future dates from before the database's clock was set back.
+                         WHERE provider = $1 AND compared_to <= now() + interval '1 minute'),
                        (SELECT min(created_at) - ${OVERLAP} FROM deposits WHERE provider = $1),
                        now() - ${FIRST}) AS since`,
       [this.provider.name],
@@ -83,8 +85,8 @@ export class Comparison {
   private async complete(comparedTo: Date): Promise<void> {
     await queryRows(
       this.dataSource,
-      `INSERT INTO payment_comparisons AS last (provider, compared_to) VALUES ($1, $2)
-       ON CONFLICT (provider) DO UPDATE SET compared_to = greatest(last.compared_to, excluded.compared_to)`,
+      `INSERT INTO payment_comparisons (provider, compared_to) VALUES ($1, $2)
+       ON CONFLICT (provider) DO UPDATE SET compared_to = excluded.compared_to`,
       [this.provider.name, comparedTo],
     );
   }
