@@ -10,7 +10,7 @@ import { forAllTests } from '../../../test/support/fixtures';
 import { PROVIDER_HTTP } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
-import { PaymentOutcomeUnknown } from './payment-provider';
+import { PaymentOutcomeUnknown, PaymentRefused } from './payment-provider';
 import { YooKassaProvider } from './yookassa.provider';
 
 type Respond = (request: http.IncomingMessage, response: http.ServerResponse) => void;
@@ -73,6 +73,18 @@ describe('The adapter of YooKassa', () => {
     const collecting = setInterval(collectGarbage, 20);
     expect(await call).toBeInstanceOf(PaymentOutcomeUnknown);
     clearInterval(collecting);
+  });
+
+  it.each([
+    ['no refund', 400, PaymentRefused],
+    ['no refund', 401, PaymentRefused],
+    ['unknown', 408, PaymentOutcomeUnknown],
+    ['unknown', 499, PaymentOutcomeUnknown],
+    ['unknown', 500, PaymentOutcomeUnknown],
+  ])('reads as %s the status %i', async (_outcome, status, error) => {
+    respond = (_, response) => response.writeHead(status).end('{}');
+    const refund = { refundId: 1, refundKey: 'key', paymentId: 'one', amount: '1.00' };
+    await expect(provider.refund(refund)).rejects.toThrow(error);
   });
 
   it('reads the rest of a list for which there were too many calls, after the pause', async () => {

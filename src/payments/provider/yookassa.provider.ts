@@ -22,6 +22,8 @@ import { listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-
 const TIMEOUT_MS = 15_000;
 /** After 429 nothing is sent for this time. */
 const PAUSE_MS = 2000;
+/** The documented ones. Any other status may come from a gateway that has sent the request on. */
+const REFUSALS: readonly number[] = [400, 401, 403, 404];
 /** How often a page is requested, with a pause after each 429. Otherwise a long list may stay incomplete. */
 const PAGE_ATTEMPTS = 5;
 /** The provider's largest page. */
@@ -188,7 +190,7 @@ export class YooKassaProvider extends PaymentProvider {
       this.pausedUntilMs = performance.now() + PAUSE_MS;
       throw new PaymentsUnavailable(`${method} returned 429`);
     }
-    if (status >= 400 && status < 500) {
+    if (REFUSALS.includes(status)) {
       throw new PaymentRefused(`${method} returned ${status}`, { cause: status });
     }
     const read = status === 200 ? schema.safeParse(json) : undefined;
