@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { temporaryNameFor } from './private-file';
-import { hasErrorCode } from './system-error';
+import { hasErrorCode, temporaryNameFor } from './system';
 
 const LOCK_FILE = 'lock.json';
 const PROBE_TIMEOUT_MS = 2000;

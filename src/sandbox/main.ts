@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DirectoryInUseError } from './directory-lock';
 import { PaymentsSandbox } from './payments/payments-sandbox';
-import { writePrivateFile } from './private-file';
 import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbox';
+import { writePrivateFile } from './system';
 
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;

@@ -9,7 +9,7 @@ import type { ProxyType } from '../../src/common';
 import type { Endpoint } from '../../src/sandbox/exits/endpoint';
 import { createHttpEndpoint } from '../../src/sandbox/exits/http-endpoint';
 import { createSocksEndpoint } from '../../src/sandbox/exits/socks-endpoint';
-import { stopListening } from '../../src/sandbox/listen';
+import { stopListening } from '../../src/sandbox/system';
 import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { findChromium, findProgram } from '../support/programs';
 import { insertProxies } from '../support/proxy-rows';

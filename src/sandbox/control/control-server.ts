@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { stopListening } from '../listen';
+import { stopListening } from '../system';
 import { findForeign, findStranger } from './admission';
 import { type ControlResponse, type controlRoutes, NotFoundError } from './control-routes';
 

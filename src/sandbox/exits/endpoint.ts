@@ -1,5 +1,5 @@
 import type { Server, Socket } from 'node:net';
-import { stopListening } from '../listen';
+import { stopListening } from '../system';
 
 /** Returns the reason why a login may not use the proxy, or null when it may. */
 export type FindRefusal = (login: string, password: string) => string | null;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, createServer as createNetServer, type Socket } from 'node:net';
-import { listenOnFirstFree, stopListening } from '../listen';
+import { listenOnFirstFree, stopListening } from '../system';
 import { createHttpEndpoint } from './http-endpoint';
 
 const endpoint = createHttpEndpoint(

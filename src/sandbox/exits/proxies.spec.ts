@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { SandboxControl, startSandbox } from '..';
 import { forAllTests } from '../../../test/support/fixtures';
 import { WireClient } from '../../../test/support/wire-client';
-import { listenOnFirstFree, stopListening } from '../listen';
+import { listenOnFirstFree, stopListening } from '../system';
 
 interface BoughtProxy {
   id: string;

@@ -1,8 +1,8 @@
-import { listenOnFirstFree } from '../listen';
 import type { EventStore } from '../state/event-store';
 import { isActive } from '../state/listing';
 import type { SoldProxy } from '../state/sale-record';
 import type { ProxyType } from '../state/state-event';
+import { listenOnFirstFree } from '../system';
 import type { Credentials } from './credentials';
 import type { Endpoint, ExitFault } from './endpoint';
 import { createHttpEndpoint } from './http-endpoint';

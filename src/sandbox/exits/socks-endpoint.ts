@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
 import { Socks5Server } from '@pondwader/socks5-server';
-import { hasErrorCode } from '../system-error';
+import { hasErrorCode } from '../system';
 import { ELSEWHERE, type Endpoint, endpointOf, type FindFault, type FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback } from './loopback';
 

@@ -1,6 +1,6 @@
 import { type FileHandle, open, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { hasErrorCode } from '../system-error';
+import { hasErrorCode } from '../system';
 
 /** An append-only file of lines. Concurrent writers share one fsync. */
 export class Journal {

@@ -1,7 +1,7 @@
 import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stopListening } from '../listen';
+import { stopListening } from '../system';
 import type { Call, CallLog } from './call-log';
 import type { Fault } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';

@@ -1,6 +1,25 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { chmod, rename, writeFile } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
-import { hasErrorCode } from './system-error';
+
+/** Whether it is a system error with the code, such as `ENOENT`. */
+export function hasErrorCode(error: unknown, code: string): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
+}
+
+/** Writes a file atomically; only its owner can read it. */
+export async function writePrivateFile(path: string, content: string): Promise<void> {
+  const temporary = temporaryNameFor(path);
+  await writeFile(temporary, content, { mode: 0o600 });
+  // The umask may have removed permissions of the owner.
+  await chmod(temporary, 0o600);
+  await rename(temporary, path);
+}
+
+export function temporaryNameFor(path: string): string {
+  return `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+}
 
 /**
  * Listens on the first free port of the list and returns its number; 0 means any free port.

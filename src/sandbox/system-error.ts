@@ -1,4 +1,0 @@
-/** Whether it is a system error with the code, such as `ENOENT`. */
-export function hasErrorCode(error: unknown, code: string): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
-}
