@@ -17,14 +17,7 @@ export class UsersController {
     description: "The user's profile and balance.",
     response: UserInfo,
   })
-  async me(@CurrentUserId() userId: number): Promise<UserInfo> {
-    const profile = await this.users.getProfile(userId);
-    return {
-      tg_id: profile.tgId,
-      username: profile.username,
-      web_username: profile.webUsername,
-      balance: profile.balance,
-      has_app: profile.hasApp,
-    };
+  me(@CurrentUserId() userId: number): Promise<UserInfo> {
+    return this.users.getProfile(userId);
   }
 }

@@ -11,6 +11,7 @@ import {
   violatedConstraint,
 } from '../database';
 import type { User } from './user';
+import type { UserInfo } from './user-info.dto';
 import { UserExists, UserNotFound } from './users.errors';
 
 export interface NewUser {
@@ -18,15 +19,6 @@ export interface NewUser {
   readonly tgId?: number | null | undefined;
   readonly webUsername?: string | null | undefined;
   readonly hasApp?: boolean | undefined;
-}
-
-export interface Profile {
-  /** The user's own name, or else the one that staff gave. */
-  readonly username: string | null;
-  readonly tgId: number | null;
-  readonly webUsername: string | null;
-  readonly hasApp: boolean;
-  readonly balance: string;
 }
 
 const FIELDS = 'id username telegramUsername tgId webUsername hasApp createdAt blockedAt blockedReason';
@@ -130,22 +122,25 @@ export class UsersService {
     return user ?? null;
   }
 
-  /** Reads the profile in one statement, so that the balance is consistent with the rest. */
-  async getProfile(userId: number): Promise<Profile> {
+  /**
+   * Reads the profile in one statement, so that the balance is consistent with the rest. The name is the
+   * user's own, or else the one that staff gave.
+   */
+  async getProfile(userId: number): Promise<UserInfo> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);
     return profile;
   }
 
   private readonly profileOf = batchedLookup(async (userIds: readonly number[]) => {
-    const profiles = await preparedRows<Profile & { id: number }>(
+    const profiles = await preparedRows<UserInfo & { id: number }>(
       this.dataSource,
-      `SELECT u.id, coalesce(u.telegram_username, u.username) AS username, u.tg_id AS "tgId",
-              u.web_username AS "webUsername", u.has_app AS "hasApp", a.available AS balance
+      `SELECT u.id, u.tg_id, coalesce(u.telegram_username, u.username) AS username, u.web_username,
+              a.available AS balance, u.has_app
          FROM users u JOIN accounts a ON a.user_id = u.id
         WHERE u.id = ANY ($1)`,
       [userIds],
     );
-    return new Map(profiles.map((profile) => [profile.id, profile]));
+    return new Map(profiles.map(({ id, ...profile }) => [id, profile]));
   });
 }
