@@ -9,8 +9,8 @@ import { declareField, readInstance } from './read-instance';
 import { readAmount } from './readers/read-amount';
 import { readBoolean } from './readers/read-boolean';
 import { readDate, readDateTime } from './readers/read-date';
-import { readInteger } from './readers/read-integer';
-import { readString } from './readers/read-string';
+import { type IntegerBounds, readInteger } from './readers/read-integer';
+import { readString, type StringBounds } from './readers/read-string';
 import { Refusal, RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
@@ -30,18 +30,11 @@ export interface FieldOptions {
   readonly nullable?: true;
 }
 
-export interface IntegerFieldOptions extends FieldOptions {
-  readonly atLeast?: number;
-  readonly greaterThan?: number;
-  readonly atMost?: number;
+export interface IntegerFieldOptions extends FieldOptions, IntegerBounds {
   readonly default?: number;
 }
 
-export interface StringFieldOptions extends FieldOptions {
-  /** In code points, as is `maxLength`. */
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
+export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly default?: string;
   /** The words of a choice, described instead of the pattern: some generators fail on both. */
   readonly choices?: readonly string[];
@@ -49,10 +42,6 @@ export interface StringFieldOptions extends FieldOptions {
   readonly describesNull?: true;
   /** Refuses text within the bounds for a reason that a pattern cannot express. */
   readonly refuse?: (text: string) => Refusal | undefined;
-}
-
-export interface BooleanFieldOptions extends FieldOptions {
-  readonly default?: boolean;
 }
 
 export interface StringListFieldOptions extends FieldOptions {
@@ -121,7 +110,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
 }
 
 /** A boolean. Required unless it has a default. Only a query is read as leniently as Pydantic reads it. */
-export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorator {
+export function BooleanField(options: FieldOptions & { readonly default?: boolean } = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
     options,

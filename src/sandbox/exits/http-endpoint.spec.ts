@@ -7,6 +7,7 @@ import { createHttpEndpoint } from './http-endpoint';
 
 const endpoint = createHttpEndpoint(
   (login, password) => (`${login}:${password}` === 'a:b' ? null : 'no'),
+  undefined,
   300,
 );
 const AUTHORIZATION = `Proxy-Authorization: Basic ${btoa('a:b')}`;

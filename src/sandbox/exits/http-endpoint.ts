@@ -54,8 +54,8 @@ class ProxyResponse extends Error {
  */
 export function createHttpEndpoint(
   findRefusal: FindRefusal,
-  connectTimeoutMs = CONNECT_TIMEOUT_MS,
   findFault: FindFault = () => undefined,
+  connectTimeoutMs = CONNECT_TIMEOUT_MS,
 ): Endpoint {
   const server = createServer();
 

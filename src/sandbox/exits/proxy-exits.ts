@@ -22,11 +22,7 @@ export class ProxyExits {
   ) {
     const findFault = (login: string) => this.faults.get(this.credentials.findIdOf(login) ?? 0);
     this.endpoints = {
-      http: createHttpEndpoint(
-        (login, password) => this.findRefusal('http', login, password),
-        undefined,
-        findFault,
-      ),
+      http: createHttpEndpoint((login, password) => this.findRefusal('http', login, password), findFault),
       socks: createSocksEndpoint((login, password) => this.findRefusal('socks', login, password), findFault),
     };
   }
