@@ -529,6 +529,18 @@ describe('Staff', () => {
     expect(await available(customer)).toBe('180.00');
   });
 
+  it('name the roubles of a payment with a fraction of a kopeck', async () => {
+    const customer = await createUser();
+    const id = await unmatched(
+      (payment) => (payment.amount = { value: '100.001', currency: 'RUB' }),
+      customer,
+    );
+    const match = (body: object) => staff.post(`/staff/unmatched-payments/${id}/match`, body);
+    expect((await match({ user_id: customer.id, reason: 'x' })).status).toBe(409);
+    expect((await match({ user_id: customer.id, amount: '100.00', reason: 'x' })).status).toBe(200);
+    expect(await available(customer)).toBe('100.00');
+  });
+
   it('reject a payment, which ends its deposit', async () => {
     const customer = await createUser();
     const id = await unmatched((payment) => (payment.test = true), customer);

@@ -24,7 +24,7 @@ export class PaymentOfAnother extends domainError(
 
 export class AmountNeeded extends domainError(
   'conflict',
-  'The payment is in another currency: set amount, in roubles',
+  'The payment is in another currency, or has a fraction of a kopeck: set amount, in roubles',
 ) {}
 
 export class AmountKnown extends domainError(
@@ -69,11 +69,12 @@ export class UnmatchedPayments {
   /**
    * The value of a payment in roubles.
    *
-   * @param named the value that staff set for a payment in another currency
+   * @param named the value that staff set, unless the payment is in roubles and kopecks
    * @throws AmountNeeded, AmountKnown
    */
   roublesOf({ currency, paid_amount: paid }: StaffPaymentOut, named: Money | null): Money {
-    if (currency !== 'RUB') {
+    // The provider's amounts have up to eight decimals.
+    if (currency !== 'RUB' || !/^\d+(\.\d\d?0*)?$/.test(paid)) {
       if (named === null) throw new AmountNeeded();
       return named;
     }
