@@ -283,12 +283,12 @@ describe('The result of a webhook', () => {
     expect(await post()).toMatchObject({ outcome: 'refused', status, response: 'why', error });
   });
 
-  it.each<[string, number | null]>([
-    ['120', 120],
-    [new Date(Date.now() + 60_000).toUTCString(), 60],
-    ['soon', null],
-  ])('reports the pause of Retry-After: %s', async (header, expected) => {
-    respond = (_request, response) => response.writeHead(429, { 'Retry-After': header }).end();
+  it.each<[string, () => string, number | null]>([
+    ['seconds', () => '120', 120],
+    ['a date', () => new Date(Date.now() + 60_000).toUTCString(), 60],
+    ['neither', () => 'soon', null],
+  ])('reports the pause of Retry-After: %s', async (_, header, expected) => {
+    respond = (_request, response) => response.writeHead(429, { 'Retry-After': header() }).end();
     const { retryAfterSeconds } = await post();
     // A date has whole seconds, and some time may have passed.
     const seconds = retryAfterSeconds === null ? null : Math.ceil(retryAfterSeconds / 60) * 60;
