@@ -20,6 +20,9 @@ const MOST_WAITING = 100;
 const MOST_EXPORTS = 16;
 const TOO_MANY = { detail: 'Too many requests of this kind are under way' };
 
+// Hundreds of requests are under way at once, on a machine that may be busy.
+jest.setTimeout(60_000);
+
 describe('The concurrent requests of one user', () => {
   const log = forAllTests(captureLog, (opened) => opened.stop());
   const silent = forAllTests(openSilentPort);
