@@ -27,23 +27,9 @@ export interface Proxy extends ProxyFields {
   readonly tags: readonly string[];
 }
 
-const FIELDS: readonly (keyof Proxy)[] = [
-  'id',
-  'host',
-  'port',
-  'login',
-  'password',
-  'proxyType',
-  'country',
-  'version',
-  'dateStart',
-  'dateEnd',
-  'withdrawnAt',
-  'descr',
-  'userId',
-  'orderId',
-  'tags',
-];
+const FIELDS =
+  'id host port login password proxyType country version dateStart dateEnd withdrawnAt descr ' +
+  'userId orderId tags';
 
 /** Selects a {@link Proxy} from the table `proxies`. */
-export const PROXY_COLUMNS = selectList(FIELDS);
+export const PROXY_COLUMNS = selectList(FIELDS.split(' '));
