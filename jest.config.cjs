@@ -1,5 +1,9 @@
 const { availableParallelism } = require('node:os');
 
+// Each worker starts with this option. With the usual 16 MB, much of what a request needs survives a
+// collection and is copied, which took a tenth of the workers' processor time (2026-11-26).
+process.execArgv.push('--max-semi-space-size=64');
+
 /** @type {import('jest').Config} */
 module.exports = {
   rootDir: '.',
