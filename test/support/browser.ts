@@ -220,7 +220,7 @@ export class DocsBrowser {
 
   private async press(method: string, path: string, { parameters = {}, body }: Form): Promise<Locator> {
     // Of few operations, the page takes what is typed in a third of the time.
-    await this.filter(path);
+    await this.filter(`${method} ${path}`);
     const operation = this.operation(method, path);
     await this.open(operation);
     for (const [name, value] of Object.entries(parameters)) {
