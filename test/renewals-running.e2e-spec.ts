@@ -251,6 +251,25 @@ describe('Renewals', () => {
     expect((await service.balanceOf(user)).available).toBe('0.00');
   });
 
+  it('wait until the rule that applies now makes them due, also after they were skipped', async () => {
+    const { user, ids } = await customerWith(1);
+    await switchOn(user);
+    const price = await priceOf(user);
+    await leave(user, '0.00');
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'balance-short' }]);
+    await service.dataSource.query(
+      `INSERT INTO renewal_rules (user_id, proxy_id, period, hours_before) VALUES ($1, $2, $3, 2)`,
+      [user.id, ids[0], PERIOD],
+    );
+    await service.app.get(LedgerService).credit(user.id, Money.parse(price), 'test');
+    await wait(user);
+    await run();
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'planned', orderId: null }]);
+    expect((await service.balanceOf(user)).available).toBe(price);
+  });
+
   it('stay within the budget of the month, in which what is held counts', async () => {
     const { user } = await customerWith(2);
     const price = await priceOf(user);

@@ -22,7 +22,7 @@ export interface DueRenewal extends RenewalOffer {
   readonly isConfirmed: boolean;
   /** The provider lists it under this tag, with all proxies of the same purchase. */
   readonly purchaseTag: string;
-  /** The rule that applies; `null` if none does any more. */
+  /** The rule that applies; `null` if none does any more, or the one that does makes it due later. */
   readonly ruleId: number | null;
   readonly maxPrice: string | null;
   /** The available balance of its user. */
@@ -167,7 +167,10 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /** Announced renewals to decide now, by their due times, then in the announced order. */
+  /**
+   * Announced renewals to decide now, by their due times, then in the announced order. A rule that was added
+   * since may make one due later: that one is removed, and planned again.
+   */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
       this.dataSource,
@@ -192,7 +195,8 @@ export class RenewalRecords {
               available, "budgetLeft"
          FROM due JOIN means USING (user_id)
          JOIN proxies ON proxies.id = due.proxy_id
-         LEFT JOIN LATERAL (${ruleOfProxySql()}) AS rule ON true
+         LEFT JOIN LATERAL (${ruleOfProxySql()}) AS rule
+           ON ${dueAtSql('due.date_end_before', 'rule.hours_before')} <= now()
         ORDER BY due.next_try_at, due.date_end_before, due.proxy_id`,
       [limit],
     );
