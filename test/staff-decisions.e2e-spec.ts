@@ -317,16 +317,17 @@ describe('A refund', () => {
     expect(await refusalsOf('orders.refund', id)).toEqual([OWN_ACCOUNT.detail]);
   });
 
-  it('is made once for each key, even by concurrent requests', async () => {
+  it.each([
+    ['a part of the charge', { amount: '5.00' }, '5.00'],
+    ['all that is left', {}, '25.08'],
+  ])('is made once for each key, even by concurrent requests: %s', async (_name, body, refunded) => {
     const id = await buy();
-    const responses = await Promise.all(
-      Array.from({ length: 6 }, () => refund(id, { amount: '5.00' }, `once-${id}`)),
-    );
-    const entries = responses.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
+    const responses = await Promise.all(Array.from({ length: 6 }, () => refund(id, body, `once-${id}`)));
+    const entries = responses.map((response) => JSON.stringify({ ...response.body, replayed: null }));
     expect(new Set(entries).size).toBe(1);
-    expect(responses.filter(({ body }) => body['replayed'] === false)).toHaveLength(1);
-    expect(responses.filter(({ body }) => body['replayed'] === true)).toHaveLength(5);
-    expect(await orderOf(id)).toMatchObject({ refunded: '5.00' });
+    expect(responses.filter((response) => response.body['replayed'] === false)).toHaveLength(1);
+    expect(responses.filter((response) => response.body['replayed'] === true)).toHaveLength(5);
+    expect(await orderOf(id)).toMatchObject({ refunded });
     expect((await refund(id, { amount: '5.01' }, `once-${id}`)).body.detail).toEqual([
       expect.objectContaining({ type: 'idempotency_key_reused' }),
     ]);

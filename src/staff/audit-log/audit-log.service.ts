@@ -81,9 +81,10 @@ export class AuditLogService {
       );
       return Object.assign(result, { replayed: false });
     } catch (error) {
-      // A request with the same key was committed in the meantime.
-      const isDuplicate = violatedConstraint(error) === 'audit_log_idempotency_key';
-      const meanwhile = isDuplicate ? await findEarlier() : null;
+      // A request with the same key was committed in the meantime: its effect may be what refuses this one.
+      const mayBeKnown =
+        error instanceof DomainError || violatedConstraint(error) === 'audit_log_idempotency_key';
+      const meanwhile = mayBeKnown ? await findEarlier() : null;
       if (!meanwhile) throw error;
       return Object.assign(meanwhile, { replayed: true });
     }
