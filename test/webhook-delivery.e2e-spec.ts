@@ -256,6 +256,21 @@ describe('Delivery of webhooks', () => {
     await untilState(id, 'delivered');
   });
 
+  it('leaves a webhook on whose URL was changed before its former receiver returned 410', async () => {
+    const webhook = await createWebhook();
+    receiver.responder = (_received, response) => {
+      receiver.responder = () => 204;
+      void owner(`UPDATE webhooks SET url = url || '&moved' WHERE id = $1`, [webhook.id]).then(() =>
+        response.writeHead(410).end(),
+      );
+      return undefined;
+    };
+    const id = await deliver(webhook);
+    await untilState(id, 'delivered');
+    expect(await attemptsOf(id)).toMatchObject([{ status: 410 }, { status: 204 }]);
+    expect(await webhookOf(webhook.id)).toEqual({ fails: false, failures: 0, reason: null });
+  });
+
   it('leaves a webhook on that took something meanwhile, however long another event has failed', async () => {
     const webhook = await createWebhook();
     await owner(`UPDATE webhooks SET failing_since = now() - interval '1 hour' WHERE id = $1`, [webhook.id]);

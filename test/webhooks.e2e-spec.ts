@@ -251,6 +251,24 @@ describe('A webhook', () => {
     expect((await send('PATCH', path, { enabled: true })).body).toMatchObject(on);
   });
 
+  it('has not failed yet at another URL', async () => {
+    const { id } = await create();
+    const since = new Date(Date.now() - 60_000).toISOString();
+    await service.owner.query('UPDATE webhooks SET failing_since = $2, failures_in_a_row = 9 WHERE id = $1', [
+      id,
+      since,
+    ]);
+    expect((await send('PATCH', `/webhooks/${id}`, { url: URL })).body).toMatchObject({
+      failing_since: since,
+    });
+    const url = 'https://127.0.0.3/other';
+    expect((await send('PATCH', `/webhooks/${id}`, { url })).body).toMatchObject({ failing_since: null });
+    const [row] = await service.dataSource.query('SELECT failures_in_a_row FROM webhooks WHERE id = $1', [
+      id,
+    ]);
+    expect(row).toEqual({ failures_in_a_row: 0 });
+  });
+
   it('has its old secret for some time next to a new one, and an even older one no longer', async () => {
     const { id } = await create();
     const secrets = async () => {

@@ -117,6 +117,9 @@ export class WebhooksService {
         `UPDATE webhooks
             SET url = coalesce($3, url),
                 paused_until = CASE WHEN $3 IS NULL THEN paused_until END,
+                -- Another receiver has not failed yet.
+                failing_since = CASE WHEN $3 <> url THEN NULL ELSE failing_since END,
+                failures_in_a_row = CASE WHEN $3 <> url THEN 0 ELSE failures_in_a_row END,
                 types = CASE WHEN $4 THEN $5 ELSE types END,
                 since_position = CASE WHEN $4 THEN ${LAST_POSITION} ELSE since_position END,
                 description = CASE WHEN $6 THEN $7 ELSE description END

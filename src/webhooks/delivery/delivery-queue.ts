@@ -121,11 +121,12 @@ const CLAIM = `
     JOIN events event ON event.id = leased.event_id`;
 
 /**
- * Records an attempt and its consequences, if its lease is still valid. It is idempotent.
+ * Records an attempt and its consequences, if its lease is still valid. It is idempotent. An attempt at a URL
+ * that was replaced meanwhile shows nothing about the webhook.
  *
  * $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 response body, $6 error, $7 state, $8 pause (s),
  * $9 result: delivered, failed, or neither, $10 pauses of the webhook by failures (s), $11 the pause that its
- * receiver requested (s), $12 whether it is gone, $13 the time until it is disabled (s)
+ * receiver requested (s), $12 whether it is gone, $13 the time until it is disabled (s), $14 URL
  */
 const SETTLE = `
   WITH mine AS (
@@ -143,7 +144,7 @@ const SETTLE = `
   ), recovered AS (
     UPDATE webhooks webhook SET failures_in_a_row = 0, failing_since = NULL, paused_until = NULL
       FROM mine
-     WHERE webhook.id = mine.webhook_id AND $9 = 'delivered'
+     WHERE webhook.id = mine.webhook_id AND webhook.url = $14 AND $9 = 'delivered'
        AND (failures_in_a_row > 0 OR failing_since IS NOT NULL)
   ), failed AS (
     UPDATE webhooks webhook
@@ -157,7 +158,7 @@ const SETTLE = `
                                   WHEN $12 THEN 'gone'
                                   WHEN failing_since <= now() - make_interval(secs => $13) THEN 'failing' END
       FROM mine
-     WHERE webhook.id = mine.webhook_id AND $9 = 'failed'
+     WHERE webhook.id = mine.webhook_id AND webhook.url = $14 AND $9 = 'failed'
     RETURNING webhook.disabled_at, webhook.disabled_reason
   )
   SELECT failed.disabled_reason AS "disabledReason"
@@ -232,6 +233,7 @@ export class DeliveryQueue {
         requestedSeconds,
         result.status === GONE,
         retrySeconds,
+        delivery.url,
       ],
     );
     return settled?.disabledReason ?? null;
