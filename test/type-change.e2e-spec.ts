@@ -272,11 +272,14 @@ describe('Changes of one proxy at the same time', () => {
     expect(await typeAtProvider(proxy.id)).toBe(stored?.proxy_type);
   });
 
-  it('do not wait for one that died', async () => {
+  it.each([
+    ['died', `now() - interval '1 second'`],
+    ['began before the clock of the database was set back', `now() + interval '1 hour'`],
+  ])('do not wait for one that %s', async (_how, until) => {
     const proxy = await buy();
     await service.dataSource.query(
       `INSERT INTO proxy_type_changes (proxy_id, attempt, attempt_until)
-       VALUES ($1, gen_random_uuid(), now() - interval '1 second')`,
+       VALUES ($1, gen_random_uuid(), ${until})`,
       [proxy.id],
     );
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200 });

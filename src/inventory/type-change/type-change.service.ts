@@ -95,7 +95,10 @@ export class TypeChangeService {
     return open.length === 0;
   }
 
-  /** Begins a change. One that does not end in time counts as dead and may be replaced. */
+  /**
+   * Begins a change. One that does not end in time counts as dead and may be replaced, and so may one with an
+   * end later than possible: the database's clock was set back.
+   */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
     const begun = await queryRows(
@@ -105,6 +108,7 @@ export class TypeChangeService {
        ON CONFLICT (proxy_id) DO UPDATE
           SET attempt = excluded.attempt, attempt_until = excluded.attempt_until, settled_at = NULL
         WHERE change.settled_at IS NOT NULL OR change.attempt_until <= clock_timestamp()
+           OR change.attempt_until > clock_timestamp() + make_interval(secs => $3)
        RETURNING attempt`,
       [proxyId, attempt, (PERMITS_MS + 2 * this.config.provider.timeoutMs) / 1000],
     );
