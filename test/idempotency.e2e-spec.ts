@@ -1,3 +1,4 @@
+import { CatalogService, NotEnoughProxies } from '../src/catalog';
 import { createApiClient } from './support/api-client';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
@@ -93,6 +94,21 @@ describe('Idempotency-Key', () => {
     expect(second.response.status).toBe(409);
     expect(second.error).toEqual({ detail: 'A request with this Idempotency-Key is in progress' });
     expect((await first).response.status).toBe(200);
+  });
+
+  it('replays the response to a retry for which the first request left no stock', async () => {
+    const user = await service.createUser();
+    let first: Awaited<ReturnType<typeof buy>> | undefined;
+    // The first request was slower than its client, and ends while the retry reads the stock.
+    jest.spyOn(service.app.get(CatalogService), 'checkStock').mockImplementationOnce(async () => {
+      first = await buy(user, 'retried');
+      throw new NotEnoughProxies();
+    });
+    const retry = await buy(user, 'retried');
+    expect(first?.response.status).toBe(200);
+    expect(retry.data).toEqual(first?.data);
+    expect(retry.response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(await soldTo(user)).toBe(1);
   });
 
   it('can be used again after a refusal', async () => {

@@ -39,6 +39,10 @@ export interface DryRun {
 /** The description of a proxy in a replay after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 
+/** Whether an order was certainly not placed, for a reason that its caller gets. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof DomainError && !(error instanceof OrderBeingConfirmed);
+
 /**
  * Buying and prolonging, from the request to its response: hold the money, wait in the queue, and return the
  * outcome of the order. No transaction is open and no connection is held while the request waits.
@@ -92,7 +96,10 @@ export class OrdersService {
     if (earlier) return this.replay(earlier);
     if (overLimit) throw overLimit;
 
-    const placed = await this.checkAndPlace(request).catch((error: unknown) => {
+    const placed = await this.checkAndPlace(request).catch(async (error: unknown) => {
+      // A request with the same key was faster, and what it took may be what this one lacks.
+      const faster = isRefusal(error) ? await this.findEarlierOrder(userId, request.idempotency) : null;
+      if (faster) return faster;
       this.countRefusal(request.kind, error);
       throw error;
     });
@@ -106,9 +113,9 @@ export class OrdersService {
     return this.placeOnce(order);
   }
 
-  /** Counts an order that was refused before it was placed. One that may have been placed does not count. */
+  /** Counts an order that was refused before it was placed. */
   countRefusal(kind: OrderKind, error: unknown): void {
-    if (error instanceof DomainError && !(error instanceof OrderBeingConfirmed)) {
+    if (isRefusal(error)) {
       this.metrics.count('orders_total', { kind, outcome: 'refused' });
     }
   }
