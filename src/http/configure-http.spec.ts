@@ -27,8 +27,7 @@ import { configureHttp } from './configure-http';
 import { HttpAdapter } from './http-adapter';
 import { RequestInputGuard } from './request-input.guard';
 import { IntegerField, StringField } from './validation/fields';
-import { Refusal } from './validation/refusal';
-import { RequestInvalid } from './validation/refusal';
+import { Refusal, RequestInvalid } from './validation/refusal';
 
 class Failure extends DomainError {
   constructor(

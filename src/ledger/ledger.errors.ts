@@ -6,3 +6,6 @@ export class InvalidAmount extends domainError(
   'bad-request',
   'The amount must be above 0, at most 100000000.00, with at most two decimals',
 ) {}
+
+/** The constraint that refuses an entry for which the balance does not suffice: for `refusedBy`. */
+export const OVERDRAFT = { accounts_available_check: InsufficientBalance };

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
 import { inTurnOf, queryRow, queryRows, refusedBy } from '../database';
 import { UserNotFound } from '../users';
-import { InsufficientBalance, InvalidAmount } from './ledger.errors';
+import { InvalidAmount, OVERDRAFT } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
 
 /** Optional fields of an entry by staff. */
@@ -77,17 +77,15 @@ export class LedgerService {
   ): Promise<PostedEntryOut> {
     if (!amount.isPositive() || amount.minus(LARGEST_AMOUNT).isPositive()) throw new InvalidAmount();
     const delta = kind === 'topup' ? amount : Money.zero.minus(amount);
-    return refusedBy(
-      { accounts_available_check: InsufficientBalance, ledger_entries_user_id_fkey: UserNotFound },
-      () =>
-        queryRow<PostedEntryOut>(
-          manager,
-          `INSERT INTO ledger_entries AS entry
+    return refusedBy({ ...OVERDRAFT, ledger_entries_user_id_fkey: UserNotFound }, () =>
+      queryRow<PostedEntryOut>(
+        manager,
+        `INSERT INTO ledger_entries AS entry
              (user_id, kind, available_delta, held_delta, reason, reference, action_id)
            VALUES ($1, $2, $3, 0, $4, $5, $6)
            RETURNING ${POSTED_ENTRY}`,
-          [userId, kind, delta.toString(), reason, reference, actionId ?? null],
-        ),
+        [userId, kind, delta.toString(), reason, reference, actionId ?? null],
+      ),
     );
   }
 }

@@ -26,6 +26,7 @@ export {
   NothingToDeliver,
   OrderNotFound,
   OrderNotInReview,
+  PROXY_OF_ANOTHER,
   ProxyBelongsToAnother,
   RefundTooLarge,
 } from './orders.errors';

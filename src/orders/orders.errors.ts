@@ -82,6 +82,9 @@ export class NothingToDeliver extends domainError(
 
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
+/** The constraint that refuses a delivery of a proxy that another order has: for `refusedBy`. */
+export const PROXY_OF_ANOTHER = { proxies_provider_proxy_id_key: ProxyBelongsToAnother };
+
 /** @param left roubles that can still be refunded */
 export class RefundTooLarge extends domainError('conflict', (left: Money) =>
   left.isPositive()

@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
 import { type Queryable, queryRows, refusedBy } from '../../database';
-import { InsufficientBalance } from '../../ledger';
+import { OVERDRAFT } from '../../ledger';
 import {
   type ForgottenOrder,
   ForgottenOrderRecords,
   ProlongationSettlement,
-  ProxyBelongsToAnother,
+  PROXY_OF_ANOTHER,
   PurchaseSettlement,
 } from '../../orders';
 import type { ProviderProxy } from '../../provider';
@@ -127,7 +127,7 @@ export class ForgottenOrdersService {
       },
       manager,
     );
-    await refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
+    await refusedBy(PROXY_OF_ANOTHER, () =>
       this.purchases.deliverPurchases(
         place.batchId ?? id,
         { proxies: orphans },
@@ -244,9 +244,7 @@ export class ForgottenOrdersService {
   }
 
   private putBack(order: ForgottenOrder, manager: EntityManager): Promise<number> {
-    return refusedBy({ accounts_available_check: InsufficientBalance }, () =>
-      this.records.putBackForgotten(order, manager),
-    );
+    return refusedBy(OVERDRAFT, () => this.records.putBackForgotten(order, manager));
   }
 
   private lockOrphans(

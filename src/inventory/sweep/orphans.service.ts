@@ -1,12 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Queryable, queryRows, refusedBy } from '../../database';
-import {
-  ForgottenOrderRecords,
-  OrderNotFound,
-  ProxyBelongsToAnother,
-  type WrittenOffRequest,
-} from '../../orders';
+import { ForgottenOrderRecords, OrderNotFound, PROXY_OF_ANOTHER, type WrittenOffRequest } from '../../orders';
 import { OrderNotAssignable, OrphanAssigned, OrphanNotFound } from '../inventory.errors';
 import type { OrphanOut, OrphanState } from './sweep.dto';
 
@@ -92,7 +87,7 @@ export class OrphansService {
     if (!order.takes) throw new OrderNotAssignable();
     // As in every delivery, proxies of a user become visible in the order of their ids.
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
-    await refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
+    await refusedBy(PROXY_OF_ANOTHER, () =>
       queryRows(
         manager,
         `WITH resolved AS (

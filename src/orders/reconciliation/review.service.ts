@@ -6,7 +6,7 @@ import { type ListedProxy, type ListingOptions, ProviderError, ProxyProvider } f
 import { hasAll, membersByPurchase, type OrderBatch } from '../order-batch';
 import type { OrderOutcome } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
-import { NothingToDeliver, OrderNotFound, OrderNotInReview, ProxyBelongsToAnother } from '../orders.errors';
+import { NothingToDeliver, OrderNotFound, OrderNotInReview, PROXY_OF_ANOTHER } from '../orders.errors';
 import { ProviderCallLog } from '../provider-call-log';
 import { HoldReleases } from '../transitions/hold-releases';
 import { ProlongationSettlement } from '../transitions/prolongation-settlement';
@@ -115,7 +115,7 @@ export class ReviewService {
     { orderId, batchId, proxies }: FoundDelivery & { kind: 'purchase' },
     manager: EntityManager,
   ): Promise<OrderOutcome[]> {
-    return refusedBy({ proxies_provider_proxy_id_key: ProxyBelongsToAnother }, () =>
+    return refusedBy(PROXY_OF_ANOTHER, () =>
       this.purchases.deliverPurchases(batchId, { proxies }, { only: [orderId], queryable: manager }),
     );
   }

@@ -5,6 +5,9 @@ import type { ProviderPayment } from '../provider/payment-provider';
 import { endStatement } from './deposit-records';
 import type { UnmatchedReason } from './payment.dto';
 
+/** The prefix of `provider` in a payment that another source reported: no provider lists it. */
+export const INTAKE = 'intake:';
+
 export interface Settled {
   readonly outcome: 'credited' | 'ended' | 'unmatched' | 'none';
   /** The deposit whose state changed. */

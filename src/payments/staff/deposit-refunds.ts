@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { domainError, Money } from '../../common';
 import { Conditions, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
-import { InsufficientBalance } from '../../ledger';
+import { OVERDRAFT } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
 import { Refunds } from '../following/refunds';
 import { DEPOSIT_COLUMNS, SHOWN_STATE } from '../records/deposit-records';
@@ -142,6 +142,3 @@ export class DepositRefunds {
     return decided;
   }
 }
-
-/** The balance does not cover the refund. */
-const OVERDRAFT = { accounts_available_check: InsufficientBalance };

@@ -4,7 +4,7 @@ import { domainError, Money } from '../../common';
 import { Conditions, type Queryable, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
 import { endStatement } from '../records/deposit-records';
-import { creditSql } from '../records/payment-records';
+import { creditSql, INTAKE } from '../records/payment-records';
 import type { PaymentState, StaffPaymentOut } from '../records/payment.dto';
 
 const COLUMNS = `id, provider, payment_id, state, reason, paid_amount, currency, paid_at, deposit_id, user_id,
@@ -105,7 +105,8 @@ export class UnmatchedPayments {
        made AS (
          INSERT INTO deposits (user_id, provider, amount, state, provider_payment_id, expires_at, closed_at)
          SELECT $2, provider, $3, 'succeeded', payment_id, now(), now() FROM payments
-          WHERE id = $1 AND state = 'unmatched' AND deposit_id IS NULL AND provider NOT LIKE 'intake:%'
+          WHERE id = $1 AND state = 'unmatched' AND deposit_id IS NULL
+            AND NOT starts_with(provider, '${INTAKE}')
          ON CONFLICT (provider, provider_payment_id) DO NOTHING
          RETURNING id, user_id, amount
        ),

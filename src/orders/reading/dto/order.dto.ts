@@ -7,8 +7,8 @@ import {
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
-  PageOf,
   ApiTexts,
+  PageOf,
 } from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 
