@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, rename, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 
 /** Whether it is a system error with the code, such as `ENOENT`. */
@@ -19,6 +20,18 @@ export async function writePrivateFile(path: string, content: string): Promise<v
 
 export function temporaryNameFor(path: string): string {
   return `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+}
+
+/** The text of a body. @throws tooLong above the limit, without reading the rest */
+export async function readText(request: IncomingMessage, maxBytes: number, tooLong: Error): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLong;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /**

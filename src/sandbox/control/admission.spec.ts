@@ -74,3 +74,15 @@ test('each sandbox has a secret of its own', async () => {
   await expect(new SandboxControl({ controlUrl, controlSecret }).getState()).rejects.toThrow('response 401');
   await other.close();
 });
+
+test.each([
+  ['not JSON', '{', 'The body is not JSON'],
+  ['too long', ' '.repeat(1_000_001), 'The body is longer than 1000000 bytes'],
+])('a body that is %s is refused', async (_, body, error) => {
+  const response = await fetch(`${sandbox.controlUrl}/balance`, {
+    method: 'POST',
+    headers: authorization(),
+    body,
+  });
+  expect([response.status, await response.json()]).toEqual([400, { error }]);
+});

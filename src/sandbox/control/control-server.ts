@@ -1,9 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { stopListening } from '../system';
+import { readText, stopListening } from '../system';
 import { findForeign, findStranger } from './admission';
 import { type ControlResponse, type controlRoutes, NotFoundError } from './control-routes';
+
+const MAX_BODY_BYTES = 1_000_000;
+
+class BodyTooLongError extends Error {}
 
 /**
  * The control interface: JSON over HTTP, for tests. It listens first, because it proves that the owner of the
@@ -58,6 +61,7 @@ export class ControlServer {
     } catch (error) {
       if (error instanceof z.ZodError) return { status: 400, json: { error: z.prettifyError(error) } };
       if (error instanceof SyntaxError) return { status: 400, json: { error: 'The body is not JSON' } };
+      if (error instanceof BodyTooLongError) return { status: 400, json: { error: error.message } };
       if (error instanceof NotFoundError) return { status: 404, json: { error: error.message } };
       return { status: 500, json: { error: 'Internal Server Error' } };
     }
@@ -69,8 +73,9 @@ function send(response: ServerResponse, { status, json }: ControlResponse): void
   response.end(JSON.stringify(json));
 }
 
-/** Returns undefined without a body. @throws SyntaxError */
+/** Returns undefined without a body. @throws SyntaxError, BodyTooLongError */
 async function readJson(request: IncomingMessage): Promise<unknown> {
-  const body = await text(request);
+  const tooLong = new BodyTooLongError(`The body is longer than ${MAX_BODY_BYTES} bytes`);
+  const body = await readText(request, MAX_BODY_BYTES, tooLong);
   return body === '' ? undefined : JSON.parse(body);
 }

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { hasErrorCode, listenOnFirstFree, stopListening, writePrivateFile } from '../system';
+import { hasErrorCode, listenOnFirstFree, readText, stopListening, writePrivateFile } from '../system';
 import { Notifier } from './notifier';
 import { paymentPage } from './page';
 import { type Amount, PaymentBook, type SandboxPayment, WireError } from './payment-book';
 
 const LOOPBACK = '127.0.0.1';
+const MAX_BODY_BYTES = 64 * 1024;
 const MOST_LISTED = 100;
 const STATE_FILE = 'payments.json';
 
@@ -130,7 +130,7 @@ export class PaymentsSandbox {
   private async serveWire(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     this.authorize(request);
     if (request.method === 'POST' && url.pathname === '/v3/webhooks') {
-      const { url: notified } = JSON.parse(await text(request)) as { readonly url: string };
+      const { url: notified } = (await readJson(request)) as { readonly url: string };
       this.notifier.url = notified;
       sendJson(response, 200, { url: notified });
       return;
@@ -243,6 +243,11 @@ function page(
   };
 }
 
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const tooLong = new WireError(400, 'invalid_request', 'The body is too large');
+  return JSON.parse(await readText(request, MAX_BODY_BYTES, tooLong));
+}
+
 async function readCall(request: IncomingMessage, url: URL): Promise<WireCall> {
   const [, , resource, id = ''] = url.pathname.split('/');
   const isPost = request.method === 'POST';
@@ -252,7 +257,7 @@ async function readCall(request: IncomingMessage, url: URL): Promise<WireCall> {
   if (isPost && (typeof key !== 'string' || key.length > 64)) {
     throw new WireError(400, 'invalid_request', 'Idempotence-Key is missing or too long');
   }
-  const body = isPost ? (JSON.parse(await text(request)) as Record<string, unknown>) : {};
+  const body = isPost ? ((await readJson(request)) as Record<string, unknown>) : {};
   return { method, key: String(key), id, query: url.searchParams, body };
 }
 
