@@ -87,8 +87,8 @@ export class RenewalRecords {
       queryRows<RenewalOut>(
         this.dataSource,
         `SELECT id, proxy_id::text AS proxy_id, rule_id, date_end_before AS date_end, state, reason, period,
-                  price, order_id, due_at, next_try_at, charged_at
-             FROM renewals WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+                price, order_id, due_at, next_try_at, charged_at
+           FROM renewals WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
         [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
       ),
     );
