@@ -8,8 +8,8 @@ import { paymentsEnvironment } from '../support/test-service';
 
 // How long a credit takes after its notification, with many other deposits pending. The figures are printed.
 
-const PENDING = Number(process.env['PENDING_DEPOSITS'] ?? 200);
-const PAID = 100;
+const PENDING = Number(process.env['PENDING_DEPOSITS'] ?? 1000);
+const PAID = 200;
 /** Ordinary customers pay one after the other. */
 const EVERY_MS = 50;
 const PENDING_OF_A_CUSTOMER = 20;
