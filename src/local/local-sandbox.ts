@@ -7,7 +7,8 @@ import { z } from 'zod';
 import type { PaymentsAddress } from '../config';
 import { isAlive } from './system';
 
-const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
+/** Without an extension: it is TypeScript for `npm run start:dev`. */
+const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main');
 /** The sandbox's exit code when another process already serves the directory. */
 const EXIT_ALREADY_RUNNING = 3;
 
