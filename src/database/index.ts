@@ -26,6 +26,7 @@ export {
   selectList,
   snakeCase,
   sqlList,
+  theRow,
   TransactionOutcomeUnknown,
   violatedConstraint,
 } from './sql';

@@ -1,4 +1,4 @@
-import { sqlList } from '../database';
+import { sqlList, theRow } from '../database';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, RECOVERING_SQL } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
 import type { WaitingSql } from '../work';
@@ -23,6 +23,20 @@ interface Count {
   readonly oldest: Date | null;
 }
 
+/** The facts that one statement reads. */
+interface Overview {
+  /** The database's time, from which ages are measured: all times are the database's. */
+  readonly at: Date;
+  readonly openOrphans: number;
+  readonly areOrdersShut: boolean;
+  /** Since when all renewals are paused. */
+  readonly renewalsPausedAt: Date | null;
+  /** Users whose renewals staff paused. */
+  readonly usersWithPausedRenewals: number;
+  /** Webhooks that were disabled because their receivers fail. */
+  readonly failedWebhooks: number;
+}
+
 /** The copies that keep the data when the disk of the database is lost. */
 interface DatabaseCopies {
   readonly standbys: number;
@@ -38,10 +52,7 @@ export interface JobFact extends JobStatusOut {
   readonly interval_seconds: number | null;
 }
 
-/**
- * The state of the whole installation in the database: one statement for each fact, shared by staff's page
- * and the metrics. Times are the database's.
- */
+/** The state of the whole installation in the database, for staff's page and the metrics. */
 export class Facts {
   /** @param provider the name of the provider */
   constructor(
@@ -49,9 +60,17 @@ export class Facts {
     private readonly provider: string,
   ) {}
 
-  /** The time from which ages are measured. */
-  async now(): Promise<Date> {
-    return (await this.row<{ at: Date }>('SELECT now() AS at')).at;
+  overview(): Promise<Overview> {
+    return this.row(
+      `SELECT now() AS at,
+              (SELECT count(*)::integer FROM orphans WHERE resolution IS NULL) AS "openOrphans",
+              ${RECOVERING_SQL} AS "areOrdersShut",
+              (SELECT paused_at FROM renewals_pause) AS "renewalsPausedAt",
+              (SELECT count(*)::integer FROM renewal_settings WHERE paused_at IS NOT NULL)
+                AS "usersWithPausedRenewals",
+              (SELECT count(*)::integer FROM webhooks WHERE disabled_reason IN ('failing', 'gone'))
+                AS "failedWebhooks"`,
+    );
   }
 
   /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */
@@ -64,13 +83,6 @@ export class Facts {
       [],
     );
     return new Map(states.map(({ state, ...orders }) => [state, orders]));
-  }
-
-  async openOrphans(): Promise<number> {
-    const orphans = await this.row<{ count: number }>(
-      'SELECT count(*)::integer AS count FROM orphans WHERE resolution IS NULL',
-    );
-    return orphans.count;
   }
 
   /** Null before the provider's first response. */
@@ -103,15 +115,6 @@ export class Facts {
          FROM renewals WHERE due_at > now() - interval '24 hours' AND due_at <= now()
         GROUP BY state, reason`,
       [],
-    );
-  }
-
-  /** The time since which all renewals are paused, and the number of users whose renewals staff paused. */
-  pausedRenewals(): Promise<{ all: Date | null; users: number }> {
-    return this.row(
-      `SELECT paused_at AS all,
-              (SELECT count(*)::integer FROM renewal_settings WHERE paused_at IS NOT NULL) AS users
-         FROM renewals_pause`,
     );
   }
 
@@ -162,21 +165,11 @@ export class Facts {
     return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
-  async areOrdersShut(): Promise<boolean> {
-    return (await this.row<{ areShut: boolean }>(`SELECT ${RECOVERING_SQL} AS "areShut"`)).areShut;
-  }
-
-  /** How many webhooks were disabled because their receivers fail. */
-  async failedWebhooks(): Promise<number> {
-    const webhooks = await this.row<{ count: number }>(
-      `SELECT count(*)::integer AS count FROM webhooks WHERE disabled_reason IN ('failing', 'gone')`,
-    );
-    return webhooks.count;
-  }
-
   async databaseBytes(): Promise<number> {
-    return (await this.row<{ size: number }>('SELECT pg_database_size(current_database())::float8 AS size'))
-      .size;
+    const database = await this.row<{ size: number }>(
+      'SELECT pg_database_size(current_database())::float8 AS size',
+    );
+    return database.size;
   }
 
   /** Every role may read all of these except for the states in `pg_stat_replication`. */
@@ -199,8 +192,6 @@ export class Facts {
     statement: string,
     parameters: readonly unknown[] = [],
   ): Promise<Row> {
-    const [row] = await this.rows<Row>(statement, parameters);
-    if (!row) throw new Error('the database returned no row for a fact of the status');
-    return row;
+    return theRow(await this.rows<Row>(statement, parameters), statement);
   }
 }

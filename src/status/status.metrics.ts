@@ -93,14 +93,16 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     const setLater: SetGauge = (...gauge) => gauges.push(() => set(...gauge));
     try {
       const facts = this.factsWithin(DATABASE_TIMEOUT_MS);
-      const now = await facts.now();
-      const ageOf = (moment: Date | null | undefined): number =>
-        moment ? Math.max(0, (now.getTime() - moment.getTime()) / 1000) : 0;
+      const { at, ...overview } = await facts.overview();
+      const ageOf: AgeOf = (moment) => (moment ? Math.max(0, (at.getTime() - moment.getTime()) / 1000) : 0);
+      setLater('orders_shut', {}, overview.areOrdersShut ? 1 : 0);
+      setLater('orphans_open', {}, overview.openOrphans);
+      setLater('renewals_paused', { of: 'all' }, overview.renewalsPausedAt ? 1 : 0);
+      setLater('renewals_paused', { of: 'users' }, overview.usersWithPausedRenewals);
+      setLater('webhooks_disabled', {}, overview.failedWebhooks);
       await readOrders(facts, setLater, ageOf);
-      setLater('orders_shut', {}, (await facts.areOrdersShut()) ? 1 : 0);
       await readRenewals(facts, setLater);
       if (this.config.payments.provider !== 'off') await readPayments(facts, setLater, ageOf);
-      setLater('webhooks_disabled', {}, await facts.failedWebhooks());
       await this.readWaiting(facts, setLater, ageOf);
       await this.readProvider(facts, setLater);
       await this.readRuns(facts, setLater);
@@ -176,7 +178,6 @@ async function readOrders(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<vo
     set('orders_open', { state }, count);
     set('orders_open_oldest_seconds', { state }, ageOf(oldest));
   }
-  set('orphans_open', {}, await facts.openOrphans());
 }
 
 async function readRenewals(facts: Facts, set: SetGauge): Promise<void> {
@@ -184,9 +185,6 @@ async function readRenewals(facts: Facts, set: SetGauge): Promise<void> {
   for (const { state, reason, count } of await facts.dueRenewals()) {
     set('renewals', { state, reason }, count);
   }
-  const paused = await facts.pausedRenewals();
-  set('renewals_paused', { of: 'all' }, paused.all ? 1 : 0);
-  set('renewals_paused', { of: 'users' }, paused.users);
 }
 
 async function readPayments(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {

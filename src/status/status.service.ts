@@ -25,15 +25,15 @@ export class StatusService {
 
   async read(): Promise<StatusOut> {
     const { facts } = this;
+    const overview = await facts.overview();
     const orders = await facts.openOrders();
     const balance = await facts.balance();
     const spent = await facts.spentInADay();
     const waiting = await facts.waiting(WAITING_RENEWALS);
     const due = await facts.dueRenewals();
-    const paused = await facts.pausedRenewals();
     const jobs = await facts.jobs();
     return {
-      at: await facts.now(),
+      at: overview.at,
       provider_balance: balance,
       spent_24_hours: spent,
       runway_hours: runwayHours(balance?.amount, spent),
@@ -43,14 +43,14 @@ export class StatusService {
       orders_confirming: orders.get('confirming')?.count ?? 0,
       orders_in_review: orders.get('review')?.count ?? 0,
       oldest_in_review_at: orders.get('review')?.oldest ?? null,
-      open_orphans: await facts.openOrphans(),
+      open_orphans: overview.openOrphans,
       renewals_due: waiting.count,
       oldest_renewal_due_at: waiting.oldest,
       renewals_failed: due
         .filter(({ state }) => state === 'failed')
         .reduce((sum, { count }) => sum + count, 0),
-      renewals_paused_at: paused.all,
-      users_with_paused_renewals: paused.users,
+      renewals_paused_at: overview.renewalsPausedAt,
+      users_with_paused_renewals: overview.usersWithPausedRenewals,
       recovery: await this.recovery.show(),
       catalog: await facts.catalogCopies(),
       jobs: jobs.map(({ name, state, started_at, finished_at, holder, report }) => ({
