@@ -4,7 +4,6 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 
 /** The pg pool of a data source, with its options: TypeORM does not expose them. */
 export const connectionPool = (dataSource: DataSource): Pool =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   (dataSource.driver as PostgresDriver).master as Pool;
 
 /** A client, not yet connected, with the options of the pool's clients but outside the pool. */

@@ -55,7 +55,6 @@ async function runPrepared<Row>(
   } catch (error) {
     dataSource.logger.logQueryError(String(error), statement, values);
     isLost = isSessionLost(error);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const failure = new QueryFailedError(statement, values, error as Error);
     if (isLost) noteSession(failure, client);
     throw failure;

@@ -42,7 +42,6 @@ async function runTransaction<Result>(
     await runner.release();
     return result;
   } catch (error) {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     await (runner as unknown as Releasing).releasePostgresConnection(new Error(messageOf(error)));
     if (error instanceof TransactionOutcomeUnknown) {
       noteSession(error, client);
@@ -56,8 +55,7 @@ async function commit(client: Client): Promise<void> {
   const { command } = await client.query('COMMIT').catch((error: unknown) => {
     throw isSessionLost(error)
       ? new TransactionOutcomeUnknown(error)
-      : // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-        new QueryFailedError('COMMIT', [], error as Error);
+      : new QueryFailedError('COMMIT', [], error as Error);
   });
   if (command !== 'COMMIT') {
     throw new Error('a transaction was rolled back: an error inside it was swallowed');

@@ -60,7 +60,6 @@ export class Retention {
    * @param step removes a bounded number; it receives the previous step's `next`, null at first
    */
   add<Place>(name: string, step: (place: Place | null) => Promise<RetentionStep<Place>>): void {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     this.steps.set(name, step as Step);
   }
 

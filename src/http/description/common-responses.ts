@@ -89,7 +89,6 @@ export function addCommonResponses(document: OpenAPIObject): void {
 
 /** Specified routes return no codes, so their examples have none. */
 const withoutCode = <Part>(part: Part): Part =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   JSON.parse(JSON.stringify(part, (name, value: unknown) => (name === 'code' ? undefined : value))) as Part;
 
 /**

@@ -36,7 +36,6 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
  * because an example in the description has to match its schema.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const { paths, components } = document as unknown as {
     paths: Record<string, Record<string, Operation>>;
     components?: { schemas?: Record<string, Schema> };

@@ -13,7 +13,6 @@ type Json = unknown;
  * exist there, so only words in other routes are removed.
  */
 export function withoutPayments<Described extends object>(description: Described): Described {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return clean(description) as Described;
 }
 

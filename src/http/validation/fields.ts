@@ -1,6 +1,5 @@
-import { applyDecorators, type Type } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
 import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
-import { Expose, Transform } from 'class-transformer';
 import type { ValidatorConstraintInterface } from 'class-validator';
 import { Validate, ValidatorConstraint } from 'class-validator/cjs/decorator/common/Validate';
 import type { Money } from '../../common';
@@ -66,11 +65,6 @@ interface Field {
   /** The default is the value of an omitted field. */
   readonly options: FieldOptions & { readonly default?: FieldValue };
   readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
-}
-
-interface FieldSource {
-  readonly obj: RequestFields;
-  readonly key: string;
 }
 
 /** An integer. Required unless it has a default. */
@@ -192,10 +186,7 @@ function readStringList(
   return refused.length > 0 ? new RefusedItems(refused) : read.filter((item) => typeof item === 'string');
 }
 
-/**
- * Declares a field to three libraries: class-transformer reads it as its value or a Refusal, class-validator
- * collects the refusals in the order of declaration, and Swagger describes it.
- */
+/** Declares how a field is read and, to Swagger, how it is described. class-validator collects refusals. */
 function requestField({ schema, options, read }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
     const value = read(input, fields);
@@ -203,19 +194,15 @@ function requestField({ schema, options, read }: Field): PropertyDecorator {
     return refuseLoose(input, schema['type'], fields.strict) ?? value;
   };
   return (target, key) => {
-    declareField(target, String(key), {
+    const name = String(key);
+    declareField(target, name, {
       schema,
       description: options.description,
       isRequired: isRequired(options),
+      read: (fields) => readField(fields, name, options, readExactly),
     });
-    applyDecorators(
-      ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, options)),
-      Expose(),
-      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, options, readExactly), {
-        toClassOnly: true,
-      }),
-      Validate(NotRefused),
-    )(target, key);
+    ApiProperty(describe({ ...schema, title: titleOf(name) }, options))(target, key);
+    Validate(NotRefused)(target, key);
   };
 }
 
@@ -235,7 +222,6 @@ function describe(schema: Readonly<Record<string, unknown>>, options: Field['opt
       { ...texts, type: 'string', required, schema }
     : { ...schema, ...texts, required, ...(takesNull(options) && { [NULLABLE_EXTENSION]: true }) };
   // Nest's types only know the `exclusiveMinimum` of OpenAPI 3.0, which is a boolean.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return property as ApiPropertyOptions;
 }
 

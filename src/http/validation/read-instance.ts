@@ -1,5 +1,4 @@
 import type { Type } from '@nestjs/common';
-import { plainToInstance } from 'class-transformer';
 import { Validator } from 'class-validator/cjs/validation/Validator';
 import { type Refusal, RefusedItems } from './refusal';
 import type { RequestFields } from './request-fields';
@@ -16,11 +15,15 @@ export interface FieldDescription {
   readonly isRequired: boolean;
 }
 
-type Fields = ReadonlyMap<string, FieldDescription>;
+interface DeclaredField extends FieldDescription {
+  /** Returns the value of the field, or a Refusal. */
+  readonly read: (fields: RequestFields) => unknown;
+}
 
-/** Stores the description of a declared field. */
-export function declareField(target: object, name: string, description: FieldDescription): void {
-  Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, description]]), target);
+type Fields = ReadonlyMap<string, DeclaredField>;
+
+export function declareField(target: object, name: string, field: DeclaredField): void {
+  Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, field]]), target);
 }
 
 /** The fields of a DTO by name, from its prototype. */
@@ -32,13 +35,14 @@ export const declaredFields = (target: object): Fields =>
  * declaration, then those of unknown fields, which only a strict DTO refuses.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
-  const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
+  const declared = declaredFields(dto.prototype as object);
+  const instance = new dto();
+  for (const [name, { read }] of declared) Reflect.set(instance, name, read(fields));
   const refused = validator
     .validateSync(instance)
     .map(({ property, value }): [string, Refusal | RefusedItems] => [property, value]);
   if (fields.strict) {
-    const known = declaredFields(dto.prototype as object);
-    const unknown = fields.names.filter((name) => !known.has(name));
+    const unknown = fields.names.filter((name) => !declared.has(name));
     refused.push(
       ...unknown.map((name): [string, Refusal] => [name, unknownField(fields.find(name) ?? null)]),
     );
