@@ -1,9 +1,9 @@
-import { type OpenAPIObject } from '@nestjs/swagger';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { ServiceUnavailable } from '../../common';
 import { statusText } from '../errors/error.filter';
 import { isSpecified } from '../errors/specified-routes';
 import { BodyTooLarge, BodyUnreadable } from '../request-body';
-import { bodyOf, type ErrorResponse } from './error-response';
+import { bodyOf, contentOf, type ErrorResponse } from './error-response';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
@@ -11,12 +11,7 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
 const response = (description: string, ...bodies: readonly ErrorResponse[]) => ({
   description,
-  content: {
-    'application/json': {
-      schema: { $ref: '#/components/schemas/ErrorResponse' },
-      examples: Object.fromEntries(bodies.map((body) => [body.detail, { value: body }])),
-    },
-  },
+  content: contentOf(bodies),
 });
 
 /** Without a code: no route was reached. */

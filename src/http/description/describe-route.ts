@@ -12,7 +12,7 @@ import { DomainError } from '../../common';
 import { statusOf } from '../errors/error.filter';
 import type { ValidationItem } from '../validation/refusal';
 import { hasInput, inputOf } from '../validation/route-input';
-import { bodyOf, ErrorResponse } from './error-response';
+import { bodyOf, contentOf, ErrorResponse } from './error-response';
 import { HTTPValidationError } from './http-validation-error';
 import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';
 import { refusedExample } from './refused-example';
@@ -77,12 +77,7 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
       status,
       description: when,
       ...(headers && { headers }),
-      content: {
-        'application/json': {
-          schema: { $ref: getSchemaPath(ErrorResponse) },
-          examples: Object.fromEntries(bodies.map((body) => [body.detail, { value: body }])),
-        },
-      },
+      content: contentOf(bodies),
     }),
   );
 }

@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import type { DomainError } from '../../common';
 
 /** The body of every error except 422. */
@@ -16,3 +16,11 @@ export class ErrorResponse {
 
 /** Examples of specified routes lose the code later. */
 export const bodyOf = ({ detail, code }: DomainError): ErrorResponse => ({ detail, code });
+
+/** The described content of a response with one of these bodies. */
+export const contentOf = (bodies: readonly ErrorResponse[]) => ({
+  'application/json': {
+    schema: { $ref: getSchemaPath(ErrorResponse) },
+    examples: Object.fromEntries(bodies.map((body) => [body.detail, { value: body }])),
+  },
+});

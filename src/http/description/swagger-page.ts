@@ -1,27 +1,25 @@
 /**
  * Extends the pages of Swagger UI beyond its options. The functions run in the browser, which receives their
  * text, so they use nothing outside themselves. The types describe the used parts of the page and of Swagger
- * UI's immutable lists.
+ * UI.
  */
+
+/** An immutable list. */
+interface List<Item> {
+  readonly size: number;
+  map(change: (item: Item) => Item): List<Item>;
+  filter(isKept: (item: Item) => boolean): List<Item>;
+  forEach(work: (item: Item) => void): void;
+}
 
 interface OperationEntry {
   get(key: 'path' | 'method'): string;
   getIn(path: readonly ['operation', string]): string | undefined;
 }
 
-interface TaggedOperations {
-  map(change: (tag: TagEntry) => TagEntry): TaggedOperations;
-  filter(isKept: (tag: TagEntry) => boolean): TaggedOperations;
-}
-
 interface TagEntry {
-  get(key: 'operations'): OperationList;
-  set(key: 'operations', operations: OperationList): TagEntry;
-}
-
-interface OperationList {
-  readonly size: number;
-  filter(isKept: (operation: OperationEntry) => boolean): OperationList;
+  get(key: 'operations'): List<OperationEntry>;
+  set(key: 'operations', operations: List<OperationEntry>): TagEntry;
 }
 
 /** Sorts harmless operations first: reads, then previews, then changes. */
@@ -32,7 +30,7 @@ export function compareOperations(one: OperationEntry, other: OperationEntry): n
 }
 
 /** Keeps operations whose path, summary or name contains the phrase. Swagger UI itself searches only tags. */
-export function filterOperations(tags: TaggedOperations, phrase: string): TaggedOperations {
+export function filterOperations(tags: List<TagEntry>, phrase: string): List<TagEntry> {
   const wanted = phrase.trim().toLowerCase();
   return tags
     .map((tag) =>
@@ -149,7 +147,7 @@ interface PageDocument {
   readonly head: PageElement;
   createElement(name: 'meta'): PageElement;
   querySelector(selector: string): PageElement | null;
-  querySelectorAll(selector: string): { forEach(work: (element: PageElement) => void): void };
+  querySelectorAll(selector: string): Pick<List<PageElement>, 'forEach'>;
   addEventListener(event: string, listener: (event: { readonly target: PageElement }) => void): void;
 }
 
@@ -157,7 +155,7 @@ interface SwaggerUi {
   readonly specSelectors: {
     specResolvedSubtree(
       path: readonly string[],
-    ): { get(key: 'parameters'): Parameters | undefined } | undefined;
+    ): { get(key: 'parameters'): List<Parameter> | undefined } | undefined;
     specJson(): { toJS(): { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> } };
   };
   readonly specActions: {
@@ -177,10 +175,6 @@ interface Described {
 interface Parameter {
   get(key: 'name' | 'example'): string;
   getIn(path: readonly ['schema', 'default']): unknown;
-}
-
-interface Parameters {
-  forEach(work: (parameter: Parameter) => void): void;
 }
 
 declare const document: PageDocument;

@@ -77,17 +77,13 @@ export class RequestLimits {
    * @throws TooManyRequests; such a request is not counted
    */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
-    const nowMs = this.nowMs();
-    const [ofToken, ofUser] = [this.tokens.left(tokenId, nowMs), this.users.left(userId, nowMs)];
-    const remaining = (taken: 0 | 1) => [
-      { counter: this.tokens, left: ofToken - taken },
-      { counter: this.users, left: ofUser - taken },
-    ];
-    if (ofToken === 0 || ofUser === 0) throw this.refusal(nowMs, remaining(0));
-    this.tokens.add(tokenId, nowMs);
-    this.users.add(userId, nowMs);
-    if (ofToken > this.tokens.limit / 2 && ofUser > this.users.limit / 2) return;
-    this.writeHeaders(response, nowMs, remaining(1));
+    this.take(
+      [
+        [this.tokens, tokenId],
+        [this.users, userId],
+      ],
+      response,
+    );
   }
 
   /**
@@ -97,29 +93,31 @@ export class RequestLimits {
    * @throws TooManyRequests; such a request is not counted
    */
   admitLink(linkId: number, response: HeaderSink): void {
-    const nowMs = this.nowMs();
-    const left = this.take(this.links, linkId, nowMs);
-    if (left <= this.links.limit / 2) {
-      this.writeHeaders(response, nowMs, [{ counter: this.links, left: left - 1 }]);
-    }
+    this.take([[this.links, linkId]], response);
   }
 
   /** Counts a sign-in with valid data. @throws TooManyRequests and does not count the sign-in */
   admitSignIn(telegramId: number): void {
-    this.take(this.signIns, telegramId, this.nowMs());
+    this.take([[this.signIns, telegramId]]);
   }
 
   /** @throws TooManyRequests and does not count the test event */
   admitWebhookTest(userId: number): void {
-    this.take(this.webhookTests, userId, this.nowMs());
+    this.take([[this.webhookTests, userId]]);
   }
 
-  /** @returns the rest of the limit before this request */
-  private take(counter: RequestCounter<number>, key: number, nowMs: number): number {
-    const left = counter.left(key, nowMs);
-    if (left === 0) throw this.refusal(nowMs, [{ counter, left }]);
-    counter.add(key, nowMs);
-    return left;
+  /** Counts an event under all of the keys, or under none. */
+  private take(
+    keys: readonly (readonly [counter: RequestCounter<number>, key: number])[],
+    response?: HeaderSink,
+  ): void {
+    const nowMs = this.nowMs();
+    const before = keys.map(([counter, key]) => ({ counter, left: counter.left(key, nowMs) }));
+    if (before.some(({ left }) => left === 0)) throw this.refusal(nowMs, before);
+    for (const [counter, key] of keys) counter.add(key, nowMs);
+    if (!response || before.every(({ counter, left }) => left > counter.limit / 2)) return;
+    const after = before.map(({ counter, left }) => ({ counter, left: left - 1 }));
+    for (const [name, value] of Object.entries(this.fields(nowMs, after))) response.setHeader(name, value);
   }
 
   /** Takes back the count of a request that turned out to be the replay of an earlier one. */
@@ -195,12 +193,6 @@ export class RequestLimits {
     if (minute === this.cleanedMinute) return;
     await queryRows(this.dataSource, 'DELETE FROM request_counts WHERE minute < $1', [minute - 1]);
     this.cleanedMinute = minute;
-  }
-
-  private writeHeaders(response: HeaderSink, nowMs: number, remaining: readonly Remaining[]): void {
-    for (const [name, value] of Object.entries(this.fields(nowMs, remaining))) {
-      response.setHeader(name, value);
-    }
   }
 
   private refusal(nowMs: number, remaining: readonly Remaining[]): TooManyRequests {
