@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { messageOf } from '../common';
+import { isOverWithin, messageOf } from '../common';
 import { untilReplicated } from './replicated';
 import { greet, type Session } from './service-client';
 import { queryRows } from './sql';
@@ -73,19 +73,10 @@ export async function resolveLostReply<Found>(
  * and its result is ignored.
  */
 async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): Promise<Result> {
-  const timer = new AbortController();
-  const tooLate = pause(Math.max(giveUpAtMs - performance.now(), 0), undefined, { signal: timer.signal });
-  try {
-    return await Promise.race([
-      work(),
-      tooLate.then(() => {
-        throw new Error('the database does not respond');
-      }),
-    ]);
-  } finally {
-    timer.abort();
-    tooLate.catch(() => undefined);
-  }
+  const result = work();
+  const isInTime = await isOverWithin(Math.max(giveUpAtMs - performance.now(), 0), result);
+  if (!isInTime) throw new Error('the database does not respond');
+  return result;
 }
 
 /** Ends the session. A role may always end its own sessions. @returns whether it had ended before */

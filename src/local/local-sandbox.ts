@@ -4,7 +4,6 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import type { PaymentsAddress } from '../config';
 import { isAlive } from './system';
 
 /** Without an extension: it is TypeScript for `npm run start:dev`. */
@@ -27,10 +26,7 @@ const addressSchema = z.object({
 type SandboxAddress = z.infer<typeof addressSchema>;
 
 /** The stand-in provider on this machine, in a separate process. */
-export interface LocalSandbox {
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly payments: PaymentsAddress;
+export interface LocalSandbox extends SandboxAddress {
   /** Ends it. */
   release(): Promise<void>;
 }

@@ -20,12 +20,6 @@ const SLOW_FACTS_EVERY_MS = 60_000;
 
 const DAY_SECONDS = 86_400;
 
-interface SlowFacts {
-  /** Roubles that the provider charged in the last 24 hours. */
-  readonly spent: number;
-  readonly size: number;
-}
-
 /**
  * Reads the gauges for a scrape: those of this replica from memory, those of the whole installation from the
  * database, over a separate connection, which stays available when requests use all others.
@@ -34,7 +28,7 @@ interface SlowFacts {
 export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(StatusMetrics.name);
   private readonly pool: Pool;
-  private slowFacts: (SlowFacts & { readonly atMs: number }) | undefined;
+  private slowFacts: { readonly spent: number; readonly size: number; readonly atMs: number } | undefined;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -159,7 +153,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     }, this.provider.name);
   }
 
-  private async readSlowFacts(facts: Facts): Promise<SlowFacts> {
+  private async readSlowFacts(facts: Facts) {
     const isRecent = this.slowFacts && performance.now() - this.slowFacts.atMs < SLOW_FACTS_EVERY_MS;
     if (this.slowFacts && isRecent) return this.slowFacts;
     const spent = Number(await facts.spentInADay());

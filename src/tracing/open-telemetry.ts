@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
-import { REPLICA_ID, SERVICE_VERSION } from '../common';
+import { isOverWithin, REPLICA_ID, SERVICE_VERSION } from '../common';
 import type { Tracing } from './spans';
 
 /** The limit of one export with all its attempts. */
@@ -47,13 +46,10 @@ export async function loadOpenTelemetry(url: string, ratio: number): Promise<Ope
     api,
     tracer: provider.getTracer('proxy-rental-service'),
     end: async () => {
-      const waiting = new AbortController();
-      const { signal } = waiting;
-      await Promise.race([
+      await isOverWithin(
+        END_TIMEOUT_MS,
         provider.shutdown().catch(() => undefined),
-        pause(END_TIMEOUT_MS, undefined, { signal }).catch(() => undefined),
-      ]);
-      waiting.abort();
+      );
       losses.isOver = true;
     },
   };

@@ -1,7 +1,10 @@
-import { AppLogger, type AppLoggerOptions } from './app-logger';
+import { AppLogger } from './app-logger';
 import { chooseRequestId, requestId, runInRequest } from './request-context';
 
-function linesOf(options: AppLoggerOptions, log: (logger: AppLogger) => void): string[] {
+function linesOf(
+  options: ConstructorParameters<typeof AppLogger>[0],
+  log: (logger: AppLogger) => void,
+): string[] {
   const lines: string[] = [];
   const collect = (text: string | Uint8Array): boolean => {
     lines.push(String(text));

@@ -1,12 +1,10 @@
 import { ConsoleLogger, type LogLevel } from '@nestjs/common';
+import type { Environment } from '../../config';
 import { requestId, traceId } from './request-context';
 
-export interface AppLoggerOptions {
-  readonly level: 'error' | 'warn' | 'info' | 'debug';
-  readonly format: 'json' | 'pretty';
-}
+type LogSettings = Environment['log'];
 
-const ENABLED_LEVELS: Record<AppLoggerOptions['level'], LogLevel[]> = {
+const ENABLED_LEVELS: Record<LogSettings['level'], LogLevel[]> = {
   error: ['fatal', 'error'],
   warn: ['fatal', 'error', 'warn'],
   info: ['fatal', 'error', 'warn', 'log'],
@@ -22,7 +20,7 @@ const ASSEMBLY_CONTEXTS: ReadonlySet<unknown> = new Set([
 
 /** Nest's logger, with the id of the request on every line that a request causes. */
 export class AppLogger extends ConsoleLogger {
-  constructor({ level, format }: AppLoggerOptions) {
+  constructor({ level, format }: LogSettings) {
     super({
       json: format === 'json',
       flattenParams: true,

@@ -253,9 +253,8 @@ export async function startServer(
     if (failure === null) return;
     const said = (await readFile(cluster.logFile)).subarray(logStart).toString();
     if (!TRANSIENT.some((message) => said.includes(message))) {
-      throw new Error(
-        `The embedded PostgreSQL did not start (${failure}). ${lastLines(said)} See ${cluster.logFile}`,
-      );
+      const last = said.trim().split('\n').slice(-LOG_LINES_IN_ERROR).join(' | ');
+      throw new Error(`The embedded PostgreSQL did not start (${failure}). ${last} See ${cluster.logFile}`);
     }
     await pause(RETRY_MS);
   } finally {
@@ -265,7 +264,11 @@ export async function startServer(
 
 /** Stops the server like `pg_ctl stop -m fast`: it rolls open transactions back, writes the data and ends. */
 export async function stopServer(cluster: Cluster, server: ServerProcess): Promise<void> {
-  signal(server, 'SIGINT');
+  try {
+    process.kill(server.pid, 'SIGINT');
+  } catch (error) {
+    if (!isErrorWithCode(error, 'ESRCH')) throw error;
+  }
   const deadline = Date.now() + STOP_TIMEOUT_MS;
   while (await isServer(cluster, server.pid)) {
     if (Date.now() > deadline) {
@@ -274,14 +277,6 @@ export async function stopServer(cluster: Cluster, server: ServerProcess): Promi
       );
     }
     await pause(POLL_MS);
-  }
-}
-
-function signal(server: ServerProcess, name: NodeJS.Signals): void {
-  try {
-    process.kill(server.pid, name);
-  } catch (error) {
-    if (!isErrorWithCode(error, 'ESRCH')) throw error;
   }
 }
 
@@ -353,8 +348,4 @@ async function openLog(cluster: Cluster): Promise<FileHandle> {
   const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
   if (!cluster.account.isSelf) await log.chown(cluster.account.uid, cluster.account.gid);
   return log;
-}
-
-function lastLines(text: string): string {
-  return text.trim().split('\n').slice(-LOG_LINES_IN_ERROR).join(' | ');
 }

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { CATALOG, VERSIONS } from '../catalog/catalog';
 import { readDialect } from '../dialect';
 import { EXIT_FAULTS } from '../exits/endpoint';
-import { faultSchema } from '../wire/faults/fault';
 import { gateSchema } from '../wire/faults/gates';
 import { latenciesSchema } from '../wire/latency';
 import type { WireServerParts } from '../wire/wire-server';
@@ -84,7 +83,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       return done();
     },
 
-    'POST /faults': ({ body }) => created(faults.add(faultSchema.parse(body)).id),
+    'POST /faults': ({ body }) => created(faults.add(body).id),
     'GET /faults': () => ok(faults.list()),
     'DELETE /faults': () => {
       faults.clear();

@@ -19,8 +19,6 @@ export interface ListingQuery {
   limit: number;
 }
 
-export type ListingDialect = Pick<Dialect, 'descrFilter' | 'pageLimit' | 'pageOrder'>;
-
 /** Where the order begins when rows move between pages: the same sequence in every run. */
 const randomStart = seededRandom(1);
 
@@ -58,7 +56,7 @@ const MATCHES: Record<Dialect['descrFilter'], (descr: string, filter: string) =>
 export function listPage(
   records: Iterable<SaleRecord>,
   query: ListingQuery,
-  dialect: ListingDialect,
+  dialect: Dialect,
   nowMs: number,
 ): SoldProxy[] {
   const { descr } = query;
@@ -70,7 +68,9 @@ export function listPage(
     IS_IN[query.state](shownEndS(proxy, nowMs) - nowMs / 1000);
   const toSkip = (query.page - 1) * limit;
   if (dialect.pageOrder === 'sorted') return [...listed(records, isListed, nowMs, toSkip, limit)];
-  const all = [...listed(records, isListed, nowMs, 0, Number.POSITIVE_INFINITY)].sort(byOwnOrder);
+  const all = [...listed(records, isListed, nowMs, 0, Number.POSITIVE_INFINITY)].sort(
+    (a, b) => ownPlace(a.id) - ownPlace(b.id),
+  );
   const first = dialect.pageOrder === 'moving' ? Math.floor(randomStart() * all.length) : 0;
   return [...all.slice(first), ...all.slice(0, first)].slice(toSkip, toSkip + limit);
 }
@@ -104,11 +104,7 @@ function* listed(
   }
 }
 
-/** A fixed order that is independent of the ids. */
-function byOwnOrder(a: SoldProxy, b: SoldProxy): number {
-  return ownPlace(a.id) - ownPlace(b.id);
-}
-
+/** The place of a proxy in a fixed order that is independent of the ids. */
 function ownPlace(id: number): number {
   return seededRandom(id)();
 }

@@ -1,5 +1,6 @@
 import { CATALOG, type Version, VERSIONS } from '../catalog/catalog';
-import { isKnown, type ListingDialect, type ListingQuery, listPage } from './listing';
+import type { Dialect } from '../dialect';
+import { isKnown, type ListingQuery, listPage } from './listing';
 import { type ProxyChange, SaleRecord, type SoldProxy } from './sale-record';
 import type { ProlongationEvent, SaleEvent, StateEvent } from './state-event';
 
@@ -75,7 +76,7 @@ export class ProviderState {
       .filter((proxy) => proxy.descr === descr && isKnown(proxy, nowMs));
   }
 
-  list(query: ListingQuery, dialect: ListingDialect): SoldProxy[] {
+  list(query: ListingQuery, dialect: Dialect): SoldProxy[] {
     const { descr } = query;
     const records =
       descr !== null && dialect.descrFilter === 'exact' ? this.recordsWith(descr) : this.records;

@@ -13,7 +13,6 @@ const latencySchema = z.union([
 /** By method; `any` applies to all others. */
 export const latenciesSchema = z.partialRecord(methodSchema, latencySchema);
 
-export type Latency = z.output<typeof latencySchema>;
 export type Latencies = z.output<typeof latenciesSchema>;
 
 export function pickLatencyMs(latencies: Latencies, method: WireMethodName): number {

@@ -1,6 +1,6 @@
 import { seededRandom } from '../../catalog/seeded-random';
 import type { WireMethodName } from '../methods/wire-methods';
-import { appliesTo, completeFault, type Fault, type FaultSpec } from './fault';
+import { appliesTo, type Fault, readFault } from './fault';
 
 interface PlannedFault {
   fault: Fault;
@@ -13,9 +13,10 @@ export class FaultPlan {
   private planned: PlannedFault[] = [];
   private lastId = 0;
 
-  add(spec: FaultSpec): Fault {
+  /** @throws ZodError when it is no `FaultSpec` */
+  add(spec: unknown): Fault {
+    const fault = readFault(this.lastId + 1, spec);
     this.lastId += 1;
-    const fault = completeFault(this.lastId, spec);
     this.planned.push({ fault, random: seededRandom(fault.seed), hits: 0 });
     return fault;
   }

@@ -57,7 +57,7 @@ export const filterSchema = z.strictObject({
 });
 
 /** Delays, `shortBy` and `hiddenForMs` combine with every kind. */
-export const faultSchema = filterSchema
+const faultSchema = filterSchema
   .extend({
     kind: z.enum(KINDS),
     /** Maximum number of hits; `null` for no limit. */
@@ -112,7 +112,7 @@ export type Fault = Readonly<z.output<typeof faultSchema>> & {
 };
 
 /** @throws ZodError */
-export function completeFault(id: number, spec: FaultSpec): Fault {
+export function readFault(id: number, spec: unknown): Fault {
   const { kind, seed, effect, shortBy, hiddenForMs, ...fault } = faultSchema.parse(spec);
   return {
     ...fault,

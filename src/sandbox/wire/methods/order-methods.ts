@@ -2,8 +2,7 @@ import { CATALOG } from '../../catalog/catalog';
 import { WireError } from '../wire-error';
 import { moscowTime, priceSingle, roubles, wireList } from '../wire-formats';
 import { unitPriceOf } from './catalog-methods';
-import { boughtProxy } from './listed-proxy';
-import { getKnown } from './proxy-methods';
+import { boughtProxy, getKnown } from './proxy-methods';
 import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;

@@ -1,10 +1,9 @@
 import { isIP } from 'node:net';
-import { LISTING_STATES } from '../../state/listing';
+import { LISTING_STATES, shownEndS } from '../../state/listing';
 import type { SoldProxy } from '../../state/sale-record';
 import type { Query } from '../query';
 import { WireError } from '../wire-error';
-import { wireList } from '../wire-formats';
-import { listedProxy } from './listed-proxy';
+import { moscowTime, wireList } from '../wire-formats';
 import type { Provider, WireMethod } from './wire-method';
 
 const MAX_LIMIT = 1000;
@@ -100,4 +99,32 @@ export function getKnown({ store }: Provider, ids: readonly number[]): SoldProxy
   const proxies = ids.flatMap((id) => store.state.findProxy(id) ?? []);
   if (proxies.length === 0) throw new WireError(404);
   return proxies;
+}
+
+/** A proxy as `buy` lists it. */
+export function boughtProxy(proxy: SoldProxy, { exits, store }: Provider) {
+  const nowMs = store.state.nowMs();
+  const { host, port } = exits.addressOf(proxy);
+  const startsAtS = Math.floor(proxy.sale.atMs / 1000);
+  const endsAtS = shownEndS(proxy, nowMs);
+  return {
+    id: String(proxy.id),
+    version: proxy.sale.version,
+    ip: exits.credentials.exitAddressOf(proxy.id, proxy.sale.version),
+    host,
+    port: String(port),
+    user: exits.credentials.loginOf(proxy.id),
+    pass: exits.credentials.passwordOf(proxy.id),
+    type: proxy.type,
+    date: moscowTime(startsAtS),
+    date_end: moscowTime(endsAtS),
+    unixtime: startsAtS,
+    unixtime_end: endsAtS,
+    active: endsAtS > nowMs / 1000 ? '1' : '0',
+  };
+}
+
+/** A proxy as `getproxy` lists it. */
+function listedProxy(proxy: SoldProxy, provider: Provider) {
+  return { ...boughtProxy(proxy, provider), country: proxy.sale.country, descr: proxy.descr };
 }
