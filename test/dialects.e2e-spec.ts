@@ -124,7 +124,7 @@ describe('the service', () => {
     const listed = await provider.proxiesByTag(sales.at(-1)?.descr ?? '');
     expect(listed).toHaveLength(2);
     expect(listed.map(({ version }) => version)).toEqual(['6', '6']);
-    expect(Number(provider.balance()?.amount) * 100).toBeCloseTo(balanceKopecks);
+    expect(Number(provider.spendable()) * 100).toBeCloseTo(balanceKopecks);
     await service.audit({ withProvider: true });
   });
 });

@@ -17,7 +17,7 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-errors';
-import type { BreakerStatus, ProviderBalance } from './proxy-provider';
+import type { BreakerStatus } from './proxy-provider';
 
 /** One or two failures are due to the calls; five in a row are due to the provider. */
 const FAILURES_IN_A_ROW = 5;
@@ -118,13 +118,13 @@ export class CircuitBreakers {
 
   /**
    * @param sendProbe makes a read, whose response updates the balance
-   * @param balance null when unknown
+   * @param balance roubles; null when unknown
    */
   constructor(
     clock: Clock,
     tuning: Tuning,
     private readonly sendProbe: () => Promise<unknown>,
-    private readonly balance: () => ProviderBalance | null,
+    private readonly balance: () => string | null,
   ) {
     const failures = tuning.breakerFailures ?? FAILURES_IN_A_ROW;
     this.probeMs = tuning.breakerProbeMs ?? PROBE_MS;
@@ -221,7 +221,7 @@ export class CircuitBreakers {
       this.funds.probe(async () => {
         await response;
         const balance = this.balance();
-        if (balance && compareDecimals(balance.amount, this.requiredFunds) < 0) {
+        if (balance !== null && compareDecimals(balance, this.requiredFunds) < 0) {
           throw new Error('the balance at the provider is too low');
         }
       }),

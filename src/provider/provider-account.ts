@@ -1,8 +1,7 @@
 import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { type Clock, compareDecimals, messageOf } from '../common';
+import { compareDecimals, messageOf } from '../common';
 import { queryRows } from '../database';
-import type { ProviderBalance } from './proxy-provider';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
 /** An unchanged balance is stored again after this time, as another replica may have stored an older one. */
@@ -15,7 +14,8 @@ const STORED_AGAIN_AFTER_MS = 60_000;
  */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
-  private known: ProviderBalance | null = null;
+  /** Roubles, a decimal string, like all amounts here; `null` before the first response. */
+  private known: string | null = null;
   private knownSinceMs = -Infinity;
   /** The smallest cost that was refused since the last balance: the balance is lower. */
   private refusedCost: string | null = null;
@@ -24,10 +24,9 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param lowBalance roubles, a decimal string: a balance below it is low */
+  /** @param lowBalance a balance below it is low */
   constructor(
     private readonly dataSource: DataSource,
-    private readonly clock: Clock,
     private readonly provider: string,
     private readonly lowBalance: string,
   ) {}
@@ -42,21 +41,21 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     clearTimeout(this.timer);
   }
 
-  balance(): ProviderBalance | null {
+  balance(): string | null {
     return this.known;
   }
 
-  /** The known limit of the cost of orders together: roubles, a decimal string; `null` while unknown. */
+  /** The known limit of the cost of orders together; `null` while unknown. */
   spendable(): string | null {
-    const amount = this.known?.amount ?? null;
-    if (this.refusedCost === null) return amount;
-    return amount !== null && compareDecimals(amount, this.refusedCost) < 0 ? amount : this.refusedCost;
+    const { known, refusedCost } = this;
+    if (refusedCost === null) return known;
+    return known !== null && compareDecimals(known, refusedCost) < 0 ? known : refusedCost;
   }
 
   /** Whether the balance covers a cost. True while it is unknown: the provider decides. */
   covers(cost: string): boolean {
     if (this.refusedCost !== null && compareDecimals(cost, this.refusedCost) >= 0) return false;
-    return !this.known || compareDecimals(this.known.amount, cost) >= 0;
+    return this.known === null || compareDecimals(this.known, cost) >= 0;
   }
 
   /** Notes that the provider refused a cost for lack of funds. */
@@ -69,19 +68,19 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   /** Applies the balance of another replica, if it is younger. A failing database changes nothing. */
   async followStore(): Promise<void> {
     const requestedAtMs = performance.now();
-    const [stored] = await queryRows<ProviderBalance & { ageMs: number }>(
+    const [stored] = await queryRows<{ amount: string; ageMs: number }>(
       this.dataSource,
-      `SELECT balance::text AS amount, seen_at AS "seenAt",
+      `SELECT balance::text AS amount,
               extract(epoch FROM clock_timestamp() - seen_at)::float8 * 1000 AS "ageMs"
          FROM provider_accounts WHERE provider = $1`,
       [this.provider],
     ).catch(() => []);
     if (!stored || requestedAtMs - stored.ageMs <= this.knownSinceMs) return;
-    this.know({ amount: stored.amount, seenAt: stored.seenAt }, requestedAtMs - stored.ageMs);
+    this.know(stored.amount, requestedAtMs - stored.ageMs);
   }
 
   update(amount: string): void {
-    this.know({ amount, seenAt: this.clock.now() }, performance.now());
+    this.know(amount, performance.now());
     const sinceStoredMs = performance.now() - this.storedAtMs;
     const isStored = amount === this.storedAmount && sinceStoredMs < STORED_AGAIN_AFTER_MS;
     if (!isStored) this.storeAfter(Math.max(0, STORED_AT_MOST_EVERY_MS - sinceStoredMs));
@@ -92,16 +91,16 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     this.timer = setTimeout(() => void this.store(), waitMs).unref();
   }
 
-  private know(balance: ProviderBalance, sinceMs: number): void {
-    this.known = balance;
+  private know(amount: string, sinceMs: number): void {
+    this.known = amount;
     this.knownSinceMs = sinceMs;
     this.refusedCost = null;
   }
 
   private async store(): Promise<void> {
     this.timer = undefined;
-    if (!this.known) return;
-    const { amount } = this.known;
+    const amount = this.known;
+    if (amount === null) return;
     this.storedAtMs = performance.now();
     try {
       const { wasLow, isLow } = await this.write(amount);

@@ -1,7 +1,7 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Clock, PROVIDER_HTTP } from '../common';
+import { PROVIDER_HTTP } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { Metrics } from '../metrics';
@@ -35,9 +35,9 @@ const CONNECT_TIMEOUT_MS = 3000;
     },
     {
       provide: ProviderAccount,
-      inject: [DataSource, AppConfig, Clock],
-      useFactory: (dataSource: DataSource, config: AppConfig, clock: Clock) =>
-        new ProviderAccount(dataSource, clock, PX6, config.provider.lowBalance),
+      inject: [DataSource, AppConfig],
+      useFactory: (dataSource: DataSource, config: AppConfig) =>
+        new ProviderAccount(dataSource, PX6, config.provider.lowBalance),
     },
     { provide: ProxyProvider, useClass: Px6Provider },
   ],

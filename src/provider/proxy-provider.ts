@@ -96,14 +96,14 @@ export abstract class ProxyProvider {
 
   // State
 
-  /** The balance of our account in the latest response known to this process; `null` before the first. */
-  abstract balance(): ProviderBalance | null;
-
-  /** The known limit of the cost of orders together: the balance, or a refused cost if less. */
+  /**
+   * The known limit of the cost of orders together: our balance, or a refused cost if less. `null` before the
+   * first response. Never shown to customers.
+   */
   abstract spendable(): string | null;
 
-  /** Requests the balance from the provider. @throws ProviderError */
-  abstract readBalance(): Promise<ProviderBalance | null>;
+  /** Requests our balance from the provider. @throws ProviderError */
+  abstract readBalance(): Promise<string | null>;
 
   abstract status(): ProviderStatus;
 
@@ -223,12 +223,6 @@ export interface ListedProxy extends ProviderProxy {
   readonly tag: string;
   readonly country: string | null;
   readonly version: IpVersion | null;
-}
-
-/** The balance of our account at the provider. Never shown to customers. */
-export interface ProviderBalance {
-  readonly amount: string;
-  readonly seenAt: Date;
 }
 
 export interface BreakerStatus {

@@ -224,7 +224,7 @@ export class BatchCallService {
 
   private async chooseAffordable(batch: OrderBatch): Promise<BatchMember[]> {
     const balance = await this.provider.readBalance().catch(() => null);
-    return chooseInTurn(batch, balance?.amount ?? '0', ({ cost }) => cost);
+    return chooseInTurn(batch, balance ?? '0', ({ cost }) => cost);
   }
 
   /** Later orders are then refused before their money is held. */

@@ -175,7 +175,7 @@ describe('the PROXY6 adapter', () => {
       const listed = await provider.proxiesByTag('', { isEnough: () => true });
       expect(listed).toMatchObject([{ id: '11', country: 'ru' }]);
       expect(await buy()).toMatchObject({ charge: '6.3', proxies: [{ id: '15', password: 'iagn2d' }] });
-      expect(provider.balance()).toMatchObject({ amount: '42.5' });
+      expect(provider.spendable()).toBe('42.5');
       const prolonged = await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted());
       expect(prolonged).toMatchObject({
         charge: '6.3',
@@ -216,7 +216,7 @@ describe('the PROXY6 adapter', () => {
   ])('knows the balance of the latest response: %p', async (given, known) => {
     respond = json({ ...ENVELOPE, balance: given, count: 1 });
     await provider.stock('ru', '6');
-    expect(provider.balance()).toMatchObject({ amount: known });
+    expect(provider.spendable()).toBe(known);
   });
 
   it.each([undefined, null, 'much', '1e3', {}])('accepts a response whose balance is %p', async (given) => {
@@ -224,7 +224,7 @@ describe('the PROXY6 adapter', () => {
     await provider.stock('ru', '6');
     respond = json({ ...ENVELOPE, balance: given, count: 1 });
     expect(await provider.stock('ru', '6')).toBe(1);
-    expect(provider.balance()).toMatchObject({ amount: '7.00' });
+    expect(provider.spendable()).toBe('7.00');
   });
 
   it('repeats a catalog read once after too many calls, but no read of reconciliation', async () => {
@@ -385,7 +385,7 @@ describe('the PROXY6 adapter', () => {
     await expect(buy()).rejects.toMatchObject({ name: 'ProviderRefused', reason: 'out-of-funds' });
     expect(() => provider.assertTakesOrders('28.00')).toThrow(ProviderClosed);
     expect(() => provider.assertTakesOrders('0.01')).not.toThrow();
-    await eventually(() => provider.balance()?.amount === '27.9');
+    await eventually(() => provider.spendable() === '27.9');
     expect(urls.map((url) => url.split('/')[3])).toEqual(['buy', 'getprice']);
   });
 

@@ -17,7 +17,6 @@ import {
   type ListingOptions,
   type MoneyCallOptions,
   type PriceTable,
-  type ProviderBalance,
   type ProviderProlongation,
   type ProviderProxy,
   type ProviderPurchase,
@@ -226,15 +225,12 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       } catch (error) {
         const mayPass = error instanceof ProviderError && !(error instanceof ProviderRefused);
         if (!mayPass || attempt === PAGE_ATTEMPTS) throw error;
-        if (error instanceof ProviderClosed) await this.pauseFor(error.retryAfterSeconds);
+        if (error instanceof ProviderClosed) {
+          const { signal } = this.stopping;
+          await pause(error.retryAfterSeconds * 1000, undefined, { signal }).catch(() => undefined);
+        }
       }
     }
-  }
-
-  /** Ends early when the service ends. */
-  private async pauseFor(seconds: number): Promise<void> {
-    const { signal } = this.stopping;
-    await pause(seconds * 1000, undefined, { signal }).catch(() => undefined);
   }
 
   /** Retries once after too many calls. Reconciliation does not need that: it has its own retries. */
@@ -316,17 +312,13 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return this.probing;
   }
 
-  balance(): ProviderBalance | null {
-    return this.account.balance();
-  }
-
   spendable(): string | null {
     return this.account.spendable();
   }
 
-  async readBalance(): Promise<ProviderBalance | null> {
+  async readBalance(): Promise<string | null> {
     await this.probe();
-    return this.balance();
+    return this.account.balance();
   }
 
   status(): ProviderStatus {
