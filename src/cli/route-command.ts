@@ -81,7 +81,6 @@ function printable(response: object): unknown {
   return Object.keys(page).length === 1 ? page.items : page;
 }
 
-/** The command of a name, with its parent commands. */
 const commandOf = (cli: Command, name: string): Command =>
   name
     .split(' ')

@@ -484,6 +484,5 @@ export type Settings = {
   };
 };
 
-/** All settings as entries: `[group, [name, setting][]][]`. */
 export const settingGroups = (): [group: string, settings: [name: string, setting: Setting][]][] =>
   Object.entries(SETTINGS).map(([group, settings]) => [group, Object.entries<Setting>(settings)]);

@@ -30,7 +30,6 @@ export interface AuditOptions {
   readonly payments?: PaymentProvider;
   /** Ends the audit, including its running statement. */
   readonly signal?: AbortSignal;
-  /** Runs before each invariant is checked. */
   readonly beforeEach?: (checked: number) => Promise<void>;
   /** How long one invariant may take; 0 for no limit. */
   readonly invariantSeconds?: number;

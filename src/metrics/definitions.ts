@@ -221,7 +221,6 @@ export type CounterName = Names<'counter'>;
 export type GaugeName = Names<'gauge'>;
 export type HistogramName = Names<'histogram'>;
 
-/** A value for each label of a metric. */
 export type LabelsOf<Name extends MetricName> = Readonly<
   Record<keyof (typeof METRICS)[Name]['labels'], string>
 >;

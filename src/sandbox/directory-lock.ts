@@ -16,10 +16,7 @@ const ownerSchema = z.object({
 type Owner = z.infer<typeof ownerSchema>;
 
 export class DirectoryInUseError extends Error {
-  constructor(
-    readonly directory: string,
-    readonly pid: number,
-  ) {
+  constructor(directory: string, pid: number) {
     super(`A sandbox already runs in ${directory} (process ${pid})`);
     this.name = 'DirectoryInUseError';
   }

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { controlRoutes } from './control/control-routes';
 import { ControlServer } from './control/control-server';
-import { DEFAULT_DIALECT, type Dialect } from './dialect';
+import { DEFAULT_DIALECT } from './dialect';
 import { DirectoryLock } from './directory-lock';
 import { Credentials } from './exits/credentials';
 import { ProxyExits } from './exits/proxy-exits';
@@ -28,8 +28,6 @@ export interface SandboxOptions {
   apiKey?: string;
   /** Default 3, as at the provider. `null` for no limit. */
   rateLimitPerSecond?: number | null;
-  /** Differences from the published interface. */
-  dialect?: Partial<Dialect>;
 }
 
 export interface RunningSandbox {
@@ -94,7 +92,7 @@ async function start(
     provider: {
       store,
       exits,
-      dialect: { current: { ...DEFAULT_DIALECT, ...options.dialect } },
+      dialect: { current: DEFAULT_DIALECT },
     },
     keys: new Map([[apiKey, account.userId]]),
     rateLimit: new SlidingRateLimit(rateLimitPerSecond),

@@ -6,7 +6,6 @@ export const WINDOW_MS = 60_000;
 /** A replica shares a count with the others when it reaches this part of the limit. */
 const SHARED_PART = 0.01;
 
-/** The count of a key in one minute. */
 interface Count {
   minute: number;
   /** The count of this replica, plus the shared counts of the others. */

@@ -1,6 +1,5 @@
 import { chmod, cp, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { z } from 'zod';
 import { isErrorWithCode } from '../system';
 import { canEnter, ENTER, isPermitted, READ, type ServerAccount } from './embedded-account';
 import { createStagingDirectory, publish } from './embedded-staging';
@@ -47,7 +46,8 @@ async function getPlatformPackage(): Promise<{ platform: string; version: string
     throw new Error(`This installation has no embedded PostgreSQL for ${platform}: set DATABASE_URL.`);
   }
   const root = join(dirname(entry), '..');
-  return { platform, version: await readVersion(root), native: join(root, 'native') };
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  return { platform, version, native: join(root, 'native') };
 }
 
 async function copyForEverybody(from: string, to: string): Promise<void> {
@@ -78,16 +78,9 @@ async function complete(native: string, account: ServerAccount): Promise<void> {
 }
 
 /** Links that npm cannot pack: `source` and the link's own path `target` both start with `native/`. */
-const linksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
-const manifestSchema = z.object({ version: z.string() });
-
-async function readSymbolicLinks(native: string): Promise<z.infer<typeof linksSchema>> {
+async function readSymbolicLinks(native: string): Promise<{ source: string; target: string }[]> {
   const list = join(native, 'pg-symlinks.json');
-  return (await exists(list)) ? linksSchema.parse(JSON.parse(await readFile(list, 'utf8'))) : [];
-}
-
-async function readVersion(packageRoot: string): Promise<string> {
-  return manifestSchema.parse(JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'))).version;
+  return (await exists(list)) ? JSON.parse(await readFile(list, 'utf8')) : [];
 }
 
 async function exists(path: string): Promise<boolean> {

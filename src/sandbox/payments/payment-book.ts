@@ -98,11 +98,7 @@ export class PaymentBook {
     return true;
   }
 
-  refund(
-    key: string,
-    wanted: Pick<SandboxRefund, 'payment_id' | 'amount' | 'metadata'>,
-    status: SandboxRefund['status'] = 'succeeded',
-  ): SandboxRefund {
+  refund(key: string, wanted: Pick<SandboxRefund, 'payment_id' | 'amount' | 'metadata'>): SandboxRefund {
     const known = this.refunds.get(this.keys.get(key) ?? '');
     if (known) return known;
     const payment = this.payment(wanted.payment_id);
@@ -113,14 +109,12 @@ export class PaymentBook {
     const refund: SandboxRefund = {
       id: randomUUID(),
       created_at: new Date().toISOString(),
-      status,
+      status: 'succeeded',
       ...wanted,
     };
     this.refunds.set(refund.id, refund);
     this.keys.set(key, refund.id);
-    if (status !== 'canceled') {
-      payment.refunded_amount = { value: roubles(after), currency: payment.amount.currency };
-    }
+    payment.refunded_amount = { value: roubles(after), currency: payment.amount.currency };
     this.changed();
     return refund;
   }
