@@ -44,13 +44,19 @@ type Labels = Readonly<Record<string, string>>;
 const counter = <Own extends Labels>(help: string, labels: Own) =>
   ({ type: 'counter', help, labels }) as const;
 
-const histogram = <Own extends Labels>(help: string, buckets: readonly number[], labels: Own) =>
-  ({ type: 'histogram', help, buckets, labels }) as const;
+const NO_LABELS = {} as const;
 
-const gauge = <Own extends Labels>(help: string, labels: Own) => ({ type: 'gauge', help, labels }) as const;
+const histogram = <Own extends Labels = typeof NO_LABELS>(
+  help: string,
+  buckets: readonly number[],
+  labels: Own = NO_LABELS as Own,
+) => ({ type: 'histogram', help, buckets, labels }) as const;
+
+const gauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
+  ({ type: 'gauge', help, labels }) as const;
 
 /** All replicas report the same value, because it comes from their shared database. */
-const sharedGauge = <Own extends Labels>(help: string, labels: Own) =>
+const sharedGauge = <Own extends Labels = typeof NO_LABELS>(help: string, labels: Own = NO_LABELS as Own) =>
   ({ type: 'gauge', help, labels, isShared: true }) as const;
 
 /** Every metric of the service, by its name without {@link PREFIX}. Node's own come with prom-client. */
@@ -71,26 +77,21 @@ export const METRICS = {
     kind: '`purchase`, `prolongation`',
     outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: not placed',
   }),
-  queue_wait_seconds: histogram(
-    'Time from placing an order until it is sent to the provider.',
-    WAIT_BUCKETS,
-    {},
-  ),
+  queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
   payments_total: counter('Payments of deposits, counted at their creation and by their outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),
   deposits_pending: sharedGauge(
     'Deposits that are not paid yet. Absent without payments, like the next three.',
-    {},
   ),
-  deposits_pending_oldest_seconds: sharedGauge('Age of the oldest pending deposit; 0 if there is none.', {}),
+  deposits_pending_oldest_seconds: sharedGauge('Age of the oldest pending deposit; 0 if there is none.'),
   payments_undecided: sharedGauge('Payments, and refunds made at the provider, that wait for staff.', {
     reason: PAYMENT_REASON,
   }),
   payments_undecided_oldest_seconds: sharedGauge('Age of the oldest of them by reason; 0 if there is none.', {
     reason: PAYMENT_REASON,
   }),
-  payment_credit_seconds: histogram('Time from a payment to its credit.', CREDIT_BUCKETS, {}),
+  payment_credit_seconds: histogram('Time from a payment to its credit.', CREDIT_BUCKETS),
   payment_notifications_total: counter('Notifications of the payment provider, genuine or not.', {
     outcome: '`known`: of a pending deposit; `unknown`; `ignored`: no payment, or repeated',
   }),
@@ -110,28 +111,25 @@ export const METRICS = {
     CALL_BUCKETS,
     { method: PROVIDER_METHOD },
   ),
-  provider_calls_waiting: gauge('Calls of this replica that wait for a rate permit.', {}),
+  provider_calls_waiting: gauge('Calls of this replica that wait for a rate permit.'),
   provider_permit_wait_seconds: histogram(
     'Time that calls waited for a rate permit, including calls that gave up.',
     WAIT_BUCKETS,
-    {},
   ),
   breaker_open: gauge('1 if a circuit breaker of this replica is open.', {
     breaker: '`money`, `reads`, `funds`',
   }),
   provider_balance_roubles: sharedGauge(
     'Our balance in the latest response of the provider. Absent before the first.',
-    {},
   ),
   provider_runway_seconds: sharedGauge(
     'Time that the balance lasts at the spending of the last 24 hours. Absent without spending.',
-    {},
   ),
   orders_open: sharedGauge('Open orders by state.', { state: OPEN_STATE }),
   orders_open_oldest_seconds: sharedGauge('Age of the oldest open order by state; 0 if there is none.', {
     state: OPEN_STATE,
   }),
-  orphans_open: sharedGauge('Proxies at the provider that no order accounts for, until staff decide.', {}),
+  orphans_open: sharedGauge('Proxies at the provider that no order accounts for, until staff decide.'),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
     state: '`planned`, `placed`, `done`, `skipped`, `failed`',
     reason: RENEWAL_REASON,
@@ -164,14 +162,12 @@ export const METRICS = {
   webhook_attempt_duration_seconds: histogram(
     'Duration of attempts to send an event to a webhook.',
     CALL_BUCKETS,
-    {},
   ),
   webhooks_disabled: sharedGauge(
     'Webhooks disabled because their receivers failed for too long, or are gone.',
-    {},
   ),
-  orders_shut: sharedGauge('1 while a recovery shuts orders, which then return 503.', {}),
-  replicas: sharedGauge('Replicas that reported in the last 20 seconds.', {}),
+  orders_shut: sharedGauge('1 while a recovery shuts orders, which then return 503.'),
+  replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
     'Age of the oldest copy that customers requested from this replica in 15 minutes. Absent without ' +
       'requests.',
@@ -183,21 +179,17 @@ export const METRICS = {
   database_up: gauge(
     '1 if the database responded to this scrape in time. Otherwise the gauges that are read from it ' +
       'are absent.',
-    {},
   ),
-  database_size_bytes: sharedGauge('Size of the database.', {}),
+  database_size_bytes: sharedGauge('Size of the database.'),
   database_standbys: sharedGauge(
     'Standbys that stream from the database: from pg_stat_replication if the role may read it ' +
       '(pg_read_all_stats), otherwise from the replication slots.',
-    {},
   ),
   database_archive_failing: sharedGauge(
     '1 if the last attempt to archive a WAL file failed. Absent if archive_mode is off.',
-    {},
   ),
   database_archive_age_seconds: sharedGauge(
     'Time since the last WAL file was archived. Absent if archive_mode is off.',
-    {},
   ),
   audit_ok: sharedGauge('1 if the last audit of the books found no violation. Absent before the first.', {
     scope: SCOPE,
@@ -206,7 +198,7 @@ export const METRICS = {
   audit_violations: sharedGauge('Rows that broke an invariant in the last audit of the books.', {
     scope: SCOPE,
   }),
-  ready: gauge('1 if this replica should receive requests, as GET /health/ready reports.', {}),
+  ready: gauge('1 if this replica should receive requests, as GET /health/ready reports.'),
   build_info: gauge('Always 1; the label has the version of this replica.', {
     version: 'as in package.json',
   }),

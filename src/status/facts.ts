@@ -14,7 +14,7 @@ import type {
 /** Runs a statement: on the requests' connections for the page, on a separate one for metrics. */
 export type ReadRows = <Row extends object>(
   statement: string,
-  parameters: readonly unknown[],
+  parameters?: readonly unknown[],
 ) => Promise<readonly Row[]>;
 
 /** A count, and the time of the oldest; null if there are none. */
@@ -80,7 +80,6 @@ export class Facts {
       `SELECT state, count(*)::integer AS count,
               min(created_at) FILTER (WHERE state <> 'reserved' OR NOT ${IS_RENEWAL_SQL}) AS oldest
          FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
-      [],
     );
     return new Map(states.map(({ state, ...orders }) => [state, orders]));
   }
@@ -114,13 +113,12 @@ export class Facts {
       `SELECT state, coalesce(reason, '') AS reason, count(*)::integer AS count
          FROM renewals WHERE due_at > now() - interval '24 hours' AND due_at <= now()
         GROUP BY state, reason`,
-      [],
     );
   }
 
   /** Pending deposits, without a reason, and undecided payments by theirs. */
   waitingPayments(): Promise<readonly (Count & { readonly reason: string | null })[]> {
-    return this.rows(WAITING_PAYMENTS, []);
+    return this.rows(WAITING_PAYMENTS);
   }
 
   catalogCopies(): Promise<readonly CatalogStatusOut[]> {
@@ -128,7 +126,6 @@ export class Facts {
       `SELECT split_part(key, '/', 1) AS kind, count(fetched_at)::integer AS copies,
               min(fetched_at) AS oldest_fetched_at, max(fetched_at) AS newest_fetched_at
          FROM catalog_copies GROUP BY kind ORDER BY kind`,
-      [],
     );
   }
 
@@ -140,7 +137,6 @@ export class Facts {
               started_at, finished_at, holder, report, greatest(succeeded_at, finished_at) AS succeeded_at,
               interval_seconds
          FROM job_runs ORDER BY name`,
-      [],
     );
   }
 
@@ -152,7 +148,6 @@ export class Facts {
                  FROM jsonb_array_elements(run.violations) AS broken) AS violations
          FROM (VALUES ('day'), ('all')) AS scopes (name),
               LATERAL (SELECT * FROM audit_runs WHERE scope = name ORDER BY id DESC LIMIT 1) AS run`,
-      [],
     );
   }
 

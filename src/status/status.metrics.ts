@@ -145,7 +145,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   /** Bounds the total time of all statements. */
   private factsWithin(limitMs: number): Facts {
     const untilMs = performance.now() + limitMs;
-    return new Facts(async (text, values) => {
+    return new Facts(async (text, values = []) => {
       const query_timeout = Math.ceil(untilMs - performance.now());
       if (query_timeout <= 0) throw new Error('there was no time left for the other facts');
       const query: QueryConfig & { query_timeout: number } = { text, values: [...values], query_timeout };

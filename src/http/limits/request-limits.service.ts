@@ -77,13 +77,7 @@ export class RequestLimits {
    * @throws TooManyRequests; such a request is not counted
    */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
-    this.take(
-      [
-        [this.tokens, tokenId],
-        [this.users, userId],
-      ],
-      response,
-    );
+    this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }
 
   /**
@@ -93,23 +87,23 @@ export class RequestLimits {
    * @throws TooManyRequests; such a request is not counted
    */
   admitLink(linkId: number, response: HeaderSink): void {
-    this.take([[this.links, linkId]], response);
+    this.take(response, [this.links, linkId]);
   }
 
   /** Counts a sign-in with valid data. @throws TooManyRequests and does not count the sign-in */
   admitSignIn(telegramId: number): void {
-    this.take([[this.signIns, telegramId]]);
+    this.take(null, [this.signIns, telegramId]);
   }
 
   /** @throws TooManyRequests and does not count the test event */
   admitWebhookTest(userId: number): void {
-    this.take([[this.webhookTests, userId]]);
+    this.take(null, [this.webhookTests, userId]);
   }
 
   /** Counts an event under all of the keys, or under none. */
   private take(
-    keys: readonly (readonly [counter: RequestCounter<number>, key: number])[],
-    response?: HeaderSink,
+    response: HeaderSink | null,
+    ...keys: readonly (readonly [counter: RequestCounter<number>, key: number])[]
   ): void {
     const nowMs = this.nowMs();
     const before = keys.map(([counter, key]) => ({ counter, left: counter.left(key, nowMs) }));
