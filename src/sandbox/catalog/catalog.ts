@@ -19,37 +19,12 @@ const COUNTRIES: Record<Version, readonly string[]> = {
 };
 
 /** Kopecks for one proxy, by period in days. */
-const PRICES: Record<Version, ReadonlyArray<readonly [days: number, kopecks: number]>> = {
-  '6': [
-    [3, 295],
-    [7, 551],
-    [14, 1041],
-    [30, 2090],
-    [60, 4063],
-    [90, 5940],
-    [180, 11500],
-    [365, 22500],
-  ],
-  '4': [
-    [7, 2800],
-    [14, 5600],
-    [30, 12000],
-    [60, 23400],
-    [90, 34200],
-    [180, 66000],
-    [365, 129000],
-  ],
-  '3': [
-    [7, 1150],
-    [14, 2240],
-    [30, 4500],
-    [60, 8730],
-    [90, 12690],
-    [180, 24300],
-    [365, 47400],
-  ],
+const PRICES: Record<Version, Readonly<Record<number, number>>> = {
+  '6': { 3: 295, 7: 551, 14: 1041, 30: 2090, 60: 4063, 90: 5940, 180: 11500, 365: 22500 },
+  '4': { 7: 2800, 14: 5600, 30: 12000, 60: 23400, 90: 34200, 180: 66000, 365: 129000 },
+  '3': { 7: 1150, 14: 2240, 30: 4500, 60: 8730, 90: 12690, 180: 24300, 365: 47400 },
   // Known but not sold: the exits do not support MTProto.
-  '5': [],
+  '5': {},
 };
 
 const STOCK_SEED = 20_160_619;
@@ -72,7 +47,7 @@ export const CATALOG = {
 
   /** Prices of one proxy in kopecks, keyed by days. */
   pricesOf(version: Version): Map<number, number> {
-    return new Map(PRICES[version]);
+    return new Map(Object.entries(PRICES[version]).map(([days, kopecks]) => [Number(days), kopecks]));
   },
 
   initialStockOf(version: Version): Map<string, number> {

@@ -82,7 +82,14 @@ const faultSchema = filterSchema
   .refine(({ kind, effect }) => effect !== false || !ALWAYS_WITH_EFFECT.includes(kind), {
     path: ['effect'],
     error: 'this kind always has its effect',
-  });
+  })
+  .transform(({ kind, effect, shortBy, hiddenForMs, ...fault }) => ({
+    ...fault,
+    kind,
+    effect: effect ?? FAULT_KINDS[kind],
+    shortBy: shortBy ?? (kind === 'short-list' ? 1 : 0),
+    hiddenForMs: hiddenForMs ?? (kind === 'late-listing' ? 5000 : 0),
+  }));
 
 type RequestFilter = z.input<typeof filterSchema>;
 
@@ -103,24 +110,10 @@ export function appliesTo(
 export type FaultSpec = z.input<typeof faultSchema>;
 
 /** A fault with all defaults. */
-export type Fault = Readonly<z.output<typeof faultSchema>> & {
-  readonly id: number;
-  readonly seed: number;
-  readonly effect: boolean;
-  readonly shortBy: number;
-  readonly hiddenForMs: number;
-};
+export type Fault = Readonly<z.output<typeof faultSchema>> & { readonly id: number; readonly seed: number };
 
-/** @throws ZodError */
+/** @throws ZodError when it is no {@link FaultSpec} */
 export function readFault(id: number, spec: unknown): Fault {
-  const { kind, seed, effect, shortBy, hiddenForMs, ...fault } = faultSchema.parse(spec);
-  return {
-    ...fault,
-    id,
-    kind,
-    seed: seed ?? id,
-    effect: effect ?? FAULT_KINDS[kind],
-    shortBy: shortBy ?? (kind === 'short-list' ? 1 : 0),
-    hiddenForMs: hiddenForMs ?? (kind === 'late-listing' ? 5000 : 0),
-  };
+  const fault = faultSchema.parse(spec);
+  return { ...fault, id, seed: fault.seed ?? id };
 }
