@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CATALOG, VERSIONS } from '../catalog/catalog';
 import { readDialect } from '../dialect';
 import { EXIT_FAULTS } from '../exits/endpoint';
+import type { StateEvent } from '../state/state-event';
 import { gateSchema } from '../wire/faults/gates';
 import { latenciesSchema } from '../wire/latency';
 import type { WireServerParts } from '../wire/wire-server';
@@ -52,7 +53,10 @@ export interface ControlResponse {
   json: unknown;
 }
 
-type Route = (request: ControlRequest) => ControlResponse | Promise<ControlResponse>;
+type Response = ControlResponse | void;
+
+/** Without a response it is done. */
+type Route = (request: ControlRequest) => Response | Promise<Response>;
 
 /** Keyed by method and path; `:id` matches a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
@@ -66,9 +70,9 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     return proxy;
   }
 
-  async function doneDurably(): Promise<ControlResponse> {
-    await store.durable();
-    return done();
+  function record(event: StateEvent): Promise<void> {
+    store.record(event);
+    return store.durable();
   }
 
   return {
@@ -78,20 +82,13 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       const method = query.get('method');
       return ok(calls.list().filter((call) => method === null || call.method === method));
     },
-    'DELETE /calls': () => {
-      calls.clear();
-      return done();
-    },
+    'DELETE /calls': () => calls.clear(),
 
     'POST /faults': ({ body }) => created(faults.add(body).id),
     'GET /faults': () => ok(faults.list()),
-    'DELETE /faults': () => {
-      faults.clear();
-      return done();
-    },
+    'DELETE /faults': () => faults.clear(),
     'DELETE /faults/:id': ({ id }) => {
       if (!faults.cancel(id)) throw new NotFoundError(`No fault ${id}`);
-      return done();
     },
 
     'POST /gates': ({ body }) => created(gates.add(gateSchema.parse(body))),
@@ -103,47 +100,29 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     'POST /gates/:id/open': ({ id, body }) => {
       const { drop } = BODIES.open.parse(body);
       if (!gates.open(id, drop ? 'drop' : 'pass')) throw new NotFoundError(`No gate ${id}`);
-      return done();
     },
-    'DELETE /gates': () => {
-      gates.openAll('pass');
-      return done();
-    },
+    'DELETE /gates': () => gates.openAll('pass'),
 
-    'POST /balance': ({ body }) => {
-      store.record({ kind: 'balance', kopecks: BODIES.balance.parse(body).balance });
-      return doneDurably();
+    'POST /balance': ({ body }) => record({ kind: 'balance', kopecks: BODIES.balance.parse(body).balance }),
+    'POST /stock': ({ body }) => record({ kind: 'stock', ...BODIES.stock.parse(body) }),
+    'POST /prices': ({ body }) => {
+      const { price, ...ofPrice } = BODIES.price.parse(body);
+      return record({ kind: 'price', ...ofPrice, kopecks: price });
     },
+    'POST /clock': ({ body }) => record({ kind: 'clock', ...BODIES.clock.parse(body) }),
     'POST /keys': ({ body }) => {
       const keys = Object.entries(BODIES.keys.parse(body).keys);
       parts.keys.clear();
       for (const [key, userId] of keys) parts.keys.set(key, userId);
-      return done();
-    },
-    'POST /stock': ({ body }) => {
-      store.record({ kind: 'stock', ...BODIES.stock.parse(body) });
-      return doneDurably();
-    },
-    'POST /prices': ({ body }) => {
-      const { price, ...ofPrice } = BODIES.price.parse(body);
-      store.record({ kind: 'price', ...ofPrice, kopecks: price });
-      return doneDurably();
-    },
-    'POST /clock': ({ body }) => {
-      store.record({ kind: 'clock', ...BODIES.clock.parse(body) });
-      return doneDurably();
     },
     'POST /dialect': ({ body }) => {
       dialect.current = { ...dialect.current, ...readDialect(body) };
-      return done();
     },
     'POST /rate-limit': ({ body }) => {
       parts.rateLimit.perSecond = BODIES.rateLimit.parse(body).perSecond;
-      return done();
     },
     'POST /latency': ({ body }) => {
       parts.latencies.current = latenciesSchema.parse(body);
-      return done();
     },
 
     'POST /proxies/:id': ({ id, body }) => {
@@ -151,19 +130,17 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       const { host = proxy.host, port = proxy.port, unixtimeEnd } = BODIES.proxy.parse(body);
       if (host !== proxy.host || port !== proxy.port) store.record({ kind: 'moved', id, host, port });
       if (unixtimeEnd !== undefined) store.record({ kind: 'dated', id, endsAtS: unixtimeEnd });
-      return doneDurably();
+      return store.durable();
     },
     'POST /exits/:id': ({ id, body }) => {
       getKnownProxy(id);
       const { fault } = BODIES.exit.parse(body);
       if (fault === null) provider.exits.faults.delete(id);
       else provider.exits.faults.set(id, fault);
-      return done();
     },
     'DELETE /proxies/:id': ({ id }) => {
       getKnownProxy(id);
-      store.record({ kind: 'deleted', ids: [id], atMs: state.nowMs() });
-      return doneDurably();
+      return record({ kind: 'deleted', ids: [id], atMs: state.nowMs() });
     },
   };
 }
@@ -172,10 +149,6 @@ export class NotFoundError extends Error {}
 
 function ok(json: unknown): ControlResponse {
   return { status: 200, json };
-}
-
-function done(): ControlResponse {
-  return ok({ done: true });
 }
 
 function created(id: number): ControlResponse {

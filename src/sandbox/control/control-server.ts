@@ -57,7 +57,8 @@ export class ControlServer {
     const route = Object.hasOwn(this.routes, name) ? this.routes[name] : undefined;
     try {
       if (!route) throw new NotFoundError(`${endpoint} does not exist`);
-      return await route({ id: Number(id), query, body: await readJson(request) });
+      const response = await route({ id: Number(id), query, body: await readJson(request) });
+      return response ?? { status: 200, json: { done: true } };
     } catch (error) {
       if (error instanceof z.ZodError) return { status: 400, json: { error: z.prettifyError(error) } };
       if (error instanceof SyntaxError) return { status: 400, json: { error: 'The body is not JSON' } };

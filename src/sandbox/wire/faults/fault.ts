@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods';
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
-/** The kinds of faults; `true` if the call takes effect unless the fault's `effect` is false. */
+/**
+ * The kinds of faults, and whether the call takes effect unless the fault's `effect` says otherwise. It always
+ * does where the call's own response is sent, which does not exist without the effect.
+ */
 export const FAULT_KINDS = {
   /** Closes the connection instead of responding. */
   'answer-lost': true,
@@ -11,7 +14,7 @@ export const FAULT_KINDS = {
   /** Never responds. */
   hang: true,
   /** The regular response, delayed by `beforeMs` and `afterMs`. */
-  late: true,
+  late: 'always',
   /** HTTP `status` with a plain text. */
   'http-status': false,
   /** `"status":"no"` with `errorId`. */
@@ -19,31 +22,18 @@ export const FAULT_KINDS = {
   /** HTTP 200 with a web page. */
   html: false,
   /** HTTP 200 with half of the JSON; with `disconnect` Content-Length promises all of it. */
-  'truncated-json': true,
+  'truncated-json': 'always',
   /** The response in pieces of `bytes`, one every `intervalMs`. */
-  drip: true,
+  drip: 'always',
   /** Confirms the requested count, but delivers and charges `shortBy` fewer. */
-  'short-list': true,
+  'short-list': 'always',
   /** The regular response, but getproxy does not show the effect for `hiddenForMs`. */
-  'late-listing': true,
+  'late-listing': 'always',
   /** The response has `currency` as its currency. */
-  'wrong-currency': true,
+  'wrong-currency': 'always',
 } as const;
 
-export type FaultKind = keyof typeof FAULT_KINDS;
-
-const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];
-
-/** Kinds that send the call's own response, which does not exist without the effect. */
-const ALWAYS_WITH_EFFECT: readonly FaultKind[] = [
-  'late',
-  'truncated-json',
-  'drip',
-  'short-list',
-  'late-listing',
-  'wrong-currency',
-];
-
+const KINDS = Object.keys(FAULT_KINDS) as (keyof typeof FAULT_KINDS)[];
 const ERROR_IDS = Object.keys(WIRE_ERRORS).map(Number) as WireErrorId[];
 const ONE_DAY_MS = 86_400_000;
 
@@ -79,14 +69,14 @@ const faultSchema = filterSchema
     intervalMs: delaySchema.default(100),
     currency: z.string().min(1).default('USD'),
   })
-  .refine(({ kind, effect }) => effect !== false || !ALWAYS_WITH_EFFECT.includes(kind), {
+  .refine(({ kind, effect }) => effect !== false || FAULT_KINDS[kind] !== 'always', {
     path: ['effect'],
     error: 'this kind always has its effect',
   })
   .transform(({ kind, effect, shortBy, hiddenForMs, ...fault }) => ({
     ...fault,
     kind,
-    effect: effect ?? FAULT_KINDS[kind],
+    effect: effect ?? FAULT_KINDS[kind] !== false,
     shortBy: shortBy ?? (kind === 'short-list' ? 1 : 0),
     hiddenForMs: hiddenForMs ?? (kind === 'late-listing' ? 5000 : 0),
   }));
