@@ -1,15 +1,7 @@
 import { EnvironmentError } from '../config';
 
 /** System and pg codes of unreachable addresses. */
-const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'ETIMEDOUT',
-]);
+const UNREACHABLE = /^(ECONNREFUSED|ECONNRESET|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ETIMEDOUT)$/;
 const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 
 /** Explains in one line why the process failed, for the person who started it. */
@@ -17,7 +9,7 @@ export function failureLine(error: unknown): string {
   if (error instanceof EnvironmentError) return `The environment is not usable: ${error.problems.join('; ')}`;
   if (!(error instanceof Error)) return 'Failed';
   // For a name with several addresses, Node's error has a code but no message.
-  if (('code' in error && UNREACHABLE_CODES.has(error.code)) || CONNECT_TIMEOUT.test(error.message)) {
+  if (('code' in error && UNREACHABLE.test(String(error.code))) || CONNECT_TIMEOUT.test(error.message)) {
     return 'The database cannot be reached';
   }
   return error.message.replaceAll(/\s*\n\s*/g, ' ');

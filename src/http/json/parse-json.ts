@@ -11,14 +11,7 @@ const PLAIN_TEXT = /[ !#-[\]-\uffff]*/y;
 const HEX_4 = /[0-9a-fA-F]{4}/y;
 const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
 const CLOSING = { object: '}', array: ']' } as const;
-const LITERALS = new Map<string, JsonValue>([
-  ['null', null],
-  ['true', true],
-  ['false', false],
-  ['NaN', NaN],
-  ['Infinity', Infinity],
-  ['-Infinity', -Infinity],
-]);
+const LITERALS: JsonObject = { null: null, true: true, false: false, NaN, Infinity, '-Infinity': -Infinity };
 const ESCAPES = new Map([
   ['"', '"'],
   ['\\', '\\'],
@@ -168,7 +161,7 @@ class JsonReader {
   }
 
   private readLiteral(): JsonValue {
-    for (const [literal, value] of LITERALS) {
+    for (const [literal, value] of Object.entries(LITERALS)) {
       if (this.text.startsWith(literal, this.index)) {
         this.index += literal.length;
         return value;
