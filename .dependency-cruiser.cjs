@@ -4,8 +4,8 @@
  */
 const allowed = {
   config: [],
-  metrics: ['config'],
   common: ['config'],
+  metrics: ['common', 'config'],
   tracing: ['common', 'config'],
   database: ['config', 'common'],
   work: ['common', 'database', 'metrics', 'tracing'],

@@ -1,12 +1,9 @@
 import 'reflect-metadata';
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication, drain } from './application';
-import { failureLine } from './common';
+import { failureLine, listen } from './common';
 import { type Environment, EnvironmentError, environmentWarnings, readEnvironment } from './config';
 import { migrate, untilMigrated } from './database';
 import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local';
@@ -34,20 +31,12 @@ function stopRequest(): Promise<void> {
   });
 }
 
-async function listen(app: NestExpressApplication, { host, port }: Environment['server']): Promise<string> {
+async function start(app: NestExpressApplication, { host, port }: Environment['server']): Promise<string> {
   await app.init();
   await app.get(Work).start();
-  const server: Server = app.getHttpServer();
-  try {
-    // Nest's own listen() also logs the error that is reported here.
-    await once(server.listen(port, host), 'listening');
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    const other = port < 65_535 ? port + 1 : port - 1;
-    throw new Error(`Port ${port} on ${host} is taken: choose another with PORT=${other}.`, { cause: error });
-  }
-  const { address, port: actualPort, family } = server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`;
+  const other = port < 65_535 ? port + 1 : port - 1;
+  // Nest's own listen() also logs the error that is reported here.
+  return listen(app.getHttpServer(), host, port, `choose another with PORT=${other}.`);
 }
 
 async function main(): Promise<void> {
@@ -63,7 +52,7 @@ async function main(): Promise<void> {
     const app = await createApplication(resources.config);
     for (const warning of environmentWarnings()) new Logger('Environment').warn(warning);
     try {
-      const baseUrl = await listen(app, environment.server);
+      const baseUrl = await start(app, environment.server);
       await subscribeToSandbox(resources.config, baseUrl);
       if (environment.database.url === undefined) {
         print(tour(baseUrl, await provideDemo(app, environment.local.dataDir)));

@@ -14,6 +14,7 @@ export { FairTurns } from './fair-turns';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';
 export { inSlices } from './in-slices';
+export { listen } from './listen';
 export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from './ip-version';
 export { AppLogger } from './logging/app-logger';
 export {

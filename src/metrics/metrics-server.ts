@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import {
   type BeforeApplicationShutdown,
   Injectable,
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
+import { listen, stackOf } from '../common';
 import { AppConfig } from '../config';
 import { Metrics } from './metrics';
 
@@ -24,19 +24,13 @@ const REQUEST_TIMEOUT_MS = 10_000;
 export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(MetricsServer.name);
   private server: Server | undefined;
+  /** The URL of the metrics; undefined without METRICS_PORT. */
+  url: string | undefined;
 
   constructor(
     private readonly metrics: Metrics,
     private readonly config: AppConfig,
   ) {}
-
-  /** The URL of the metrics; undefined while the server is off. */
-  get url(): string | undefined {
-    const address = this.server?.address() as AddressInfo | null | undefined;
-    if (!address) return undefined;
-    const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-    return `http://${host}:${address.port}/metrics`;
-  }
 
   async onApplicationBootstrap(): Promise<void> {
     const { host, port } = this.config.metrics;
@@ -45,14 +39,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
     server.maxConnections = MAX_CONNECTIONS;
     server.requestTimeout = REQUEST_TIMEOUT_MS;
     this.server = server;
-    try {
-      await once(server.listen(port, host), 'listening');
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-      throw new Error(`Port ${port} on ${host} is taken: choose another with METRICS_PORT.`, {
-        cause: error,
-      });
-    }
+    this.url = `${await listen(server, host, port, 'choose another with METRICS_PORT.')}/metrics`;
     this.logger.log(`metrics on ${this.url}`);
   }
 
@@ -77,7 +64,7 @@ export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationS
       response.writeHead(200, { 'Content-Type': CONTENT_TYPE });
       response.end(method === 'HEAD' ? undefined : text);
     } catch (error) {
-      this.logger.error('the metrics could not be read', error instanceof Error ? error.stack : undefined);
+      this.logger.error('the metrics could not be read', stackOf(error));
       response.writeHead(500).end();
     }
   }

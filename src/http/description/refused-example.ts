@@ -16,13 +16,10 @@ export function refusedExample(input: RouteInput): ValidationItem | undefined {
   const nothing = firstMistake(input, '1', {}, {});
   if (nothing) return nothing;
   for (const nonsense of NONSENSE) {
-    const fill = (dto: Type<object> | undefined): object =>
-      Object.fromEntries(
-        [...declaredFields((dto?.prototype as object | undefined) ?? {}).keys()].map((name) => [
-          name,
-          nonsense,
-        ]),
-      );
+    const fill = (dto: Type<object> | undefined): object => {
+      const names = dto ? [...declaredFields(dto.prototype as object).keys()] : [];
+      return Object.fromEntries(names.map((name) => [name, nonsense]));
+    };
     // An unknown parameter, for routes that refuse any query.
     const query = { ...fill(input.query), page: '2' };
     const mistake = firstMistake(input, '?', query, fill(input.body));

@@ -1,0 +1,15 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** @returns the URL of the server. @throws Error with an advice for the operator if the port is taken */
+export async function listen(server: Server, host: string, port: number, advice: string): Promise<string> {
+  try {
+    await once(server.listen(port, host), 'listening');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    throw new Error(`Port ${port} on ${host} is taken: ${advice}`, { cause: error });
+  }
+  const { address, port: chosen, family } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}`;
+}
