@@ -1,8 +1,18 @@
-import { plainAddress } from './address';
+import { networkOf, plainAddress } from './address';
 
 it('The plain address of a socket has neither a prefix nor a zone', () => {
   expect(plainAddress('::ffff:10.0.0.1')).toBe('10.0.0.1');
   expect(plainAddress('fe80::1%eth0')).toBe('fe80::1');
   expect(plainAddress('2001:db8::1')).toBe('2001:db8::1');
   expect(plainAddress(undefined)).toBeNull();
+});
+
+it.each([
+  ['10.0.0.1', '10.0.0.1'],
+  ['2001:DB8::1', '2001:db8:0:0'],
+  ['2001:db8:0:1:2:3:4:5', '2001:db8:0:1'],
+  ['::1', '0:0:0:0'],
+  [null, 'unknown'],
+])('the network of %p is %p', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });

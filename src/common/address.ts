@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /** The prefix of an IPv4 address that an IPv6 socket reports. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
@@ -12,11 +13,9 @@ export function plainAddress(address: string | undefined): string | null {
 /** An IPv4 address, or the /64 of an IPv6 address: internet providers assign a whole /64 to one customer. */
 export function networkOf(address: string | null): string {
   if (address === null || !isIPv6(address)) return address ?? 'unknown';
-  const [head = '', tail] = address.split('::');
-  const before = groupsOf(head);
-  const after = groupsOf(tail ?? '');
-  const zeros = Array<string>(Math.max(8 - before.length - after.length, 0)).fill('0');
-  return before.concat(zeros, after).slice(0, 4).join(':');
+  const { parts } = ipaddr.IPv6.parse(address);
+  return parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
 }
-
-const groupsOf = (part: string): string[] => (part === '' ? [] : part.split(':'));
