@@ -1,32 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** A source of payments other than the provider, such as a bot or a bank import. */
-export interface PaymentSource {
-  /** As Standard Webhooks has it: `whsec_` and base64. */
-  readonly secret: string;
-  /** Roubles, above which staff confirm a payment. */
-  readonly maxPayment: string;
-  /** Roubles of a day (UTC), above which staff confirm. */
-  readonly maxDay: string;
-}
-
 const roubles = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 
-const schema = z.record(
-  z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
-  z
-    .strictObject({
-      secret: z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/),
-      max_payment: roubles,
-      max_day: roubles,
-    })
-    .transform(({ secret, max_payment: maxPayment, max_day: maxDay }): PaymentSource => ({
-      secret,
-      maxPayment,
-      maxDay,
-    })),
-);
+const source = z.strictObject({
+  /** As Standard Webhooks has it: `whsec_` and base64. */
+  secret: z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/),
+  /** Roubles, above which staff confirm a payment. */
+  max_payment: roubles,
+  /** Roubles of a day (UTC), above which staff confirm. */
+  max_day: roubles,
+});
+
+/** A source of payments other than the provider, such as a bot or a bank import. */
+export type PaymentSource = z.output<typeof source>;
+
+const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
 
 /**
  * Reads the file of `PAYMENT_SOURCES_FILE`.

@@ -15,8 +15,6 @@ export abstract class ProxyProvider {
   /** Stored with each order and proxy. */
   abstract readonly name: string;
 
-  // Catalog
-
   /** Lists the countries on sale, in the provider's order. */
   abstract countries(version: IpVersion, options?: ReadOptions): Promise<string[]>;
 
@@ -31,8 +29,6 @@ export abstract class ProxyProvider {
     offer: { count: number; period: number; version: IpVersion },
     options?: ReadOptions,
   ): Promise<string>;
-
-  // Bought proxies
 
   /**
    * Lists all proxies that were bought under a tag, including expired ones. The list is complete or has
@@ -49,8 +45,6 @@ export abstract class ProxyProvider {
   abstract allProxies(
     options?: Pick<ReadOptions, 'priority' | 'permit'>,
   ): AsyncIterable<readonly ListedProxy[]>;
-
-  // Orders
 
   /**
    * Checks without waiting whether an order could be sent, before money is reserved for it.
@@ -83,8 +77,6 @@ export abstract class ProxyProvider {
     options: MoneyCallOptions,
   ): Promise<ProviderProlongation>;
 
-  // Proxies
-
   /**
    * Changes the protocol of a proxy. It costs nothing and may be retried: setting the current protocol
    * changes nothing, although its outcome may be reported as unknown.
@@ -93,8 +85,6 @@ export abstract class ProxyProvider {
     change: { proxyId: string; proxyType: ProxyType },
     options?: Pick<ReadOptions, 'priority' | 'deadline'>,
   ): Promise<void>;
-
-  // State
 
   /**
    * The known limit of the cost of orders together: our balance, or a refused cost if less. `null` before the

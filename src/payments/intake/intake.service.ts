@@ -138,7 +138,7 @@ export class IntakeService {
   /** The reason for which staff confirm a payment of a known user; null within the limits of its source. */
   private async limitAgainst(
     provider: string,
-    { maxPayment, maxDay }: PaymentSource,
+    source: PaymentSource,
     amount: string,
     manager: EntityManager,
   ): Promise<UnmatchedReason | null> {
@@ -152,7 +152,8 @@ export class IntakeService {
     const paid = Money.parse(amount);
     const sum = Money.parse(today.sum).plus(paid);
     const isAbove =
-      paid.minus(Money.parse(maxPayment)).isPositive() || sum.minus(Money.parse(maxDay)).isPositive();
+      paid.minus(Money.parse(source.max_payment)).isPositive() ||
+      sum.minus(Money.parse(source.max_day)).isPositive();
     return isAbove ? 'above-limit' : null;
   }
 
