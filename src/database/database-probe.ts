@@ -19,17 +19,12 @@ const STATEMENT = `
   SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS "isReadOnly",
          ARRAY(SELECT name::text FROM migrations) AS applied`;
 
-interface Connection {
-  readonly client: Client;
-  readonly socket: Socket;
-}
-
 /**
  * Queries the state of the database on a connection outside the pool: a pool that is in use says nothing
  * about the database. The database is queried at most twice a second, for any number of callers.
  */
 export class DatabaseProbe {
-  private connection: Connection | undefined;
+  private connection: { readonly client: Client; readonly socket: Socket } | undefined;
   private latest: { readonly queriedAtMs: number; readonly state: Promise<DatabaseState> } | undefined;
   private isQuerying = false;
 

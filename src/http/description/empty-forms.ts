@@ -1,21 +1,11 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { operationsOf } from './common-responses';
 
 interface Schema {
-  readonly $ref?: string;
   readonly type?: string;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
 }
-
-type Pattern = { readonly pattern?: string };
-
-interface Media {
-  readonly schema?: Schema;
-  example?: object;
-  readonly examples?: object;
-}
-
-type Operation = { readonly requestBody?: { readonly content: Readonly<Record<string, Media>> } };
 
 /** Captures the words of a pattern that is a choice of words. */
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
@@ -25,7 +15,7 @@ const WORDS = /^\^\(([\w|-]+)\)\$$/;
  * generators fail on a pattern with an enum, so only the page gets the enum.
  */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
-  JSON.parse(JSON.stringify(document), (_, value: Pattern | null): unknown => {
+  JSON.parse(JSON.stringify(document), (_, value: { readonly pattern?: string } | null): unknown => {
     const words = WORDS.exec(String(value?.pattern))?.[1]?.split('|');
     return words ? { ...value, enum: words } : value;
   }) as OpenAPIObject;
@@ -36,15 +26,13 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
  * because an example in the description has to match its schema.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
-  const { paths, components } = document as unknown as {
-    paths: Record<string, Record<string, Operation>>;
-    components?: { schemas?: Record<string, Schema> };
-  };
-  for (const { requestBody } of Object.values(paths).flatMap((path) => Object.values(path))) {
-    for (const media of Object.values(requestBody?.content ?? {})) {
+  const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;
+  for (const { requestBody } of operationsOf(document)) {
+    if (!requestBody || !('content' in requestBody)) continue;
+    for (const media of Object.values(requestBody.content)) {
       if (media.example !== undefined || media.examples !== undefined) continue;
-      const name = media.schema?.$ref?.split('/').at(-1) ?? '';
-      const { required = [], properties = {} } = components?.schemas?.[name] ?? {};
+      const name = media.schema && '$ref' in media.schema ? media.schema.$ref.split('/').at(-1) : undefined;
+      const { required = [], properties = {} } = schemas[name ?? ''] ?? {};
       media.example = Object.fromEntries(required.map((field) => [field, emptyOf(properties[field]?.type)]));
     }
   }

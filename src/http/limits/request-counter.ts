@@ -7,19 +7,12 @@ export const WINDOW_MS = 60_000;
 const SHARED_PART = 0.01;
 
 interface Count {
+  /** Since 1970. */
   minute: number;
   /** The count of this replica, plus the shared counts of the others. */
   total: number;
   /** The part that is not yet shared with the others. */
   unshared: number;
-}
-
-/** An increment of the count that all replicas share. */
-export interface UnsharedCount {
-  readonly key: number | string;
-  /** Minutes since 1970. */
-  readonly minute: number;
-  readonly count: number;
 }
 
 /** Counts events by key in this minute. The keys are bounded: the least recently seen ones are evicted. */
@@ -59,8 +52,8 @@ export class RequestCounter<Key extends number | string> {
   }
 
   /** Takes the counts to share with the other replicas. */
-  takeUnshared(): UnsharedCount[] {
-    const taken: UnsharedCount[] = [];
+  takeUnshared() {
+    const taken: { key: Key; minute: number; count: number }[] = [];
     for (const key of this.unshared) {
       const count = this.counts.get(key);
       if (!count) continue;
