@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DirectoryInUseError } from './directory-lock';
 import { PaymentsSandbox } from './payments/payments-sandbox';
-import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbox';
+import { type RunningSandbox, startSandbox } from './sandbox';
 import { writePrivateFile } from './system';
 
 const DEFAULT_DIRECTORY = '.data/sandbox';
@@ -18,12 +18,7 @@ const ADDRESS_FILE = 'address.json';
 
 class UsageError extends Error {}
 
-interface Command extends SandboxOptions {
-  directory: string;
-  untilInputEnds: boolean;
-}
-
-function readCommand(): Command {
+function readCommand() {
   const { values } = parseArguments();
   return {
     directory: values.directory ?? DEFAULT_DIRECTORY,

@@ -37,15 +37,6 @@ interface Overview {
   readonly failedWebhooks: number;
 }
 
-/** The copies that keep the data when the disk of the database is lost. */
-interface DatabaseCopies {
-  readonly standbys: number;
-  readonly isArchived: boolean;
-  /** `null` if no attempt has failed. */
-  readonly isFailing: boolean | null;
-  readonly archivedAt: Date | null;
-}
-
 /** A job that one replica runs for all. */
 export interface JobFact extends JobStatusOut {
   readonly succeeded_at: Date | null;
@@ -167,8 +158,16 @@ export class Facts {
     return database.size;
   }
 
-  /** Every role may read all of these except for the states in `pg_stat_replication`. */
-  copiesOfTheDatabase(): Promise<DatabaseCopies> {
+  /**
+   * The copies that keep the data when the disk of the database is lost. `isFailing` is null if no attempt to
+   * archive has failed. Every role may read all of these except for the states in `pg_stat_replication`.
+   */
+  copiesOfTheDatabase(): Promise<{
+    standbys: number;
+    isArchived: boolean;
+    isFailing: boolean | null;
+    archivedAt: Date | null;
+  }> {
     return this.row(
       `SELECT (CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE')
                     THEN (SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming')

@@ -1,18 +1,8 @@
 import { isWireMethodName, type WireMethodName } from './methods/wire-methods';
 import { Query } from './query';
 
-/** A parsed request URL: `/api/{key}[/{method}[/]][?query]`. */
-export interface WireAddress {
-  key: string;
-  /** `null` for an unknown method. */
-  method: WireMethodName | null;
-  /** The method as written, for the call log. */
-  methodText: string;
-  query: Query;
-}
-
-/** `null` when the URL is not below `/api`. */
-export function findWireAddress(url: string): WireAddress | null {
+/** Parses the URL of a request: `/api/{key}[/{method}[/]][?query]`. `null` when it is not below `/api`. */
+export function findWireAddress(url: string) {
   const questionMark = url.indexOf('?');
   const path = questionMark === -1 ? url : url.slice(0, questionMark);
   const [, root, key = '', methodText = '', ...rest] = path.split('/');
@@ -21,12 +11,14 @@ export function findWireAddress(url: string): WireAddress | null {
   const isComplete = rest.length === 0 || (rest.length === 1 && rest[0] === '');
   return {
     key,
+    /** As written, for the call log. */
     methodText: methodText.slice(0, 40),
     query,
     method: isComplete ? methodNamed(methodText) : null,
   };
 }
 
+/** `null` for an unknown method. */
 function methodNamed(text: string): WireMethodName | null {
   if (text === '') return 'account';
   return text !== 'account' && isWireMethodName(text) ? text : null;
