@@ -3,7 +3,7 @@ import { migrate } from '../database';
 import { IntegrityService } from '../integrity';
 import { DEFAULT_SKIPPED_IDS } from '../inventory';
 import { PaymentProvider } from '../payments';
-import { AuditContext, StaffRecoveryService } from '../staff';
+import { AuditContext, StaffSystemService } from '../staff';
 import { parseId, parseText } from './options';
 import type { AddCommand } from './route-command';
 import { complain, getOfPayments, print, withResources, withServices } from './run';
@@ -60,7 +60,7 @@ export const addRecovery: AddCommand = (cli) => {
     .action((options: { skipIds: number; reason: string }) =>
       withServices(async (app) => {
         const audit = AuditContext.ofCommandLine('recovery.begin', options);
-        await print(await app.get(StaffRecoveryService).begin(audit, options.skipIds, options.reason));
+        await print(await app.get(StaffSystemService).beginRecovery(audit, options.skipIds, options.reason));
       }),
     );
 };

@@ -63,15 +63,11 @@ function argumentsOf({ controller, handler }: StaffOperation, request: CommandRe
     else if (kind === RouteParamtypes.HEADERS) given[index] = request.get(data);
     else if (kind === RouteParamtypes.QUERY) given[index] = instanceOf(request.query);
     else if (kind === RouteParamtypes.BODY) given[index] = instanceOf(request.body);
-    else if (kind === RouteParamtypes.RESPONSE) given[index] = WITHOUT_HEADERS;
     // Its own decorators inject nothing else.
     else given[index] = audit;
   }
   return given;
 }
-
-/** A command prints no headers. */
-const WITHOUT_HEADERS = { setHeader: () => undefined };
 
 /** The printed part of a response: the lines of a file, or the items of a page with its sums. */
 function printable(response: object): unknown {

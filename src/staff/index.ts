@@ -6,4 +6,4 @@ export { STAFF_OPERATIONS, type StaffOperation } from './staff-operations';
 export { PriceRuleFields } from './prices/staff-prices.dto';
 export { StaffPaymentsModule } from './payments/staff-payments.module';
 export { StaffModule } from './staff.module';
-export { StaffRecoveryService } from './recovery/staff-recovery.service';
+export { StaffSystemService } from './system/staff-system.service';

@@ -8,13 +8,12 @@ import {
 import { Route, type RouteOptions, type StaffScope } from '../auth';
 import type { DomainError } from '../common';
 import { ApiIdParam, type ErrorsOfStatus, RefuseStrayQuery } from '../http';
-import type { AuditContext } from './audit-log/audit-context';
+import { type AuditContext, ID_PARAMETERS } from './audit-log/audit-context';
 import {
   AUDITED_ROUTE,
   type AuditedRequest,
   type AuditedRoute,
   AuditLogInterceptor,
-  ID_PARAMETERS,
 } from './audit-log/audit-log.interceptor';
 import { OwnAccount } from './staff.errors';
 

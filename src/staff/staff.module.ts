@@ -16,19 +16,17 @@ import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
 import { StaffBalancesService } from './balances/staff-balances.service';
 import { StaffFindingsService } from './findings/staff-findings.service';
-import { StaffMissingController } from './findings/staff-missing.controller';
 import { StaffOrphansController } from './findings/staff-orphans.controller';
 import { StaffProlongationsController } from './findings/staff-prolongations.controller';
 import { StaffOrdersController } from './orders/staff-orders.controller';
 import { StaffOrdersService } from './orders/staff-orders.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
 import { StaffPricesService } from './prices/staff-prices.service';
-import { StaffRecoveryController } from './recovery/staff-recovery.controller';
-import { StaffRecoveryService } from './recovery/staff-recovery.service';
 import { StaffRenewalsController } from './renewals/staff-renewals.controller';
 import { StaffRenewalsService } from './renewals/staff-renewals.service';
 import { StaffRoutesCheck } from './staff-routes.check';
 import { StaffSystemController } from './system/staff-system.controller';
+import { StaffSystemService } from './system/staff-system.service';
 import { StaffScopesController } from './tokens/staff-scopes.controller';
 import { StaffTokensController } from './tokens/staff-tokens.controller';
 import { StaffTokensService } from './tokens/staff-tokens.service';
@@ -62,8 +60,6 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffRenewalsController,
     StaffPricesController,
     StaffSystemController,
-    StaffMissingController,
-    StaffRecoveryController,
     StaffScopesController,
     AuditLogController,
   ],
@@ -73,8 +69,8 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffFindingsService,
     StaffOrdersService,
     StaffPricesService,
-    StaffRecoveryService,
     StaffRenewalsService,
+    StaffSystemService,
     StaffTokensService,
     StaffUsersService,
     StaffWebhooksService,

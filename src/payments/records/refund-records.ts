@@ -1,11 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
-import { queryRow, queryRows } from '../../database';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
-import type { DepositRefundOut } from './deposit.dto';
-
-export const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, created_at, closed_at`;
 
 /** A refund to request from the provider, or to look up there. */
 export interface DueRefund extends NewRefund {
@@ -19,37 +16,10 @@ export interface DueRefund extends NewRefund {
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 
-/** The statements of refunds: the money is held first, and each step is guarded by the state before. */
+/** The job's statements of refunds, each guarded by the state before. Staff's hold the money first. */
 @Injectable()
 export class RefundRecords {
   constructor(private readonly dataSource: DataSource) {}
-
-  /**
-   * Stores a refund and holds its money, in the transaction of staff's action.
-   *
-   * @throws the violated check of the account if the balance is lower
-   */
-  hold(
-    deposit: { readonly id: number; readonly user_id: number; readonly provider: string },
-    amount: string,
-    origin: { readonly actionId: number; readonly reason: string },
-    manager: EntityManager,
-  ): Promise<DepositRefundOut> {
-    return queryRow<DepositRefundOut>(
-      manager,
-      `WITH refund AS (
-         INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, reason, action_id,
-                                      next_check_at)
-         VALUES ($1, $2, $3, 'held', $4, $5, $6, now()) RETURNING ${REFUND_COLUMNS}
-       ),
-       entry AS (
-         INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason, action_id)
-         SELECT user_id, 'hold', -amount, amount, id, $5, $6 FROM refund
-       )
-       SELECT * FROM refund`,
-      [deposit.id, deposit.user_id, amount, deposit.provider, origin.reason, origin.actionId],
-    );
-  }
 
   /** Claims due refunds, to request them or to look for them. The claim records the request. */
   claimDue(provider: string, room: number): Promise<DueRefund[]> {
@@ -143,50 +113,4 @@ export class RefundRecords {
     );
     return found.length > 0;
   }
-
-  /**
-   * Decides a found refund: debits the balance, or leaves the cost to the shop.
-   *
-   * @throws the violated check of the account if the balance is lower
-   */
-  async decideFound(
-    refund: DepositRefundOut,
-    isDebit: boolean,
-    origin: { readonly actionId: number; readonly reason: string },
-    manager: EntityManager,
-  ): Promise<void> {
-    await queryRows(
-      manager,
-      `WITH refund AS (
-         UPDATE deposit_refunds SET state = $2, closed_at = now(), action_id = $3
-          WHERE id = $1 AND state = 'found' RETURNING id, deposit_id, user_id, amount
-       ),
-       deposit AS (
-         UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
-          WHERE deposits.id = refund.deposit_id
-         RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
-                   ${SHOWN_STATE} AS state
-       ),
-       entry AS (
-         INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason, action_id)
-         SELECT user_id, 'adjustment', -went_back, 0, refund_id, $4, $3 FROM deposit WHERE $2 = 'succeeded'
-       )
-       SELECT log_event(user_id, 'deposit.refunded', jsonb_build_object(
-                'deposit_id', id, 'state', state, 'amount', went_back::text)) FROM deposit`,
-      [refund.id, isDebit ? 'succeeded' : 'written-off', origin.actionId, origin.reason],
-    );
-  }
-
-  async get(id: number, queryable: EntityManager | DataSource = this.dataSource, lock = '') {
-    const [refund] = await queryRows<DepositRefundOut>(
-      queryable,
-      `SELECT ${REFUND_COLUMNS} FROM deposit_refunds WHERE id = $1 ${lock}`,
-      [id],
-    );
-    return refund ?? null;
-  }
 }
-
-export const REFUNDABLE_COLUMNS = `id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded,
-  greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
-    WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0)) AS left`;

@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { domainError, Money } from '../../common';
-import { Conditions, queryRows, refusedBy } from '../../database';
+import { Conditions, queryRow, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { OVERDRAFT } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
 import { Refunds } from '../following/refunds';
 import { DEPOSIT_COLUMNS, SHOWN_STATE } from '../records/deposit-records';
 import type { DepositRefundOut, DepositState, RefundState, StaffDepositOut } from '../records/deposit.dto';
-import { REFUND_COLUMNS, REFUNDABLE_COLUMNS, RefundRecords } from '../records/refund-records';
 
 export class DepositNotPaid extends domainError('conflict', 'The deposit was not paid') {}
 
@@ -35,13 +34,20 @@ type Refundable = Pick<StaffDepositOut, 'id' | 'user_id' | 'provider' | 'state' 
   readonly left: string;
 };
 
+/** The action of staff and its reason, for the entry. */
+interface StaffOrigin {
+  readonly actionId: number;
+  readonly reason: string;
+}
+
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
+
+const REFUND_COLUMNS = 'id, deposit_id, user_id, amount, state, reason, created_at, closed_at';
 
 @Injectable()
 export class DepositRefunds {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly records: RefundRecords,
     private readonly refunds: Refunds,
   ) {}
 
@@ -80,7 +86,10 @@ export class DepositRefunds {
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
-      `SELECT ${REFUNDABLE_COLUMNS} FROM deposits WHERE id = $1`,
+      `SELECT id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded,
+              greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
+                WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0)) AS left
+         FROM deposits WHERE id = $1`,
       [depositId],
     );
     if (!deposit) throw new DepositNotFound();
@@ -88,14 +97,34 @@ export class DepositRefunds {
     return deposit;
   }
 
-  /** Holds the money of a refund. It is requested after the transaction. @throws InsufficientBalance */
+  /**
+   * Stores a refund and holds its money. It is requested after the transaction.
+   *
+   * @throws InsufficientBalance
+   */
   hold(
     deposit: Refundable,
     amount: Money,
-    origin: { readonly actionId: number; readonly reason: string },
+    { actionId, reason }: StaffOrigin,
     manager: EntityManager,
   ): Promise<DepositRefundOut> {
-    return refusedBy(OVERDRAFT, () => this.records.hold(deposit, amount.toString(), origin, manager));
+    return refusedBy(OVERDRAFT, () =>
+      queryRow<DepositRefundOut>(
+        manager,
+        `WITH refund AS (
+           INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, reason, action_id,
+                                        next_check_at)
+           VALUES ($1, $2, $3, 'held', $4, $5, $6, now()) RETURNING ${REFUND_COLUMNS}
+         ),
+         entry AS (
+           INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason,
+                                       action_id)
+           SELECT user_id, 'hold', -amount, amount, id, $5, $6 FROM refund
+         )
+         SELECT * FROM refund`,
+        [deposit.id, deposit.user_id, amount.toString(), deposit.provider, reason, actionId],
+      ),
+    );
   }
 
   /** @param amount null for the rest of the deposit @throws DepositRefundTooLarge */
@@ -123,22 +152,52 @@ export class DepositRefunds {
 
   /** @throws RefundNotFound, RefundDecided */
   async lockFound(id: number, manager: EntityManager): Promise<DepositRefundOut> {
-    const refund = await this.records.get(id, manager, 'FOR UPDATE');
-    if (!refund) throw new RefundNotFound();
+    const refund = await this.get(id, manager, 'FOR UPDATE');
     if (refund.state !== 'found') throw new RefundDecided();
     return refund;
   }
 
-  /** @throws InsufficientBalance */
+  /** Debits the balance for a found refund, or leaves the cost to the shop. @throws InsufficientBalance */
   async decideFound(
-    refund: DepositRefundOut,
+    { id }: DepositRefundOut,
     isDebit: boolean,
-    origin: { readonly actionId: number; readonly reason: string },
+    { actionId, reason }: StaffOrigin,
     manager: EntityManager,
   ): Promise<DepositRefundOut> {
-    await refusedBy(OVERDRAFT, () => this.records.decideFound(refund, isDebit, origin, manager));
-    const decided = await this.records.get(refund.id, manager);
-    if (!decided) throw new RefundNotFound();
-    return decided;
+    await refusedBy(OVERDRAFT, () =>
+      queryRows(
+        manager,
+        `WITH refund AS (
+           UPDATE deposit_refunds SET state = $2, closed_at = now(), action_id = $3
+            WHERE id = $1 AND state = 'found' RETURNING id, deposit_id, user_id, amount
+         ),
+         deposit AS (
+           UPDATE deposits SET refunded = deposits.refunded + refund.amount FROM refund
+            WHERE deposits.id = refund.deposit_id
+           RETURNING deposits.id, deposits.user_id, refund.id AS refund_id, refund.amount AS went_back,
+                     ${SHOWN_STATE} AS state
+         ),
+         entry AS (
+           INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason,
+                                       action_id)
+           SELECT user_id, 'adjustment', -went_back, 0, refund_id, $4, $3 FROM deposit WHERE $2 = 'succeeded'
+         )
+         SELECT log_event(user_id, 'deposit.refunded', jsonb_build_object(
+                  'deposit_id', id, 'state', state, 'amount', went_back::text)) FROM deposit`,
+        [id, isDebit ? 'succeeded' : 'written-off', actionId, reason],
+      ),
+    );
+    return this.get(id, manager);
+  }
+
+  /** @throws RefundNotFound */
+  private async get(id: number, manager: EntityManager, lock = ''): Promise<DepositRefundOut> {
+    const [refund] = await queryRows<DepositRefundOut>(
+      manager,
+      `SELECT ${REFUND_COLUMNS} FROM deposit_refunds WHERE id = $1 ${lock}`,
+      [id],
+    );
+    if (!refund) throw new RefundNotFound();
+    return refund;
   }
 }

@@ -1,31 +1,31 @@
 import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
-export const TARGET_TYPES = [
-  'user',
-  'token',
-  'order',
-  'orphan',
-  'found-prolongation',
-  'price-rule',
-  'webhook',
-] as const;
-export type TargetType = (typeof TARGET_TYPES)[number];
+/** The path parameter for the id of each type of target. */
+export const ID_PARAMETERS = {
+  user: 'user_id',
+  token: 'token_id',
+  order: 'order_id',
+  orphan: 'orphan_id',
+  'found-prolongation': 'prolongation_id',
+  'price-rule': 'rule_id',
+  webhook: 'webhook_id',
+} as const;
+export type TargetType = keyof typeof ID_PARAMETERS;
 
 export interface AuditTarget {
   readonly type: TargetType;
   readonly id: number | string;
 }
 
-const TARGET = new RegExp(`^(${TARGET_TYPES.join('|')}):([0-9]+)$`);
+const TARGET = new RegExp(`^(${Object.keys(ID_PARAMETERS).join('|')}):([0-9]+)$`);
 /** Matches `user:42`. */
 export const TARGET_PATTERN = TARGET.source;
 
 /** Reads `user:42`; null when the text is not a target. */
 export function parseTarget(text: string): AuditTarget | null {
-  const [, name, id] = TARGET.exec(text) ?? [];
-  const type = TARGET_TYPES.find((known) => known === name);
-  return type && id !== undefined ? { type, id } : null;
+  const [, type, id] = TARGET.exec(text) ?? [];
+  return type === undefined || id === undefined ? null : { type: type as TargetType, id };
 }
 
 /** The part of the audit log's record that belongs to the request: its author, origin and target. */

@@ -1,11 +1,11 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { Request } from 'express';
-import { from, lastValueFrom, type Observable } from 'rxjs';
+import type { Request, Response } from 'express';
+import { from, lastValueFrom, type Observable, tap } from 'rxjs';
 import { type Caller, callerOf } from '../../auth';
 import { plainAddress, requestId } from '../../common';
-import { readId } from '../../http';
-import { AuditContext, type TargetType, toRecordable } from './audit-context';
+import { markReplay, readId } from '../../http';
+import { AuditContext, ID_PARAMETERS, type TargetType, toRecordable } from './audit-context';
 import { AuditLogService } from './audit-log.service';
 import { CommandRequest } from './command-request';
 
@@ -20,22 +20,13 @@ export interface AuditedRoute {
 
 export type AuditedRequest = (Request | CommandRequest) & { user?: Caller; audit?: AuditContext };
 
-/** The path parameter for the id of a target. */
-export const ID_PARAMETERS = {
-  user: 'user_id',
-  token: 'token_id',
-  order: 'order_id',
-  orphan: 'orphan_id',
-  'found-prolongation': 'prolongation_id',
-  'price-rule': 'rule_id',
-  webhook: 'webhook_id',
-} as const satisfies Record<TargetType, string>;
-
 /**
  * Records every request of staff. A change has recorded itself in its own transaction; a read is recorded
  * here, before the response is sent, so that staff see nothing that is not recorded. Refusals are recorded,
  * too: they may show how much is left to refund, or that a user does not exist. Requests that were not
  * authorised or not valid never reached their target and are not recorded.
+ *
+ * A response that says that it was `replayed` is marked by the header, too.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {
@@ -51,7 +42,13 @@ export class AuditLogInterceptor implements NestInterceptor {
       this.reflector.get<AuditedRoute>(AUDITED_ROUTE, context.getHandler()),
     );
     request.audit = audit;
-    return from(this.auditLog.recordRequest(audit, () => lastValueFrom(next.handle())));
+    const recorded = this.auditLog.recordRequest(audit, () => lastValueFrom<unknown>(next.handle()));
+    return from(recorded).pipe(
+      tap((body) => {
+        const isReplay = typeof body === 'object' && body !== null && 'replayed' in body && body.replayed;
+        markReplay(context.switchToHttp().getResponse<Response>(), isReplay === true);
+      }),
+    );
   }
 }
 

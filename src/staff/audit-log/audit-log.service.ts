@@ -179,11 +179,7 @@ export class AuditLogService {
     return inserted.id;
   }
 
-  /**
-   * A page of records, newest first. The cursor is the id of the last record of the previous page.
-   *
-   * @throws InvalidPeriod
-   */
+  /** Newest first. @throws InvalidPeriod */
   async search(query: ActionsQuery): Promise<ActionsPage> {
     const { user_id: userId, action, target, from, to } = query;
     assertPeriod(from, to);

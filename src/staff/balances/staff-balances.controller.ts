@@ -1,7 +1,6 @@
-import { Body, Controller, Get, Headers, Logger, Post, Query, Res, StreamableFile } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Logger, Post, Query, StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
-import { IdParam, INVALID_PERIOD, markReplay, PageQuery, toStream } from '../../http';
+import { IdParam, INVALID_PERIOD, PageQuery, toStream } from '../../http';
 import { InsufficientBalance, InvalidAmount } from '../../ledger';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -91,16 +90,13 @@ export class StaffBalancesController {
       'document behind it: an invoice or a ticket.',
     ...POSTING,
   })
-  async credit(
+  credit(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
     @Body() body: PostingRequest,
     @Headers('idempotency-key') key: string | undefined,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<PostingOut> {
-    const posting = await this.balances.post(audit, 'credit', userId, body, key);
-    markReplay(response, posting.replayed);
-    return posting;
+    return this.balances.post(audit, 'credit', userId, body, key);
   }
 
   @Post('debit')
@@ -114,16 +110,13 @@ export class StaffBalancesController {
       'available balance: money held for orders stays held.',
     ...POSTING,
   })
-  async debit(
+  debit(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
     @Body() body: PostingRequest,
     @Headers('idempotency-key') key: string | undefined,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<PostingOut> {
-    const posting = await this.balances.post(audit, 'debit', userId, body, key);
-    markReplay(response, posting.replayed);
-    return posting;
+    return this.balances.post(audit, 'debit', userId, body, key);
   }
 
   @Get('ledger')

@@ -84,11 +84,7 @@ export class StaffBalancesService {
     });
   }
 
-  /**
-   * A page of a user's entries, newest first. The cursor is the `seq` of the last entry of the previous page.
-   *
-   * @throws UserNotFound
-   */
+  /** Newest first, by `seq`. @throws UserNotFound */
   async listEntries(userId: number, page: PageRequest): Promise<LedgerPage> {
     await this.users.assertExists(userId);
     const find = ({ cursor, limit }: PageRequest) =>

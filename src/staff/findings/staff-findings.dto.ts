@@ -1,5 +1,5 @@
 import type { Money } from '../../common';
-import { AmountField, ChoiceField, IdField, IntegerField, PageOf, PageQuery, SearchField } from '../../http';
+import { AmountField, ChoiceField, IdField, PageOf, PageQuery, SearchField } from '../../http';
 import {
   FOUND_PROLONGATION_STATES,
   FoundProlongationOut,
@@ -78,13 +78,4 @@ export class ChargeRequest extends ReasonRequest {
 
   @AmountField({ description: "The provider's charge, in roubles. If omitted, the price", absent: 'null' })
   cost!: Money | null;
-}
-
-export class WithdrawalRequest extends ReasonRequest {
-  @IntegerField({
-    description: 'The number of missing proxies that was shown',
-    greaterThan: 0,
-    atMost: Number.MAX_SAFE_INTEGER,
-  })
-  proxies!: number;
 }

@@ -4,10 +4,8 @@ import { readPage } from '../../http';
 import {
   ForgottenOrdersService,
   type FoundProlongationOut,
-  type MissingProxiesOut,
   type OrphanOut,
   OrphansService,
-  WithdrawalsService,
 } from '../../inventory';
 import { LedgerService } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -24,14 +22,13 @@ import type {
 
 /**
  * Staff's decisions about the findings of sweeps, over HTTP and on the command line: proxies and
- * prolongations that the provider shows and no order accounts for, and rented proxies that it does not list.
+ * prolongations that the provider shows and no order accounts for.
  */
 @Injectable()
 export class StaffFindingsService {
   constructor(
     private readonly orphans: OrphansService,
     private readonly forgotten: ForgottenOrdersService,
-    private readonly withdrawals: WithdrawalsService,
     private readonly ledger: LedgerService,
     private readonly auditLog: AuditLogService,
   ) {}
@@ -139,24 +136,6 @@ export class StaffFindingsService {
         await decision(manager);
         return this.forgotten.getProlongation(id, manager);
       },
-    });
-  }
-
-  countMissing(): Promise<MissingProxiesOut> {
-    return this.withdrawals.countMissing();
-  }
-
-  /**
-   * @param proxies how many missing ones the caller has seen
-   * @returns the withdrawn proxies
-   * @throws MissingProxiesChanged
-   */
-  withdrawMissing(audit: AuditContext, proxies: number, reason: string): Promise<MissingProxiesOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.withdrawals.countMissing(manager);
-      await this.withdrawals.decide(proxies, manager);
-      await record({ reason, before, after: await this.withdrawals.countMissing(manager) });
-      return before;
     });
   }
 }

@@ -1,7 +1,7 @@
-import { Conditions } from '../../database';
+import { Conditions, type Queryable, queryRow, queryRows } from '../../database';
 import { type PageRequest } from '../../http';
 import { usernameOf } from '../links';
-import type { OrdersQuery } from './staff-orders.dto';
+import type { OrderRecord, OrdersQuery } from './staff-orders.dto';
 
 /** The columns of an OrderRecord. */
 export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
@@ -20,28 +20,29 @@ export interface HostPart {
   readonly lowest: number | null;
 }
 
-interface Statement {
-  readonly statement: string;
-  readonly parameters: readonly unknown[];
-}
-
 /** The order that delivered the proxy that an order prolonged; a purchase is its own delivery. */
 const deliveryOf = (proxyId: string, id: string): string =>
   `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
 
 /**
- * The statement that finds `is_common`, whether the host has so many proxies that its orders are read in
- * parts, and `lowest` of the part after the cursor. It reads only an index.
+ * The part of a host after the cursor; null when the host has so few proxies that all its orders are read. It
+ * reads only an index.
  */
-export function toHostPartStatement(host: string, cursor: number | null): Statement {
+export async function findHostPart(
+  queryable: Queryable,
+  host: string,
+  cursor: number | null,
+): Promise<HostPart | null> {
   const nth = (bound: string): string =>
     `(SELECT order_id FROM proxies WHERE host = $1 ${bound}
        ORDER BY order_id DESC OFFSET ${PROXIES_OF_HOST_AT_ONCE - 1} LIMIT 1)`;
-  return {
-    statement: `SELECT ${nth('')} IS NOT NULL AS is_common,
-                       ${nth(`AND ($2::bigint IS NULL OR order_id <= ${firstDelivery('$2')})`)} AS lowest`,
-    parameters: [host, cursor],
-  };
+  const { isCommon, lowest } = await queryRow<HostPart & { isCommon: boolean }>(
+    queryable,
+    `SELECT ${nth('')} IS NOT NULL AS "isCommon",
+            ${nth(`AND ($2::bigint IS NULL OR order_id <= ${firstDelivery('$2')})`)} AS lowest`,
+    [host, cursor],
+  );
+  return isCommon ? { lowest } : null;
 }
 
 /** The delivery at which a part begins: the one of the prolongation in the cursor, or before a purchase. */
@@ -49,17 +50,18 @@ const firstDelivery = (cursor: string): string =>
   `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
 
 /**
- * The statement that finds a page of orders, newest first. With a part of a host, they are sorted by the
- * deliveries of the proxies, newest first: the prolongations of what an order delivered, and then that order.
+ * Finds a page of orders, newest first. With a part of a host, they are sorted by the deliveries of the
+ * proxies, newest first: the prolongations of what an order delivered, and then that order.
  *
  * @param provider the provider of `providerProxyId`
  */
-export function toSearchStatement(
+export function searchOrders(
+  queryable: Queryable,
   query: OrdersQuery,
   { cursor, limit }: PageRequest,
   provider: string,
   part: HostPart | null,
-): Statement {
+): Promise<OrderRecord[]> {
   const { user_id: userId, state, kind, from, to, tag, host, request_id: requestId } = query;
   const { provider_order_id: providerOrderId, provider_proxy_id: providerProxyId } = query;
   const conditions = new Conditions();
@@ -109,9 +111,10 @@ export function toSearchStatement(
   if (last !== null) {
     conditions.add(`(${place}, orders.id) < ((SELECT ${place} FROM orders WHERE id = ${last}), ${last})`);
   }
-  const statement = `SELECT ${ORDER_COLUMNS} FROM orders
-    ${conditions.toSql()}
-    ORDER BY ${place} DESC, orders.id DESC
-    LIMIT ${given(limit)}`;
-  return { statement, parameters: conditions.parameters };
+  return queryRows(
+    queryable,
+    `SELECT ${ORDER_COLUMNS} FROM orders ${conditions.toSql()}
+      ORDER BY ${place} DESC, orders.id DESC LIMIT ${given(limit)}`,
+    conditions.parameters,
+  );
 }

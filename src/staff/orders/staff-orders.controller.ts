@@ -1,8 +1,7 @@
-import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
 import { Money, ServiceUnavailable } from '../../common';
-import { IdParam, INVALID_PERIOD, markReplay } from '../../http';
+import { IdParam, INVALID_PERIOD } from '../../http';
 import {
   NothingToDeliver,
   OrderNotFound,
@@ -129,15 +128,12 @@ export class StaffOrdersController {
       409: ['Nothing was changed', new RefundTooLarge(Money.zero), new RefundTooLarge(Money.parse('12.54'))],
     },
   })
-  async refund(
+  refund(
     @CurrentAudit() audit: AuditContext,
     @IdParam('order_id') orderId: number,
     @Body() refund: RefundRequest,
     @Headers('idempotency-key') key: string | undefined,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<PostingOut> {
-    const posting = await this.orders.refund(audit, orderId, refund, key);
-    markReplay(response, posting.replayed);
-    return posting;
+    return this.orders.refund(audit, orderId, refund, key);
   }
 }

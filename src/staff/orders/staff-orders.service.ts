@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
-import { assertPeriod, type PageRequest, readPage } from '../../http';
+import { assertPeriod, readPage } from '../../http';
 import { HoldReleases, OrderNotFound, RefundTooLarge, requireIdempotency, ReviewService } from '../../orders';
 import { ProxyProvider } from '../../provider';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -10,7 +10,7 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
 import { withOrderLinks } from '../links';
-import { type HostPart, ORDER_COLUMNS, toHostPartStatement, toSearchStatement } from './order-search';
+import { findHostPart, ORDER_COLUMNS, searchOrders } from './order-search';
 import type {
   OrderDecision,
   OrderDetail,
@@ -31,9 +31,10 @@ type OrderRow = Omit<
   readonly leader_tag: string | null;
 };
 
-// Limits for the details of one order.
 /** Matches escapes that JSON.stringify writes and jsonb refuses: NUL and unpaired surrogates. */
 const NO_JSONB = String.raw`'\\u(0000|d)'`;
+
+// Limits for the details of one order.
 const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
@@ -52,31 +53,14 @@ export class StaffOrdersService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /**
-   * A page of orders, newest first. The cursor is the id of the last order of the previous page.
-   *
-   * @throws InvalidPeriod
-   */
+  /** Newest first. @throws InvalidPeriod */
   async search(query: OrdersQuery): Promise<OrdersPage> {
     assertPeriod(query.from, query.to);
-    const part = query.host ? await this.findHostPart(query.host, query.cursor) : null;
-    const find = async (wider: PageRequest) => {
-      const { statement, parameters } = toSearchStatement(query, wider, this.provider.name, part);
-      return (await queryRows<OrderRecord>(this.dataSource, statement, parameters)).map(withOrderLinks);
-    };
-    const found = await readPage(query, find);
-    return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
-  }
-
-  /** `null` when the host has so few proxies that all its orders are read. */
-  private async findHostPart(host: string, cursor: number | null): Promise<HostPart | null> {
-    const { statement, parameters } = toHostPartStatement(host, cursor);
-    const [found] = await queryRows<HostPart & { is_common: boolean }>(
-      this.dataSource,
-      statement,
-      parameters,
+    const part = query.host ? await findHostPart(this.dataSource, query.host, query.cursor) : null;
+    const found = await readPage(query, async (wider) =>
+      (await searchOrders(this.dataSource, query, wider, this.provider.name, part)).map(withOrderLinks),
     );
-    return found?.is_common ? { lowest: found.lowest } : null;
+    return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
   }
 
   /** All known data of an order. @throws OrderNotFound */

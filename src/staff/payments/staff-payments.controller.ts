@@ -1,8 +1,7 @@
-import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
 import { Money } from '../../common';
-import { IdParam, INVALID_PERIOD, markReplay } from '../../http';
+import { IdParam, INVALID_PERIOD } from '../../http';
 import { InsufficientBalance } from '../../ledger';
 import {
   AmountKnown,
@@ -77,16 +76,13 @@ export class StaffPaymentsController {
       409: ['Nothing was changed', DepositNotPaid, new DepositRefundTooLarge(Money.parse('12.54'))],
     },
   })
-  async refund(
+  refund(
     @CurrentAudit() audit: AuditContext,
     @IdParam('deposit_id', 'Id of the deposit') depositId: number,
     @Body() body: DepositRefundRequest,
     @Headers('idempotency-key') key: string | undefined,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<RequestedRefundOut> {
-    const refund = await this.payments.refund(audit, depositId, body, key);
-    markReplay(response, refund.replayed);
-    return refund;
+    return this.payments.refund(audit, depositId, body, key);
   }
 
   @Get('deposit-refunds')
@@ -159,9 +155,9 @@ export class StaffPaymentsController {
   match(
     @CurrentAudit() audit: AuditContext,
     @IdParam('payment_id', 'Id of the payment') paymentId: number,
-    @Body() { user_id: userId, amount, reason }: MatchRequest,
+    @Body() body: MatchRequest,
   ): Promise<StaffPaymentOut> {
-    return this.payments.match(audit, paymentId, { userId, amount, reason });
+    return this.payments.match(audit, paymentId, body);
   }
 
   @Post('unmatched-payments/:payment_id/reject')

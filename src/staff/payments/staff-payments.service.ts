@@ -13,8 +13,10 @@ import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
 import type {
+  DepositRefundRequest,
   DepositRefundsPage,
   DepositsQuery,
+  MatchRequest,
   PaymentsQuery,
   RefundDecision,
   RefundsQuery,
@@ -56,7 +58,7 @@ export class StaffPaymentsService {
   async refund(
     audit: AuditContext,
     depositId: number,
-    { amount, reason }: { readonly amount: Money | null; readonly reason: string },
+    { amount, reason }: DepositRefundRequest,
     key: string | undefined,
   ): Promise<RequestedRefundOut> {
     const request = { direction: 'deposit-refund', depositId, amount: amount?.toString() ?? 'all', reason };
@@ -103,11 +105,7 @@ export class StaffPaymentsService {
   match(
     audit: AuditContext,
     id: number,
-    {
-      userId,
-      amount,
-      reason,
-    }: { readonly userId: number; readonly amount: Money | null; readonly reason: string },
+    { user_id: userId, amount, reason }: MatchRequest,
   ): Promise<StaffPaymentOut> {
     audit.assertConcernsAnother(userId);
     return this.decide(audit, id, async (manager, before, record) => {

@@ -22,7 +22,6 @@ import {
   PriceRuleOut,
   PriceRulesPage,
   PriceRulesQuery,
-  toNewPriceRule,
   WhichQuery,
 } from './staff-prices.dto';
 import { StaffPricesService } from './staff-prices.service';
@@ -75,8 +74,8 @@ export class StaffPricesController {
     response: { description: 'The markup', type: HeldMarkupOut },
     errors: { 404: notFound(UserNotFound) },
   })
-  which(@Query() { user_id: userId, country, version, period, at }: WhichQuery): Promise<HeldMarkupOut> {
-    return this.prices.findMarkup({ userId, country, version, period }, at ?? undefined);
+  which(@Query() query: WhichQuery): Promise<HeldMarkupOut> {
+    return this.prices.findMarkup(query);
   }
 
   @Get(':rule_id')
@@ -116,8 +115,7 @@ export class StaffPricesController {
     },
   })
   add(@CurrentAudit() audit: AuditContext, @Body() body: NewPriceRuleRequest): Promise<PriceRuleOut> {
-    const { reason, replaces } = body;
-    return this.prices.add(audit, toNewPriceRule(body), { reason, replaces: replaces ?? undefined });
+    return this.prices.add(audit, body);
   }
 
   @Post('preview')
@@ -144,8 +142,8 @@ export class StaffPricesController {
       503: ['The prices of the provider are not known yet', PricesUnknown],
     },
   })
-  preview(@Body() { add, end }: PreviewRequest): Promise<PricePreviewOut> {
-    return this.prices.preview({ add: add ? toNewPriceRule(add) : undefined, end: end ?? undefined });
+  preview(@Body() body: PreviewRequest): Promise<PricePreviewOut> {
+    return this.prices.preview(body);
   }
 
   @Post(':rule_id/end')
@@ -168,8 +166,8 @@ export class StaffPricesController {
   end(
     @CurrentAudit() audit: AuditContext,
     @IdParam('rule_id') ruleId: number,
-    @Body() { reason, at }: EndPriceRuleRequest,
+    @Body() body: EndPriceRuleRequest,
   ): Promise<PriceRuleOut> {
-    return this.prices.end(audit, ruleId, { reason, at: at ?? undefined });
+    return this.prices.end(audit, ruleId, body);
   }
 }

@@ -3,20 +3,22 @@ import { DataSource } from 'typeorm';
 import { type PricePreviewOut, PricePreviewService } from '../../catalog';
 import { Conditions, type Queryable, queryRows } from '../../database';
 import { readPage } from '../../http';
-import {
-  MarkupHistoryService,
-  type NewPriceRule,
-  OPEN_PRICE_RULES,
-  type PriceChange,
-  type PricedOffer,
-  PriceRuleNotFound,
-  PriceRulesService,
-} from '../../pricing';
+import { MarkupHistoryService, OPEN_PRICE_RULES, PriceRuleNotFound, PriceRulesService } from '../../pricing';
 import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { usernameOf } from '../links';
-import type { HeldMarkupOut, PriceRuleOut, PriceRulesPage, PriceRulesQuery } from './staff-prices.dto';
+import {
+  type EndPriceRuleRequest,
+  type HeldMarkupOut,
+  type NewPriceRuleRequest,
+  type PreviewRequest,
+  type PriceRuleOut,
+  type PriceRulesPage,
+  type PriceRulesQuery,
+  toNewPriceRule,
+  type WhichQuery,
+} from './staff-prices.dto';
 
 const SELECT_RULES = `
   SELECT id, user_id, ${usernameOf('price_rules.user_id')} AS username, country, version, min_period,
@@ -50,10 +52,13 @@ export class StaffPricesService {
   }
 
   /** The markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */
-  async findMarkup(offer: PricedOffer, moment?: Date): Promise<HeldMarkupOut> {
-    if (offer.userId !== null) await this.users.assertExists(offer.userId);
+  async findMarkup({ user_id: userId, at: moment, ...offer }: WhichQuery): Promise<HeldMarkupOut> {
+    if (userId !== null) await this.users.assertExists(userId);
     const country = offer.country?.toLowerCase() ?? null;
-    const { percent, ruleId, at } = await this.history.heldAt({ ...offer, country }, moment);
+    const { percent, ruleId, at } = await this.history.heldAt(
+      { ...offer, userId, country },
+      moment ?? undefined,
+    );
     return { at, markup_percent: percent, rule: ruleId === null ? null : await this.get(ruleId) };
   }
 
@@ -62,9 +67,9 @@ export class StaffPricesService {
    *
    * @throws UserNotFound, PricesUnknown, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
-  async preview(change: PriceChange): Promise<PricePreviewOut> {
-    if (change.add?.userId !== undefined) await this.users.assertExists(change.add.userId);
-    return this.previews.preview(change);
+  async preview({ add, end }: PreviewRequest): Promise<PricePreviewOut> {
+    if (add && add.user_id !== null) await this.users.assertExists(add.user_id);
+    return this.previews.preview({ add: add ? toNewPriceRule(add) : undefined, end: end ?? undefined });
   }
 
   /** @throws PriceRuleNotFound */
@@ -75,22 +80,18 @@ export class StaffPricesService {
   }
 
   /**
-   * @param replaces the rule that ends when this one begins
    * @throws OwnAccount, InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules,
    *   PriceChangeTooLate
    */
-  async add(
-    audit: AuditContext,
-    rule: NewPriceRule,
-    { replaces, reason }: { readonly replaces?: number | undefined; readonly reason: string },
-  ): Promise<PriceRuleOut> {
-    audit.assertConcernsAnother(rule.userId);
+  async add(audit: AuditContext, { replaces, reason, ...rule }: NewPriceRuleRequest): Promise<PriceRuleOut> {
+    audit.assertConcernsAnother(rule.user_id);
     const by = await this.nameOf(audit);
     // A rule changes only once: if this change succeeds, the rule is unchanged since this read.
-    const before = replaces === undefined ? undefined : await this.get(replaces);
+    const before = replaces === null ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const added = await this.rules.add(rule, { by, reason }, replaces, manager);
+      const signature = { by, reason };
+      const added = await this.rules.add(toNewPriceRule(rule), signature, replaces ?? undefined, manager);
       const after = await this.get(added.id, manager);
       await record({ target: { type: 'price-rule', id: added.id }, reason, before, after });
       await this.rules.assertAhead(added.validFrom, manager);
@@ -98,20 +99,13 @@ export class StaffPricesService {
     });
   }
 
-  /**
-   * @param at when the rule ends; if omitted, as soon as every replica can know of it
-   * @throws OwnAccount, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate
-   */
-  async end(
-    audit: AuditContext,
-    id: number,
-    { at, reason }: { readonly at?: Date | undefined; readonly reason: string },
-  ): Promise<PriceRuleOut> {
+  /** @throws OwnAccount, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate */
+  async end(audit: AuditContext, id: number, { at, reason }: EndPriceRuleRequest): Promise<PriceRuleOut> {
     const by = await this.nameOf(audit);
     const before = await this.get(id);
     audit.assertConcernsAnother(before.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const ended = await this.rules.end(id, { by, reason }, at, manager);
+      const ended = await this.rules.end(id, { by, reason }, at ?? undefined, manager);
       const after = await this.get(ended.id, manager);
       await record({ reason, before, after });
       await this.rules.assertAhead(ended.validTo, manager);

@@ -1,6 +1,14 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { toPage } from '../../http';
+import {
+  MissingProxiesChanged,
+  MissingProxiesOut,
+  NoRecovery,
+  RecoveryIsNoPrecaution,
+  RecoveryNotOver,
+  RecoveryOut,
+} from '../../inventory';
 import {
   InvalidSalesCursor,
   InvalidSalesPeriod,
@@ -9,8 +17,10 @@ import {
   SalesService,
 } from '../../ledger';
 import { StatusOut, StatusService } from '../../status';
-import { StaffRoute } from '../staff-route';
-import { SalesPage, SalesQuery } from './staff-system.dto';
+import type { AuditContext } from '../audit-log/audit-context';
+import { CurrentAudit, StaffRoute } from '../staff-route';
+import { EndRecoveryRequest, SalesPage, SalesQuery, WithdrawalRequest } from './staff-system.dto';
+import { StaffSystemService } from './staff-system.service';
 
 @ApiTags('System')
 @Controller('staff')
@@ -18,6 +28,7 @@ export class StaffSystemController {
   constructor(
     private readonly status: StatusService,
     private readonly sales: SalesService,
+    private readonly system: StaffSystemService,
   ) {}
 
   @Get('status')
@@ -55,5 +66,79 @@ export class StaffSystemController {
     const { total, rows } = await this.sales.read({ from, to, by: dimensions }, page);
     const cursorOf = (row: SalesRowOut) => dimensions.map((dimension) => row[dimension]).join('/');
     return { total, ...toPage(rows, limit, cursorOf) };
+  }
+
+  @Get('missing-proxies')
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'missing.read',
+    summary: 'Show how many proxies are missing',
+    description:
+      'For operators: rented proxies that were missing from two listings in a row, but too many ' +
+      'at once for a sweep to believe. They stay active until they are withdrawn here, or are few ' +
+      'enough. A proxy that the provider lists again is no longer missing.',
+    response: { description: 'The effect of a withdrawal', type: MissingProxiesOut },
+  })
+  readMissing(): Promise<MissingProxiesOut> {
+    return this.system.countMissing();
+  }
+
+  @Post('missing-proxies/withdraw')
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'missing.withdraw',
+    summary: 'Withdraw the proxies that are missing',
+    description:
+      'For operators, when the provider no longer has these proxies: marks them as inactive until it ' +
+      'lists them again. Nothing is refunded. `proxies` is the number that was shown; if the number of ' +
+      'missing proxies has changed, nothing is changed.',
+    response: { description: 'The withdrawn proxies', type: MissingProxiesOut },
+    errors: { 409: ['Nothing was changed', MissingProxiesChanged] },
+  })
+  withdraw(
+    @CurrentAudit() audit: AuditContext,
+    @Body() { proxies, reason }: WithdrawalRequest,
+  ): Promise<MissingProxiesOut> {
+    return this.system.withdrawMissing(audit, proxies, reason);
+  }
+
+  @Get('recovery')
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'recovery.read',
+    summary: 'Show the recovery after a restore',
+    description:
+      'For operators, after the database was restored to an earlier moment: whether orders are shut, ' +
+      'and the remaining work until they can be opened. `cli recovery begin` begins a recovery, and so ' +
+      'does a start on another PostgreSQL server or timeline than the last one.',
+    response: { description: 'The recovery, or that there is none', type: RecoveryOut },
+  })
+  readRecovery(): Promise<RecoveryOut> {
+    return this.system.showRecovery();
+  }
+
+  @Post('recovery/end')
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'recovery.end',
+    summary: 'End the recovery and open orders',
+    description:
+      'For operators, when all sales after the restored moment are found and decided. It is ' +
+      'refused until then, except for a precaution when nothing was lost.',
+    response: { description: 'Orders are open', type: RecoveryOut },
+    errors: {
+      409: [
+        'Nothing was changed',
+        NoRecovery,
+        RecoveryIsNoPrecaution,
+        new RecoveryNotOver(['no sweep has been complete yet', '2 orphans are undecided']),
+      ],
+    },
+  })
+  endRecovery(
+    @CurrentAudit() audit: AuditContext,
+    @Body() request: EndRecoveryRequest,
+  ): Promise<RecoveryOut> {
+    return this.system.endRecovery(audit, request);
   }
 }

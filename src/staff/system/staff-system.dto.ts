@@ -1,8 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
 import {
   ApiNullable,
+  BooleanField,
   CURSOR,
   DateField,
+  IntegerField,
   LimitField,
   NEXT_CURSOR,
   type PageRequest,
@@ -10,6 +12,26 @@ import {
   StringField,
 } from '../../http';
 import { SalesFiguresOut, SalesRowOut } from '../../ledger';
+import { ReasonRequest } from '../fields';
+
+export class WithdrawalRequest extends ReasonRequest {
+  @IntegerField({
+    description: 'The number of missing proxies that was shown',
+    greaterThan: 0,
+    atMost: Number.MAX_SAFE_INTEGER,
+  })
+  proxies!: number;
+}
+
+export class EndRecoveryRequest extends ReasonRequest {
+  @BooleanField({
+    description:
+      'Ends a precaution although not everything is decided: the database was not restored to an earlier ' +
+      'moment, but moved to another server, or failed over',
+    default: false,
+  })
+  nothing_was_lost!: boolean;
+}
 
 /** The dimensions of a row, separated by slashes. */
 const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2f\x7f-\x9f]+){0,2}$`;

@@ -96,8 +96,8 @@ export class StaffTokensController {
   revoke(
     @CurrentAudit() audit: AuditContext,
     @IdParam('token_id') tokenId: number,
-    @Body() { reason, descendants }: RevokeRequest,
+    @Body() body: RevokeRequest,
   ): Promise<RevokedToken> {
-    return this.tokens.revoke(audit, tokenId, { reason, descendants });
+    return this.tokens.revoke(audit, tokenId, body);
   }
 }

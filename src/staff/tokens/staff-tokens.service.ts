@@ -4,7 +4,7 @@ import { type PageRequest, readPage } from '../../http';
 import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import type { IssuedToken, RevokedToken, TokenOut, TokensPage } from './staff-tokens.dto';
+import type { IssuedToken, RevokedToken, RevokeRequest, TokenOut, TokensPage } from './staff-tokens.dto';
 
 const toTokenOut = (token: ApiToken) =>
   ({
@@ -45,51 +45,29 @@ export class StaffTokensService {
     });
   }
 
-  /**
-   * A page of a user's tokens, oldest first. The cursor is the id of the last token of the previous page.
-   *
-   * @throws UserNotFound
-   */
+  /** Oldest first. @throws UserNotFound */
   async list(userId: number, page: PageRequest): Promise<TokensPage> {
     await this.users.assertExists(userId);
     const find = async (wider: PageRequest) => (await this.tokens.list(userId, wider)).map(toTokenOut);
     return readPage(page, find);
   }
 
-  /**
-   * A page of the valid descendants of this token, which can be revoked with it. Oldest first; the cursor is
-   * the id of the last token of the previous page.
-   *
-   * @throws TokenNotFound
-   */
+  /** The valid descendants of a token, which can be revoked with it, oldest first. @throws TokenNotFound */
   async listDescendants(id: number, page: PageRequest): Promise<TokensPage> {
     await this.tokens.get(id);
     const find = async (wider: PageRequest) => (await this.tokens.listDescendants(id, wider)).map(toTokenOut);
     return readPage(page, find);
   }
 
-  /**
-   * Revoking a revoked token keeps the first time.
-   *
-   * @param options.descendants whether to revoke its descendants, too
-   * @throws TokenNotFound
-   */
-  revoke(
-    audit: AuditContext,
-    id: number,
-    { reason, descendants = false }: { reason?: string | undefined; descendants?: boolean | undefined },
-  ): Promise<RevokedToken> {
+  /** Revoking a revoked token keeps the first time. @throws TokenNotFound */
+  revoke(audit: AuditContext, id: number, { reason, descendants }: RevokeRequest): Promise<RevokedToken> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = toTokenOut(await this.tokens.get(id, manager));
-      const after = toTokenOut(await this.tokens.revoke(id, manager));
+      const revoked = toTokenOut(await this.tokens.revoke(id, manager));
       const others = descendants ? await this.tokens.revokeDescendants(id, manager) : [];
-      await record({
-        target: { type: 'token', id },
-        reason,
-        before,
-        after: { ...after, revoked_descendants: others },
-      });
-      return { ...after, revoked_descendants: others };
+      const after = { ...revoked, revoked_descendants: others };
+      await record({ reason, before, after });
+      return after;
     });
   }
 }

@@ -75,7 +75,7 @@ export class StaffUsersService {
   }
 
   /**
-   * A page of users, newest first. The cursor is the id of the last user of the previous page.
+   * Newest first.
    *
    * @param part a whole id, or a case-insensitive part of a username, telegram_username, web_username or
    *   tg_id; fewer than three characters match at the beginning only; null lists all users
