@@ -1,11 +1,12 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
+import { AppConfig } from '../config';
 import { LedgerModule } from '../ledger';
+import { Retention } from '../work';
 import { PublishedEvents } from './published-events';
 import { Publisher } from './publisher';
-import { EventPages } from './reading/event-pages';
+import { EventPages, REMOVED_EVENTS } from './reading/event-pages';
 import { EventReadingService } from './reading/event-reading.service';
-import { EventRetention } from './reading/event-retention';
 import { EventWaits } from './reading/event-waits';
 import { EventsController } from './reading/events.controller';
 import { EventSettingsController } from './settings/event-settings.controller';
@@ -14,7 +15,19 @@ import { EventSettingsController } from './settings/event-settings.controller';
 @Module({
   imports: [AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],
-  providers: [PublishedEvents, Publisher, EventPages, EventReadingService, EventRetention, EventWaits],
+  providers: [PublishedEvents, Publisher, EventPages, EventReadingService, EventWaits],
   exports: [EventWaits, PublishedEvents],
 })
-export class EventsModule {}
+export class EventsModule {
+  constructor(retention: Retention, { retention: { eventDays } }: AppConfig) {
+    // In the order of their positions: the mark shows which cursors are too old. Unpublished events stay.
+    retention.addOldRows({
+      name: REMOVED_EVENTS,
+      table: 'events',
+      key: 'position',
+      time: 'at',
+      days: eventDays,
+      removal: 'DELETE FROM events WHERE position = ANY (ARRAY(SELECT id FROM old))',
+    });
+  }
+}

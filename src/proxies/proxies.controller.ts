@@ -2,7 +2,7 @@ import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, CurrentUserId, Route } from '../auth';
-import { ListProxiesQuery } from './dto/list-proxies.query';
+import { ListProxiesQuery, MAX_PAGE } from './dto/list-proxies.query';
 import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
 import { sendConditionally, sendExport } from './export/conditional-response';
@@ -12,9 +12,8 @@ import { ProxyExportService } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter } from './filter/proxy-filter';
 import { toProxyFilter } from './filter/proxy-filter.query';
 import { entityTag, ListRevisionService, weakTag } from './list-revision.service';
-import { ProxiesService } from './proxies.service';
+import { LOOKED_AT, ProxiesService, type ProxyPageRequest } from './proxies.service';
 import { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
-import { LOOKED_AT, MAX_PAGE, type ProxyPageRequest, ProxyPagesService } from './proxy-pages.service';
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
 
@@ -26,7 +25,6 @@ export class ProxiesController {
     private readonly proxies: ProxiesService,
     private readonly revisions: ListRevisionService,
     private readonly exporter: ProxyExportService,
-    private readonly pages: ProxyPagesService,
   ) {}
 
   @Get()
@@ -87,7 +85,7 @@ last page is read is on one of the pages.`,
     request: Request,
     response: Response,
   ): Promise<void> {
-    const { json, next } = await this.pages.read(userId, page);
+    const { json, next } = await this.proxies.readPage(userId, page);
     if (next !== null) response.set('Link', `<${linkTo(request, next)}>; rel="next"`);
     await sendConditionally(request, response, {
       tag: weakTag(`${next} ${json}`),

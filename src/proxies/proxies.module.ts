@@ -9,7 +9,6 @@ import { ProxyExportService } from './export/proxy-export.service';
 import { PROXY_FILE_CONTROLLERS } from './export/proxy-files.controller';
 import { LabelsService } from './labels/labels.service';
 import { LinkUses } from './links/link-uses.service';
-import { LinksRetention } from './links/links-retention';
 import { LinksController } from './links/links.controller';
 import { LinksService } from './links/links.service';
 import { SecretLinksController } from './links/secret-links.controller';
@@ -18,7 +17,6 @@ import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
-import { ProxyPagesService } from './proxy-pages.service';
 import { SelectionsService } from './selection/selections.service';
 import { Judge } from './trials/judge';
 import { JudgeController } from './trials/judge.controller';
@@ -47,7 +45,6 @@ const TRIAL_DAYS = 30;
   providers: [
     ProxiesService,
     ProxyExportService,
-    ProxyPagesService,
     ProxyHistoryService,
     LabelsService,
     ProxyPings,
@@ -59,7 +56,6 @@ const TRIAL_DAYS = 30;
     TrialsService,
     LinksService,
     LinkUses,
-    LinksRetention,
   ],
   exports: [ProxiesService, SelectionsService],
 })
@@ -70,9 +66,11 @@ export class ProxiesModule {
     { proxies, tuning }: AppConfig,
     activeFlags: ActiveFlagsService,
     expiring: ExpiringService,
+    links: LinksService,
     uses: LinkUses,
   ) {
     work.every('link-uses', WRITE_USES_MS, () => uses.write());
+    retention.add<number>('links', (place) => links.forgetEnded(place ?? 0));
     retention.addOldRows({
       name: 'trials',
       table: 'proxy_trials',

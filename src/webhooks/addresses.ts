@@ -1,5 +1,6 @@
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { isWithin } from '../auth';
 
 /** Services of the machine itself listen on lower ports. */
 const FIRST_FREE_PORT = 1024;
@@ -28,21 +29,13 @@ export class AddressRefused extends Error {
  * addresses that embed IPv4 (mapped, compatible, NAT64, 6to4, Teredo) are never public.
  */
 export class AddressRules {
-  private readonly allowed = new BlockList();
-
   /** @param networks addresses and networks in CIDR notation */
-  constructor(networks: readonly string[]) {
-    for (const text of networks) {
-      const [address = '', prefix] = text.split('/');
-      const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-      this.allowed.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family);
-    }
-  }
+  constructor(private readonly networks: readonly string[]) {}
 
   /** @param address an IP address; anything else is refused */
   isAllowed(address: string): boolean {
     if (isIP(address) === 0) return false;
-    return this.allowed.check(address, isIPv4(address) ? 'ipv4' : 'ipv6') || isPublic(address);
+    return isWithin(this.networks, address) || isPublic(address);
   }
 
   /**

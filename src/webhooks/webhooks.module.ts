@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import { EventsModule } from '../events';
+import { Retention } from '../work';
 import { DeliveryQueue } from './delivery/delivery-queue';
 import { DeliveryService } from './delivery/delivery.service';
 import { ReplaysService } from './replays.service';
-import { WebhooksRetention } from './webhooks-retention';
 import { WebhooksController } from './webhooks.controller';
 import { WebhooksService } from './webhooks.service';
 
@@ -11,6 +11,11 @@ import { WebhooksService } from './webhooks.service';
 @Module({
   imports: [EventsModule],
   controllers: [WebhooksController],
-  providers: [WebhooksService, ReplaysService, DeliveryQueue, DeliveryService, WebhooksRetention],
+  providers: [WebhooksService, ReplaysService, DeliveryQueue, DeliveryService],
 })
-export class WebhooksModule {}
+export class WebhooksModule {
+  constructor(retention: Retention, webhooks: WebhooksService) {
+    // Deliveries of other webhooks are removed with their events.
+    retention.add('deleted_webhooks', () => webhooks.forgetDeleted());
+  }
+}

@@ -4,6 +4,7 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { changeOfUser, inTurnOf, type Queryable, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
+import { type RetentionStep, STEP_ROWS } from '../work';
 import { AddressRefused, AddressRules } from './addresses';
 import { isBlocked } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
@@ -72,7 +73,7 @@ export class WebhooksService {
     return Object.assign(created, { secret });
   }
 
-  /** A page of webhooks, oldest first. The cursor is the last id of the previous page. */
+  /** Oldest first. */
   list(userId: number, page: PageRequest): Promise<Page<WebhookOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<WebhookOut>(
@@ -148,6 +149,26 @@ export class WebhooksService {
     if (deleted.length === 0) throw new WebhookNotFound();
   }
 
+  /** Removes some deliveries of a deleted webhook, or the webhook if it has none. */
+  forgetDeleted(): Promise<RetentionStep<number>> {
+    return queryRow<RetentionStep<number>>(
+      this.dataSource,
+      `WITH webhook AS (
+         SELECT id FROM webhooks WHERE deleted_at IS NOT NULL ORDER BY id LIMIT 1
+       ), sent AS MATERIALIZED (
+         SELECT delivery.id FROM webhook JOIN webhook_deliveries delivery ON delivery.webhook_id = webhook.id
+          ORDER BY delivery.id LIMIT $1
+       ), forgotten AS (
+         DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM sent))
+       ), removed AS (
+         DELETE FROM webhooks
+          WHERE id = (SELECT id FROM webhook) AND NOT EXISTS (SELECT FROM sent) RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM removed) AS removed, (SELECT id FROM webhook) AS next`,
+      [STEP_ROWS],
+    );
+  }
+
   /**
    * Creates a new secret for a webhook; only the result has it. The present secret stays valid for some
    * hours; an older one expires at once.
@@ -171,11 +192,7 @@ export class WebhooksService {
     return { secret, previous_secret_until: until };
   }
 
-  /**
-   * A page of attempts, newest first. The cursor is the last id of the previous page.
-   *
-   * @throws WebhookNotFound
-   */
+  /** Newest first. @throws WebhookNotFound */
   async listAttempts(userId: number, id: number, page: PageRequest): Promise<Page<AttemptOut>> {
     await this.get(userId, id);
     return readPage(page, ({ cursor, limit }) =>

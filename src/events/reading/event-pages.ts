@@ -2,9 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { groupedStatement, preparedRows, untilReplicated } from '../../database';
 import { type EventOut, type EventType, toEventOut } from '../event-types';
-import { REMOVED_EVENTS } from './event-retention';
 import type { Beginning } from './events.query';
 import { EventsGone } from './reading.errors';
+
+/** The name of the mark with the position up to which events were removed. */
+export const REMOVED_EVENTS = 'events';
 
 /** A request for events. `types` is null for all types. */
 export interface EventRequest {

@@ -1,6 +1,7 @@
 import { IdField, IntegerField } from '../../http';
 import { ProxyFilterQuery } from '../filter/proxy-filter.query';
-import { MAX_PAGE } from '../proxy-pages.service';
+
+export const MAX_PAGE = 1000;
 
 /** Lenient, because the list ignored all parameters before it had any: unknown ones are still ignored. */
 export class ListProxiesQuery extends ProxyFilterQuery {

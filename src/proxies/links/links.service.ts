@@ -14,12 +14,12 @@ import { Clock } from '../../common';
 import { AppConfig } from '../../config';
 import { batchedLookup, changeOfUser, preparedRows, queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
+import { type RetentionStep, STEP_ROWS } from '../../work';
 import { type FormatName } from '../export/formats';
 import { type ExportOptions } from '../export/proxy-export.service';
 import { type ProxyFilter } from '../filter/proxy-filter';
 import { type ProxyFilterBody, toProxyFilter } from '../filter/proxy-filter.query';
 import type { CreatedLink, LinkOut } from './link-out.dto';
-import { ENDED_AT } from './links-retention';
 import {
   FormatBesideTemplate,
   LinkExpiryInPast,
@@ -57,6 +57,13 @@ type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly en
 
 /** Pairs of links and addresses that opened them; about 200 bytes each. */
 const MAX_KNOWN = 20_000;
+
+const DAY_MS = 24 * 3600 * 1000;
+/** Long enough to see in a list which ended link a program still fetched. */
+const ENDED_LINK_DAYS = 30;
+
+/** The end of a link: its own or its token's revocation, whichever is earlier; null without either. */
+const ENDED_AT = 'least(link.expires_at, token.revoked_at)';
 
 /** The columns of a LinkOut. `$1` is the time. */
 const SHOWN = `
@@ -168,7 +175,26 @@ export class LinksService {
     if (removed.length < tooMany) throw new TooManyLinks(maxPerUser);
   }
 
-  /** A page of a user's links, oldest first. The cursor is the last id of the previous page. */
+  /**
+   * Removes links that ended long ago. Walks through all links by id: each step reads the same number of
+   * rows, however many have ended.
+   */
+  forgetEnded(after: number): Promise<RetentionStep<number>> {
+    return queryRow<RetentionStep<number>>(
+      this.dataSource,
+      `WITH walked AS (
+         SELECT link.id, coalesce(${ENDED_AT} < $1, false) AS is_over
+           FROM (SELECT * FROM export_links WHERE id > $2 ORDER BY id LIMIT $3) AS link
+           JOIN api_tokens token ON token.id = link.token_id
+       ), removed AS (
+         DELETE FROM export_links WHERE id IN (SELECT id FROM walked WHERE is_over) RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM walked) AS next`,
+      [new Date(this.clock.now().getTime() - ENDED_LINK_DAYS * DAY_MS), after, STEP_ROWS],
+    );
+  }
+
+  /** Oldest first. */
   list(userId: number, page: PageRequest): Promise<Page<LinkOut>> {
     return readPage(page, ({ cursor, limit }) =>
       queryRows<LinkOut>(

@@ -9,14 +9,7 @@ const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** The judge's view of a request. */
-export interface Verdict {
-  /** The address that the request came from. */
-  readonly address: string;
-  /** Whether a header revealed the client of the proxy. */
-  readonly forwardedFor: boolean;
-}
-
+/** The judge's view of a request: its address, and whether a header revealed the client of the proxy. */
 const verdict = z.object({
   nonce: z.string(),
   address: z.union([z.ipv4(), z.ipv6()]),
@@ -43,10 +36,9 @@ export class Judge {
   }
 
   /** Null if it is not the judge's response to the request with this nonce. */
-  read(text: string, nonce: string): Verdict | null {
+  read(text: string, nonce: string): z.output<typeof verdict> | null {
     const { data } = verdict.safeParse(parseJson(text));
-    if (data?.nonce !== nonce) return null;
-    return { address: data.address, forwardedFor: data.forwarded_for };
+    return data?.nonce === nonce ? data : null;
   }
 
   /** Whether the judge responds to a request without a proxy. Never rejects. */

@@ -4,14 +4,10 @@ import { SocksClient } from 'socks';
 import type * as Undici from 'undici';
 import type { buildConnector, Client, Dispatcher } from 'undici';
 import type { Proxy } from '../proxy';
+import type { TrialReason } from './trial-out.dto';
 
-export type ThroughFailure =
-  | 'refused'
-  | 'wrong-login'
-  | 'timeout'
-  | 'closed'
-  | 'judge-unreachable'
-  | 'wrong-answer';
+/** The other reasons are not those of the proxy's own work. */
+export type ThroughFailure = Exclude<TrialReason, 'leaks-forwarded-for' | 'exit-differs' | 'judge-down'>;
 
 export type ProxyToTry = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
 

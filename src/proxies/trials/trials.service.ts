@@ -61,7 +61,7 @@ export class TrialsService {
     const times = { connect_ms: connectMs, first_byte_ms: firstByteMs };
     const verdict = 'text' in result ? this.judge.read(result.text, nonce) : null;
     if (verdict) {
-      const reason = verdict.forwardedFor ? 'leaks-forwarded-for' : null;
+      const reason = verdict.forwarded_for ? 'leaks-forwarded-for' : null;
       return { ...times, works: reason === null, reason, exit_address: verdict.address };
     }
     const isJudgeUp = (await before) && (await this.judge.responds(judgeUrl));
