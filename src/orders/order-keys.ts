@@ -20,8 +20,11 @@ export function readIdempotency(
   if (header === undefined) return null;
   const key = readIdempotencyKey(header);
   if (key instanceof Refusal) throw new IdempotencyKeyInvalid(key);
-  return { key, requestHash: createHash('sha256').update(JSON.stringify(request)).digest() };
+  return { key, requestHash: hashOf(request) };
 }
+
+export const hashOf = (request: object): Buffer =>
+  createHash('sha256').update(JSON.stringify(request)).digest();
 
 /** The same for a route that requires a key. @throws IdempotencyKeyMissing, IdempotencyKeyInvalid */
 export function requireIdempotency(...given: Parameters<typeof readIdempotency>): Idempotency {

@@ -1,4 +1,5 @@
-import { type OrderListFilter, type OrderSort, toListStatement } from '../../src/orders/reading/order-list';
+import type { OrdersQuery } from '../../src/orders/reading/dto/orders.query';
+import { toListStatement } from '../../src/orders/reading/order-list';
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { startTestService, type TestUser } from '../support/test-service';
 
@@ -9,7 +10,7 @@ const ROUNDS = process.env['ORDERS'] === undefined ? 1 : 10;
 /** Pages of 8 kB. A list looks up its index 14 times, and reads its 50 orders one by one. */
 const MOST_PAGES = 400;
 
-const ANY: OrderListFilter = { state: null, kind: null, from: null, to: null, key: null };
+const ANY = { state: null, kind: null, from: null, to: null, key: null };
 
 interface Plan {
   readonly Plan: { readonly 'Shared Hit Blocks': number; readonly 'Shared Read Blocks': number };
@@ -49,18 +50,19 @@ describe('Lists of a customer with very many orders', () => {
     process.stdout.write(`${[`${ORDERS} orders of each of two customers`, ...report].join('\n')}\n`),
   );
 
-  async function readsFew(name: string, user: TestUser, filter: Partial<OrderListFilter>, sort: OrderSort) {
+  async function readsFew(
+    name: string,
+    user: TestUser,
+    filter: Partial<OrdersQuery>,
+    sort: OrdersQuery['sort'],
+  ) {
     const [last] = await service.dataSource.query<{ id: number }[]>(
       'SELECT id FROM orders WHERE user_id = $1 ORDER BY id OFFSET $2 LIMIT 1',
       [user.id, ORDERS / 2],
     );
     for (const cursor of [null, last?.id ?? 0]) {
-      const { statement, parameters } = toListStatement(
-        user.id,
-        { ...ANY, ...filter },
-        { cursor, limit: 51 },
-        sort,
-      );
+      const page = { cursor, limit: 51 };
+      const { statement, parameters } = toListStatement(user.id, { ...ANY, ...filter, sort }, page);
       const timesMs: number[] = [];
       let pages = 0;
       let lastPlan: Plan | undefined;
@@ -86,7 +88,7 @@ describe('Lists of a customer with very many orders', () => {
   }
 
   const period = { from: new Date('2026-01-05T00:00:00Z'), to: new Date('2026-01-06T00:00:00Z') };
-  const cases: [string, 'buyer' | 'unlucky', Partial<OrderListFilter>][] = [
+  const cases: [string, 'buyer' | 'unlucky', Partial<OrdersQuery>][] = [
     ['all', 'buyer', {}],
     ['a state that all have', 'buyer', { state: 'completed' }],
     ['a state that none has', 'buyer', { state: 'partial' }],

@@ -74,8 +74,7 @@ export class BulkProlongations {
     body: BulkProlongRequest,
     idempotencyKey: string | undefined,
   ): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
-    const request = read(caller, body, idempotencyKey);
-    return this.orders.track(this.execute(request));
+    return this.orders.track(this.execute(read(caller, body, idempotencyKey)));
   }
 
   private async execute(request: BulkRequest): Promise<{ response: BulkProlongResponse; replayed: boolean }> {

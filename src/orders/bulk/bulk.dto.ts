@@ -28,13 +28,6 @@ export class BulkProlongRequest extends ProxySelection {
   readonly max_price!: Money | null;
 }
 
-/**
- * - `prolonged`: prolonged and charged.
- * - `being_confirmed`: the money is held; the outcome is not known yet.
- * - `refused`: nothing was charged; `detail` has the reason.
- * - `unavailable`: nothing was charged; a retry of the same request may succeed later.
- * - `not_found`: the user has no proxy with this id.
- */
 export const BULK_STATUSES = ['prolonged', 'being_confirmed', 'refused', 'unavailable', 'not_found'] as const;
 export type BulkStatus = (typeof BULK_STATUSES)[number];
 

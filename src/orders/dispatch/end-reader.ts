@@ -33,6 +33,9 @@ interface ClaimedEnds {
 
 const NOTHING: Claimed<ClaimedEnds> = { rows: [], isMore: false };
 
+const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
+  ends.map(({ orderId }) => orderId);
+
 /**
  * Reads when rentals end at the provider, right before they are prolonged, which shows afterwards whether the
  * prolongation succeeded. The orders wait in the queue, and the replica that has a rate permit reads the next
@@ -127,7 +130,7 @@ export class EndReader {
   }
 
   private read({ ends, list }: ClaimedEnds): Promise<void> {
-    const ids = ends.map(({ orderId }) => orderId);
+    const ids = orderIds(ends);
     this.requests.noteStep(ids, 'reading');
     const attributes = { 'order.ids': ids };
     return inSharedSpan('orders.read_ends', attributes, this.requests.origins(ids), this.background, () =>
@@ -136,7 +139,6 @@ export class EndReader {
   }
 
   private async listAndStore({ ends, list }: ClaimedEnds): Promise<void> {
-    const ids = ends.map(({ orderId }) => orderId);
     try {
       const listed = await list();
       const found = ends.flatMap((end) => {
@@ -145,19 +147,16 @@ export class EndReader {
       });
       const stored = await this.readings.store(found);
       const those = (outcome: StoredEnd['outcome']) =>
-        stored.filter((end) => end.outcome === outcome).map(({ orderId }) => orderId);
+        orderIds(stored.filter((end) => end.outcome === outcome));
       this.requests.noteStep(those('queued'), 'queued');
       this.requests.noteSent(those('possibly-bought'));
       this.whenRead();
       await this.refund(those('not-needed'), 'unavailable');
       const missing = ends.filter(({ providerProxyId }) => !listed.has(providerProxyId));
-      await this.refund(
-        missing.map(({ orderId }) => orderId),
-        'not-found',
-      );
+      await this.refund(orderIds(missing), 'not-found');
     } catch (error) {
       this.logger.warn(`the ends of rentals could not be read: ${messageOf(error)}`);
-      await this.refund(ids, error instanceof ProviderRefused ? error.reason : 'unavailable');
+      await this.refund(orderIds(ends), error instanceof ProviderRefused ? error.reason : 'unavailable');
     }
   }
 

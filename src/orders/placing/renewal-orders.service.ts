@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, QueryFailedError } from 'typeorm';
 import type { Quote, RenewalOffer } from '../../catalog';
@@ -8,7 +7,7 @@ import { mayHaveCommitted, queryRow, queryRows, sqlList } from '../../database';
 import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
-import { type Idempotency, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
+import { hashOf, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
 import { PURCHASE_TAG_SQL } from '../order-tag';
 import { HoldReleases } from '../transitions/hold-releases';
 import { ORDERS_PER_CALL } from '../transitions/order-claims';
@@ -66,7 +65,12 @@ export class RenewalOrders {
   }
 
   async room(): Promise<RenewalRoom> {
-    const queue = await queryRow<{ underWay: number; queued: number; cost: string; toList: string[] }>(
+    const { underWay, queued, cost, toList } = await queryRow<{
+      underWay: number;
+      queued: number;
+      cost: string;
+      toList: string[];
+    }>(
       this.dataSource,
       `SELECT count(*) AS "underWay", count(*) FILTER (WHERE state = 'reserved') AS queued,
               coalesce(sum(provider_price) FILTER (WHERE state = 'reserved'), 0) AS cost,
@@ -75,16 +79,11 @@ export class RenewalOrders {
          FROM orders JOIN proxies ON proxies.id = orders.proxy_id
         WHERE state IN ${sqlList(['reserved', 'submitting'])} AND ${IS_RENEWAL_SQL}`,
     );
-    const { underWay, queued, cost, toList } = queue;
     const ordersPerCall = this.config.tuning.ordersPerCall ?? ORDERS_PER_CALL;
     const size = CALLS_QUEUED * Math.min(ordersPerCall, PROXIES_PER_CALL);
     const spendable = this.provider.spendable();
-    return new RenewalRoom({
-      underWay,
-      free: size - queued,
-      toList,
-      spendable: spendable === null ? null : subtractDecimals(spendable, cost),
-    });
+    const left = spendable === null ? null : subtractDecimals(spendable, cost);
+    return new RenewalRoom(underWay, size - queued, left, new Set(toList));
   }
 
   /**
@@ -118,16 +117,19 @@ export class RenewalOrders {
 
   private placeTogether(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
     return this.placement.placeRenewals(
-      renewals.map(({ quote, renewalId, ruleId, ...renewal }) => ({
-        ...newOrder({ ...renewal, kind: 'prolongation', count: 1 }, quote, serviceFor(renewal.userId), {
+      renewals.map(({ quote, renewalId, ruleId, ...renewal }) => {
+        const { proxyId, dateEndBefore, period } = renewal;
+        const item = { ...renewal, kind: 'prolongation', count: 1 } as const;
+        const order = newOrder(item, quote, serviceFor(renewal.userId), {
           provider: this.provider.name,
-          idempotency: idempotencyOf(renewal),
+          idempotency: {
+            key: renewalKey(proxyId, dateEndBefore),
+            requestHash: hashOf({ kind: 'renewal', proxyId, dateEndBefore, period }),
+          },
           requestId: null,
-        }),
-        renewalId,
-        ruleId,
-        waitSeconds: this.longestWaitSeconds(renewal),
-      })),
+        });
+        return { ...order, renewalId, ruleId, waitSeconds: this.longestWaitSeconds(dateEndBefore) };
+      }),
     );
   }
 
@@ -146,7 +148,7 @@ export class RenewalOrders {
     }
   }
 
-  private longestWaitSeconds({ dateEndBefore }: Pick<WantedRenewal, 'dateEndBefore'>): number {
+  private longestWaitSeconds(dateEndBefore: Date): number {
     const restSeconds = (dateEndBefore.getTime() - this.clock.now().getTime()) / 1000;
     return Math.max(0, Math.min(RENEWAL_QUEUE_SECONDS, restSeconds));
   }
@@ -161,15 +163,3 @@ function throwUnlessRefused(error: unknown): void {
 
 /** The service itself orders for a user, regardless of the limits of the user's tokens. */
 const serviceFor = (userId: number): Payer => ({ userId, tokenId: null, dailyLimit: null, limitedBy: [] });
-
-function idempotencyOf({
-  proxyId,
-  dateEndBefore,
-  period,
-}: Pick<WantedRenewal, 'proxyId' | 'dateEndBefore' | 'period'>): Idempotency {
-  const request = { kind: 'renewal', proxyId, dateEndBefore, period };
-  return {
-    key: renewalKey(proxyId, dateEndBefore),
-    requestHash: createHash('sha256').update(JSON.stringify(request)).digest(),
-  };
-}

@@ -14,21 +14,16 @@ interface Placeable {
 
 /** The room in the queue in addition to the orders of renewals that have no outcome yet. */
 export class RenewalRoom {
-  /** How many are queued or under way. */
-  readonly underWay: number;
-  /** How many more may be queued. */
-  private free: number;
-  /** The known limit of their cost at the provider, in roubles; `null` when it is unknown. */
-  private spendable: string | null;
-  /** The tags of purchases that must be listed before the call. */
-  private readonly toList: Set<string>;
-
-  constructor(room: { underWay: number; free: number; spendable: string | null; toList: readonly string[] }) {
-    this.underWay = room.underWay;
-    this.free = room.free;
-    this.spendable = room.spendable;
-    this.toList = new Set(room.toList);
-  }
+  constructor(
+    /** How many are queued or under way. */
+    readonly underWay: number,
+    /** How many more may be queued. */
+    private free: number,
+    /** The known limit of their cost at the provider, in roubles; `null` when it is unknown. */
+    private spendable: string | null,
+    /** The tags of purchases that must be listed before the call. */
+    private readonly toList: Set<string>,
+  ) {}
 
   isFull(): boolean {
     return this.free <= 0;

@@ -1,22 +1,8 @@
 import { Conditions } from '../../database';
 import type { PageRequest } from '../../http';
 import { bulkOrderKeySql } from '../order-keys';
-import { ORDER_KINDS, ORDER_STATES, type OrderKind, type PublicState, statesShownAs } from '../order-states';
-
-/** Selects a customer's orders. A field that is `null` does not filter. */
-export interface OrderListFilter {
-  readonly state: PublicState | null;
-  readonly kind: OrderKind | null;
-  /** When it was placed. */
-  readonly from: Date | null;
-  /** Not included. */
-  readonly to: Date | null;
-  /** The idempotency key of the request that placed it. */
-  readonly key: string | null;
-}
-
-export const ORDER_SORTS = ['newest', 'oldest'] as const;
-export type OrderSort = (typeof ORDER_SORTS)[number];
+import { ORDER_KINDS, ORDER_STATES, statesShownAs } from '../order-states';
+import type { OrdersQuery } from './dto/orders.query';
 
 /** The columns of a `ListedOrder`. Both ids of proxies are text, as in all responses to customers. */
 export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type,
@@ -41,9 +27,8 @@ const GREATEST_ID = '9223372036854775807';
  */
 export function toListStatement(
   userId: number,
-  { state, kind, from, to, key }: OrderListFilter,
+  { state, kind, from, to, key, sort }: Omit<OrdersQuery, keyof PageRequest>,
   { cursor, limit }: PageRequest,
-  sort: OrderSort,
 ): { readonly statement: string; readonly parameters: readonly unknown[] } {
   const values = new Conditions();
   const given = (value: unknown): string => values.given(value);

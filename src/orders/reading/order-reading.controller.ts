@@ -28,7 +28,7 @@ export class OrderReadingController {
     errors: { 400: INVALID_PERIOD },
   })
   listOrders(@CurrentUserId() userId: number, @Query() query: OrdersQuery): Promise<OrderSummaryPage> {
-    return this.orders.list(userId, query, query, query.sort);
+    return this.orders.list(userId, query);
   }
 
   @Get(':order_id')

@@ -2,13 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AccessRecheck, type RequestWait } from '../../auth';
 import { preparedRows } from '../../database';
-import { assertPeriod, type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
+import { assertPeriod, type Page, readPage, RequestsUnderWay } from '../../http';
 import { type OrderState, publicState } from '../order-states';
 import { OrderWaits } from '../order-waits';
 import { OrderNotFound } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import type { OrderDetails, OrderSummary } from './dto/order.dto';
-import { LISTED_COLUMNS, type OrderListFilter, type OrderSort, toListStatement } from './order-list';
+import type { OrdersQuery } from './dto/orders.query';
+import { LISTED_COLUMNS, toListStatement } from './order-list';
 
 /** A row of {@link LISTED_COLUMNS}. */
 type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
@@ -30,23 +31,13 @@ export class OrderReadingService {
     private readonly access: AccessRecheck,
   ) {}
 
-  /**
-   * A page of the user's orders, by their ids. The cursor is the id of the last order of the previous page.
-   *
-   * @throws InvalidPeriod
-   */
-  async list(
-    userId: number,
-    filter: OrderListFilter,
-    page: PageRequest,
-    sort: OrderSort,
-  ): Promise<Page<OrderSummary>> {
-    assertPeriod(filter.from, filter.to);
-    const find = async (wider: PageRequest) => {
-      const { statement, parameters } = toListStatement(userId, filter, wider, sort);
-      return (await preparedRows<ListedOrder>(this.dataSource, statement, [...parameters])).map(toSummary);
-    };
-    return readPage(page, find);
+  /** @throws InvalidPeriod */
+  async list(userId: number, query: OrdersQuery): Promise<Page<OrderSummary>> {
+    assertPeriod(query.from, query.to);
+    return readPage(query, async (wider) => {
+      const { statement, parameters } = toListStatement(userId, query, wider);
+      return (await preparedRows<ListedOrder>(this.dataSource, statement, parameters)).map(toSummary);
+    });
   }
 
   /**

@@ -8,11 +8,12 @@ import {
   ToField,
 } from '../../../http';
 import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
-import { ORDER_SORTS, type OrderListFilter, type OrderSort } from '../order-list';
 
 export const LONGEST_WAIT_SECONDS = 30;
 
-export class OrdersQuery extends PageQuery implements OrderListFilter {
+const ORDER_SORTS = ['newest', 'oldest'] as const;
+
+export class OrdersQuery extends PageQuery {
   @ChoiceField(ALL_PUBLIC_STATES, { description: 'The state of the order', absent: 'null' })
   state!: PublicState | null;
 
@@ -41,7 +42,7 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
       'orders placed after it',
     default: 'newest',
   })
-  sort!: OrderSort;
+  sort!: (typeof ORDER_SORTS)[number];
 }
 
 @StrictRequest()
