@@ -41,14 +41,14 @@ export interface Quote {
   readonly markup: Markup;
 }
 
-export interface Offer {
+interface Offer {
   readonly version: IpVersion;
   /** Days. */
   readonly period: number;
   readonly count: number;
 }
 
-export interface Buyer {
+interface Buyer {
   readonly userId: number;
   /** In lower case. `null` for a quote, which has no country. */
   readonly country: string | null;
@@ -127,13 +127,23 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /** Lists the codes of the countries on sale, in lower case, sorted. @throws ServiceUnavailable */
-  countries(version: IpVersion): Promise<readonly string[]> {
-    return this.countriesFor('rest', version);
+  countries(version: IpVersion, priority: CallPriority = 'rest'): Promise<readonly string[]> {
+    return this.countryLists
+      .get(countriesKey(version), async (ageMs) => {
+        const countries = await this.provider.countries(version, { priority: priorityAt(ageMs, priority) });
+        return [...new Set(countries)].sort();
+      })
+      .catch(throwUnavailable);
   }
 
   /** Returns 0 for a country that is not on sale. @param country in lower case @throws ServiceUnavailable */
-  stock(country: string, version: IpVersion): Promise<number> {
-    return this.stockFor('rest', country, version);
+  async stock(country: string, version: IpVersion, priority: CallPriority = 'rest'): Promise<number> {
+    if (!(await this.countries(version, priority)).includes(country)) return 0;
+    const key = stockKey(country, version);
+    const stock = await this.stocks
+      .get(key, (ageMs) => this.provider.stock(country, version, { priority: priorityAt(ageMs, priority) }))
+      .catch(throwUnavailable);
+    return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
   }
 
   /**
@@ -166,8 +176,8 @@ export class CatalogService implements OnModuleDestroy {
 
   /** @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable */
   async checkStock(country: string, version: IpVersion, count: number): Promise<void> {
-    if (!(await this.countriesFor('order', version)).includes(country)) throw new CountryNotAvailable();
-    if ((await this.stockFor('order', country, version)) < count) throw new NotEnoughProxies();
+    await this.checkCountry(country, version);
+    if ((await this.stock(country, version, 'order')) < count) throw new NotEnoughProxies();
   }
 
   /**
@@ -191,8 +201,12 @@ export class CatalogService implements OnModuleDestroy {
    * @throws CountryNotAvailable, ServiceUnavailable
    */
   async stockNow(country: string, version: IpVersion): Promise<number> {
-    if (!(await this.countriesFor('order', version)).includes(country)) throw new CountryNotAvailable();
+    await this.checkCountry(country, version);
     return this.readStock(country, version).catch(throwUnavailable);
+  }
+
+  private async checkCountry(country: string, version: IpVersion): Promise<void> {
+    if (!(await this.countries(version, 'order')).includes(country)) throw new CountryNotAvailable();
   }
 
   /**
@@ -305,24 +319,6 @@ export class CatalogService implements OnModuleDestroy {
   /** Limits the number of stored exact prices. */
   forgetOldPrices(): Promise<void> {
     return this.store.keepYoungest('price', MAX_EXACT_PRICES);
-  }
-
-  private countriesFor(priority: CallPriority, version: IpVersion): Promise<readonly string[]> {
-    return this.countryLists
-      .get(countriesKey(version), async (ageMs) => {
-        const countries = await this.provider.countries(version, { priority: priorityAt(ageMs, priority) });
-        return [...new Set(countries)].sort();
-      })
-      .catch(throwUnavailable);
-  }
-
-  private async stockFor(priority: CallPriority, country: string, version: IpVersion): Promise<number> {
-    if (!(await this.countriesFor(priority, version)).includes(country)) return 0;
-    const key = stockKey(country, version);
-    const stock = await this.stocks
-      .get(key, (ageMs) => this.provider.stock(country, version, { priority: priorityAt(ageMs, priority) }))
-      .catch(throwUnavailable);
-    return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
   }
 
   private async correctStock(key: string, country: string, version: IpVersion): Promise<number> {

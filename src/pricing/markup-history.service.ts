@@ -7,12 +7,7 @@ import { COMMIT_SECONDS, invalidTimes, LEAD_SECONDS, PriceRulesService } from '.
 import { PriceRuleEnded } from './pricing.errors';
 import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule-book';
 
-/** The markup of an offer at a moment, with the rule that it comes from. */
-export interface HeldMarkup extends Markup {
-  readonly at: Date;
-}
-
-export interface PriceComparison {
+interface PriceComparison {
   readonly at: Date;
   /** All rules that apply at that moment without the change. */
   readonly rules: readonly MarkupRule[];
@@ -36,11 +31,10 @@ export class MarkupHistoryService {
   ) {}
 
   /** @param at by default now; for a moment in the future, the rules known today apply */
-  async heldAt(offer: PricedOffer, at?: Date): Promise<HeldMarkup> {
+  async heldAt(offer: PricedOffer, at?: Date): Promise<Markup & { readonly at: Date }> {
     const moment = at ?? (await databaseTime(this.dataSource));
     const book = new RuleBook(await this.rules.listAt(moment), await this.defaultAt(moment));
-    const { percent, ruleId } = book.choose(offer, moment.getTime());
-    return { percent, ruleId, at: moment };
+    return { ...book.choose(offer, moment.getTime()), at: moment };
   }
 
   /**

@@ -102,11 +102,8 @@ export class ForecastService {
   }
 
   private async make(userId: number, { days, cursor, limit }: ForecastQuery): Promise<ForecastOut> {
-    const now = this.clock.now();
-    const { found, rows } = await this.readBooks(userId, now);
-    const lots = await this.priced(userId, rows);
-    const funds = toFunds(found, now);
-
+    const { found, funds, lots } = await this.prepare(userId);
+    const { now } = funds;
     const sums = newSums();
     const byDay = new Map<string, Sums & { available: Money }>();
     const byMonth = new Map<string, Sums>();
@@ -171,11 +168,9 @@ export class ForecastService {
 
   /** The expected reasons why renewals of the next days will fail. @returns reasons by {@link rentalKey} */
   async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
-    const now = this.clock.now();
-    const { found, rows } = await this.readBooks(userId, now);
-    const lots = await this.priced(userId, rows);
+    const { funds, lots } = await this.prepare(userId);
     const reasons = new Map<string, SkipReason>();
-    await runForecast(toFunds(found, now), lots, days, ({ decisions }) => {
+    await runForecast(funds, lots, days, ({ decisions }) => {
       for (const decision of decisions) {
         if (decision.renew) continue;
         for (const { candidate } of decisionsOf(decision)) reasons.set(rentalKey(candidate), decision.reason);
@@ -185,16 +180,17 @@ export class ForecastService {
   }
 
   /** Funds and rentals of one moment: a renewal that is placed at the same time is in both or in neither. */
-  private readBooks(userId: number, now: Date): Promise<{ found: FoundFunds; rows: FoundRentals[] }> {
-    return inTransaction(this.dataSource, async (manager) => {
+  private async prepare(userId: number): Promise<{ found: FoundFunds; funds: Funds; lots: Lot[] }> {
+    const now = this.clock.now();
+    const [found, rows] = await inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const found = await queryRow<FoundFunds>(manager, READ_FUNDS, [userId, now, monthOf(now)]);
-      return { found, rows: await queryRows<FoundRentals>(manager, READ_RENTALS, [userId, now]) };
+      return [
+        await queryRow<FoundFunds>(manager, READ_FUNDS, [userId, now, monthOf(now)]),
+        await queryRows<FoundRentals>(manager, READ_RENTALS, [userId, now]),
+      ] as const;
     });
-  }
-
-  private async priced(userId: number, rows: readonly FoundRentals[]): Promise<Lot[]> {
-    return joinLots(toLots(rows, await this.pricesFor(userId, rows)));
+    const lots = await joinLots(toLots(rows, await this.pricesFor(userId, rows)));
+    return { found, funds: toFunds(found, now), lots };
   }
 
   /** The list of prices, after a quote was requested for each period without one. */

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
 import { type Queryable, queryRows, refusedBy } from '../../database';
+import type { PageRequest } from '../../http';
 import { OVERDRAFT } from '../../ledger';
 import {
   type ForgottenOrder,
@@ -21,14 +22,14 @@ import {
 } from '../inventory.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './recovery.dto';
 
-/** Staff's terms for a forgotten order. Omitted fields are derived from what was found. */
-export interface ForgottenTerms {
+/** Staff's terms for a forgotten order. Null fields are derived from what was found. */
+interface ForgottenTerms {
   /** Days. */
-  readonly period?: number | null | undefined;
+  readonly period: number | null;
   /** The customer's price of each proxy. */
   readonly price: Money;
-  /** The provider's price of each; defaults to `price`. */
-  readonly cost?: Money | null | undefined;
+  /** The provider's price of each; by default `price`. */
+  readonly cost: Money | null;
 }
 
 type OrphanProxy = ProviderProxy & {
@@ -93,10 +94,10 @@ export class ForgottenOrdersService {
   async deliver(
     orphanId: number,
     userId: number,
-    { count, period, price, cost }: ForgottenTerms & { readonly count?: number | null | undefined },
+    { count, period, price, cost }: ForgottenTerms & { readonly count: number | null },
     manager: EntityManager,
   ): Promise<number> {
-    const orphans = await this.lockOrphans(orphanId, count ?? null, manager);
+    const orphans = await this.lockOrphans(orphanId, count, manager);
     const [first] = orphans;
     if (!first || (count && orphans.length < count)) throw new TooFewOrphans();
     const tagged = await this.findTagged(first.tag, manager);
@@ -142,16 +143,16 @@ export class ForgottenOrdersService {
     return id;
   }
 
-  /** Newest first. @param page.cursor the id of the last item of the previous page */
+  /** Newest first. */
   listProlongations(
     state: FoundProlongationState | null,
-    page: { cursor: number | null; limit: number },
+    { cursor, limit }: PageRequest,
   ): Promise<FoundProlongationOut[]> {
     return queryRows(
       this.dataSource,
       `${FOUND} WHERE found.id < $1 AND ($3::text IS NULL OR coalesce(resolution, 'open') = $3)
         ORDER BY found.id DESC LIMIT $2`,
-      [page.cursor ?? Number.MAX_SAFE_INTEGER, page.limit, state],
+      [cursor ?? Number.MAX_SAFE_INTEGER, limit, state],
     );
   }
 

@@ -126,8 +126,8 @@ export class RecoveryService {
       [quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
     );
     if (!found) return OPEN;
-    const { is_swept: isSwept, ...recovery } = found;
-    return { recovering: true, ...recovery, to_be_done: toBeDone(found, isSwept) };
+    const { is_swept: _, ...recovery } = found;
+    return { recovering: true, ...recovery, to_be_done: toBeDone(found) };
   }
 }
 
@@ -143,12 +143,11 @@ const OPEN: RecoveryOut = {
   to_be_done: [],
 };
 
-function toBeDone(found: Found, isSwept: boolean): string[] {
-  const { open_orders: orders, undecided_orphans: orphans, undecided_prolongations: prolongations } = found;
-  return [
-    ...(orders > 0 ? [`${orders} orders of before are not settled`] : []),
-    ...(isSwept ? [] : ['no sweep has been complete yet']),
-    ...(orphans > 0 ? [`${orphans} orphans are undecided`] : []),
-    ...(prolongations > 0 ? [`${prolongations} found prolongations are undecided`] : []),
-  ];
-}
+const toBeDone = (found: Found): string[] => [
+  ...(found.open_orders > 0 ? [`${found.open_orders} orders of before are not settled`] : []),
+  ...(found.is_swept ? [] : ['no sweep has been complete yet']),
+  ...(found.undecided_orphans > 0 ? [`${found.undecided_orphans} orphans are undecided`] : []),
+  ...(found.undecided_prolongations > 0
+    ? [`${found.undecided_prolongations} found prolongations are undecided`]
+    : []),
+];

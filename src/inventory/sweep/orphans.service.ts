@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { type Queryable, queryRows, refusedBy } from '../../database';
+import { Conditions, type Queryable, queryRows, refusedBy } from '../../database';
+import type { PageRequest } from '../../http';
 import { ForgottenOrderRecords, OrderNotFound, PROXY_OF_ANOTHER, type WrittenOffRequest } from '../../orders';
 import { OrderNotAssignable, OrphanAssigned, OrphanNotFound } from '../inventory.errors';
 import type { OrphanOut, OrphanState } from './sweep.dto';
@@ -30,23 +31,19 @@ export class OrphansService {
     private readonly records: ForgottenOrderRecords,
   ) {}
 
-  /**
-   * Newest first.
-   *
-   * @param tag under which the provider lists them
-   * @param page.cursor the id of the last orphan of the previous page
-   */
+  /** Newest first. @param filter.tag under which the provider lists them */
   list(
     { state, tag }: { state: OrphanState | null; tag: string | null },
-    page: { cursor: number | null; limit: number },
+    { cursor, limit }: PageRequest,
   ): Promise<OrphanOut[]> {
-    const ofTag = tag === null ? '' : 'AND orphan.tag = $3';
-    const ofState =
-      state === null ? '' : state === 'open' ? 'AND resolution IS NULL' : `AND resolution = '${state}'`;
+    const conditions = new Conditions();
+    conditions.by(tag, (text) => `orphan.tag = ${text}`);
+    if (state) conditions.add(state === 'open' ? 'resolution IS NULL' : `resolution = '${state}'`);
+    conditions.by(cursor, (id) => `orphan.id < ${id}`);
     return queryRows(
       this.dataSource,
-      `${ORPHAN} WHERE orphan.id < $1 ${ofTag} ${ofState} ORDER BY orphan.id DESC LIMIT $2`,
-      [page.cursor ?? Number.MAX_SAFE_INTEGER, page.limit, ...(tag === null ? [] : [tag])],
+      `${ORPHAN} ${conditions.toSql()} ORDER BY orphan.id DESC LIMIT ${conditions.given(limit)}`,
+      conditions.parameters,
     );
   }
 

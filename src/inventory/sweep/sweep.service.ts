@@ -24,7 +24,7 @@ const NOTHING_FOUND = {
   /** Missing proxies that were not marked, because they are implausibly many: staff decide. */
   doubted: 0,
 };
-export type SweepReport = Readonly<typeof NOTHING_FOUND>;
+type SweepReport = Readonly<typeof NOTHING_FOUND>;
 
 /** A proxy that differed from the listing. */
 interface TakenOver {
@@ -114,7 +114,7 @@ export class SweepService {
       pageRequestedAt = await databaseTime(this.dataSource);
     }
     const absences = await this.recordAbsences(run, startedAt, report);
-    if (!this.isBelievable(absences)) report.doubted = absences.missing;
+    if (!isBelievable(absences)) report.doubted = absences.missing;
     else if (absences.missing > 0) report.withdrawn = await this.withdrawals.withdraw(this.dataSource);
     await this.recordCompletion(startedAt, report.listed);
     this.logReport(report);
@@ -136,11 +136,6 @@ export class SweepService {
        INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,
       [beganAt, listed, COMPLETED_RETENTION_DAYS],
     );
-  }
-
-  /** Whether the provider may plausibly have withdrawn this many proxies. */
-  private isBelievable({ rented, missing }: Absences): boolean {
-    return missing <= Math.max(ALWAYS_BELIEVED, (rented * BELIEVED_PERCENT) / 100);
   }
 
   private logReport({ listed, changed, orphans, withdrawn, doubted }: SweepReport): void {
@@ -214,7 +209,7 @@ export class SweepService {
          FROM changing
         WHERE proxies.id = changing.proxy_id
        RETURNING proxies.id, changing.is_extended AS "isExtended"`,
-      [this.provider.name, this.json(page), requestedAt],
+      [this.provider.name, jsonOf(page), requestedAt],
     );
   }
 
@@ -236,7 +231,7 @@ export class SweepService {
                              AND (member.closed_at IS NULL OR member.closed_at >= $3))
        ON CONFLICT DO NOTHING
        RETURNING id`,
-      [this.provider.name, this.json(page), requestedAt],
+      [this.provider.name, jsonOf(page), requestedAt],
     );
     return orphans.length;
   }
@@ -286,14 +281,13 @@ export class SweepService {
     }
     return absences;
   }
-
-  private json(page: readonly ListedProxy[]): string {
-    return JSON.stringify(
-      page.map(({ dateStart, dateEnd, ...proxy }) => ({
-        ...proxy,
-        date_start: dateStart,
-        date_end: dateEnd,
-      })),
-    );
-  }
 }
+
+/** Whether the provider may plausibly have withdrawn this many proxies. */
+const isBelievable = ({ rented, missing }: Absences): boolean =>
+  missing <= Math.max(ALWAYS_BELIEVED, (rented * BELIEVED_PERCENT) / 100);
+
+const jsonOf = (page: readonly ListedProxy[]): string =>
+  JSON.stringify(
+    page.map(({ dateStart, dateEnd, ...proxy }) => ({ ...proxy, date_start: dateStart, date_end: dateEnd })),
+  );

@@ -140,7 +140,11 @@ export class TypeChangeService {
       }
       return error.reason === 'not-found' ? new ProxyGone() : new TypeChangeRefused();
     }
-    return error instanceof ProviderUnavailable ? unavailable(error) : error;
+    if (!(error instanceof ProviderUnavailable)) return error;
+    const isClosed = error instanceof ProviderClosed;
+    return new ServiceUnavailable({
+      retryAfterSeconds: isClosed ? error.retryAfterSeconds : RETRY_AFTER_SECONDS,
+    });
   }
 
   /** @throws TypeChangeUncertain when the listing cannot be read */
@@ -191,8 +195,3 @@ export class TypeChangeService {
     ).catch((error: unknown) => this.logger.warn(`a change of type could not be ended: ${messageOf(error)}`));
   }
 }
-
-const unavailable = (error: ProviderUnavailable): ServiceUnavailable =>
-  new ServiceUnavailable({
-    retryAfterSeconds: error instanceof ProviderClosed ? error.retryAfterSeconds : RETRY_AFTER_SECONDS,
-  });
