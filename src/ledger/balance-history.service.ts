@@ -1,19 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hidesPayments } from '../common';
-import { queryRow, queryRows } from '../database';
+import { Conditions, queryRow, queryRows } from '../database';
 import { assertPeriod, type Page, type PageRequest, readPageBy } from '../http';
 import type { BalanceChangeOut } from './balance-change.dto';
-import { SHOWN_KIND, type ShownKind } from './shown-kind';
-
-/** Selects entries of a user. A field that is `null` does not filter. */
-export interface BalanceHistoryFilter {
-  readonly from: Date | null;
-  /** Not included. */
-  readonly to: Date | null;
-  readonly kind: ShownKind | null;
-  readonly orderId: number | null;
-}
+import type { LedgerFilterQuery } from './ledger.query';
+import { SHOWN_KIND } from './shown-kind';
 
 /** The columns of a file, in order. */
 const ALL_COLUMNS = [
@@ -76,20 +68,16 @@ export class BalanceHistoryService {
    *
    * @throws InvalidPeriod
    */
-  listEntries(
-    userId: number,
-    filter: BalanceHistoryFilter,
-    page: PageRequest,
-  ): Promise<Page<BalanceChangeOut>> {
+  listEntries(userId: number, filter: LedgerFilterQuery, page: PageRequest): Promise<Page<BalanceChangeOut>> {
     assertPeriod(filter.from, filter.to);
     const find = ({ cursor, limit }: PageRequest) => {
-      const { conditions, parameters } = selectEntries(userId, filter);
-      const [before, count] = [parameters.push(cursor ?? Number.MAX_SAFE_INTEGER), parameters.push(limit)];
+      const entries = selectEntries(userId, filter);
+      entries.by(cursor, (seq) => `seq < ${seq}`);
       return queryRows<BalanceChangeOut>(
         this.dataSource,
-        `SELECT ${shown()} FROM ledger_entries
-          WHERE ${conditions} AND seq < $${before} ORDER BY seq DESC LIMIT $${count}`,
-        parameters,
+        `SELECT ${shown()} FROM ledger_entries ${entries.toSql()}
+          ORDER BY seq DESC LIMIT ${entries.given(limit)}`,
+        entries.parameters,
       );
     };
     return readPageBy(page, find, ({ seq }) => seq);
@@ -101,7 +89,7 @@ export class BalanceHistoryService {
    *
    * @throws InvalidPeriod
    */
-  async *writeCsv(userId: number, filter: BalanceHistoryFilter): AsyncGenerator<string> {
+  async *writeCsv(userId: number, filter: LedgerFilterQuery): AsyncGenerator<string> {
     assertPeriod(filter.from, filter.to);
     const end = await this.lastOf(userId);
     const columns = columnsOfFile();
@@ -127,48 +115,44 @@ export class BalanceHistoryService {
 
   private async readLines(
     userId: number,
-    filter: BalanceHistoryFilter,
+    filter: LedgerFilterQuery,
     columns: readonly string[],
     after: number,
     end: number,
   ): Promise<Batch> {
-    const { conditions, parameters } = selectEntries(userId, filter);
-    const [first, last] = [parameters.push(after), parameters.push(end)];
+    const entries = selectEntries(userId, filter);
+    entries.add(`seq > ${entries.given(after)} AND seq <= ${entries.given(end)}`);
     return queryRow<Batch>(
       this.dataSource,
       `SELECT string_agg(${lineOf(columns)}, '') AS text, max(seq) AS last
-         FROM (SELECT ${shown()} FROM ledger_entries
-                WHERE ${conditions} AND seq > $${first} AND seq <= $${last}
+         FROM (SELECT ${shown()} FROM ledger_entries ${entries.toSql()}
                 ORDER BY seq LIMIT ${BATCH_SIZE}) AS entry`,
-      parameters,
+      entries.parameters,
     );
   }
 }
 
 /**
- * The conditions of a filter, with their parameters. A time is turned into a bound for `seq`, too, because
+ * The conditions of a filter. A time is turned into a bound for `seq`, too, because
  * pages are in that order: otherwise all entries of the period, or all after it, would be read for each page.
  * The time of an entry is that at which its transaction began, which may then have waited for the account:
  * entries that overtook it have a later time and a lower number.
  */
 export function selectEntries(
   userId: number,
-  { from, to, kind, orderId }: BalanceHistoryFilter,
-): { conditions: string; parameters: unknown[] } {
-  const parameters: unknown[] = [userId];
-  const conditions = ['user_id = $1'];
+  { from, to, kind, order_id: orderId }: LedgerFilterQuery,
+): Conditions {
+  const entries = new Conditions();
+  entries.add(`user_id = ${entries.given(userId)}`);
   const boundBy = (time: Date, isWithin: string, nearest: 'ASC' | 'DESC', bound: string): void => {
-    const inPeriod = `created_at ${isWithin} $${parameters.push(time)}`;
-    conditions.push(
-      inPeriod,
-      `seq ${bound} FROM (
+    const inPeriod = `created_at ${isWithin} ${entries.given(time)}`;
+    entries.add(`${inPeriod} AND seq ${bound} FROM (
          SELECT seq FROM ledger_entries WHERE user_id = $1 AND ${inPeriod}
-          ORDER BY created_at ${nearest}, seq ${nearest} LIMIT ${MOST_OVERTAKEN}) AS nearest)`,
-    );
+          ORDER BY created_at ${nearest}, seq ${nearest} LIMIT ${MOST_OVERTAKEN}) AS nearest)`);
   };
   if (from) boundBy(from, '>=', 'ASC', '>= (SELECT min(seq)');
   if (to) boundBy(to, '<', 'DESC', '<= (SELECT max(seq)');
-  if (kind !== null) conditions.push(`${SHOWN_KIND} = $${parameters.push(kind)}`);
-  if (orderId !== null) conditions.push(`order_id = $${parameters.push(orderId)}`);
-  return { conditions: conditions.join(' AND '), parameters };
+  entries.by(kind, (name) => `${SHOWN_KIND} = ${name}`);
+  entries.by(orderId, (id) => `order_id = ${id}`);
+  return entries;
 }

@@ -86,8 +86,7 @@ export class LedgerController {
     // Clients that accept neither get JSON, as from every other route.
     const format = query.format ?? request.accepts('json', 'csv');
     if (format === 'csv') return this.exportLedger(userId, query);
-    const { from, to, kind, order_id: orderId } = query;
-    return this.history.listEntries(userId, { from, to, kind, orderId }, query);
+    return this.history.listEntries(userId, query, query);
   }
 
   @Get('ledger/csv')
@@ -103,10 +102,9 @@ export class LedgerController {
   })
   async exportLedger(
     @CurrentUserId() userId: number,
-    @Query() { from, to, kind, order_id: orderId }: LedgerFilterQuery,
+    @Query() query: LedgerFilterQuery,
   ): Promise<StreamableFile> {
-    const filter = { from, to, kind, orderId };
-    const file = await toStream(this.history.writeCsv(userId, filter));
+    const file = await toStream(this.history.writeCsv(userId, query));
     return new StreamableFile(file, {
       type: 'text/csv; charset=utf-8',
       disposition: 'attachment; filename="ledger.csv"',

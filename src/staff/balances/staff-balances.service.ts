@@ -117,15 +117,15 @@ export class StaffBalancesService {
 
   /** In the order of the entries: each begins with the balance after the previous one. */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
-    const { conditions, parameters } = selectEntries(userId, { from, to, kind: null, orderId: null });
     for (let last = 0; ;) {
+      const entries = selectEntries(userId, { from, to, kind: null, order_id: null });
+      entries.add(`seq > ${entries.given(last)}`);
       const batch: StatementRow[] = await queryRows<StatementRow>(
         this.dataSource,
         `SELECT seq, iso_text(created_at, '.US') AS created_at, kind,
                 available_delta, held_delta, available_after, held_after, order_id, reference, reason
-           FROM ledger_entries
-          WHERE ${conditions} AND seq > $${parameters.length + 1} ORDER BY seq LIMIT ${BATCH_SIZE}`,
-        [...parameters, last],
+           FROM ledger_entries ${entries.toSql()} ORDER BY seq LIMIT ${BATCH_SIZE}`,
+        entries.parameters,
       );
       yield batch;
       const end = batch.at(-1);
