@@ -44,9 +44,6 @@ interface BulkRequest {
 /** The order of one proxy and its later delivery, or the reason why there is no order. */
 type Outcome = { readonly orderId: number; readonly deliver: () => Promise<Delivery> } | DomainError;
 
-/** An order to place, or the reason why it is not placed. */
-type Prepared = NewOrder | DomainError;
-
 /**
  * Prolongs many proxies for one request. Each proxy has an ordinary order, under a key derived from the
  * request's, so that crashes and retries never place it twice. The first request fixes the proxies and their
@@ -139,7 +136,7 @@ export class BulkProlongations {
     const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
     const prices = await this.pricesOf(userId, proxies, period);
     const guards = new Map(proxyIds.map((id, n) => [id, maxPrices?.[n] ?? null]));
-    const prepared = proxies.map(({ id, country, version, proxyType }, n): Prepared => {
+    const prepared = proxies.map(({ id, country, version, proxyType }, n): NewOrder | DomainError => {
       const price = prices[n] ?? new ServiceUnavailable();
       if (price instanceof DomainError) return price;
       const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;

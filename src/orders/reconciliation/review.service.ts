@@ -12,16 +12,8 @@ import { HoldReleases } from '../transitions/hold-releases';
 import { ProlongationSettlement } from '../transitions/prolongation-settlement';
 import { PurchaseSettlement } from '../transitions/purchase-settlement';
 
-/** The delivery of an order in review that the provider shows. */
-export type FoundDelivery =
-  | {
-      readonly kind: 'purchase';
-      readonly orderId: number;
-      readonly batchId: number;
-      /** Listed under the tag of its batch, and not yet assigned to an order. */
-      readonly proxies: readonly ListedProxy[];
-    }
-  | { readonly kind: 'prolongation'; readonly orderId: number; readonly dateEnd: Date };
+/** Delivers an order in review as the provider shows it. */
+type Delivery = (manager: EntityManager) => Promise<OrderOutcome[]>;
 
 /** Ends orders in review according to staff's decision. */
 @Injectable()
@@ -38,9 +30,10 @@ export class ReviewService {
   /**
    * Queries the provider for the delivery of an order in review. Call it outside a transaction.
    *
+   * @returns delivers it, and charges for it. It throws OrderNotInReview, ProxyBelongsToAnother
    * @throws OrderNotFound, OrderNotInReview, NothingToDeliver, ServiceUnavailable
    */
-  async findDelivery(orderId: number): Promise<FoundDelivery> {
+  async findDelivery(orderId: number): Promise<(manager: EntityManager) => Promise<void>> {
     const order = await this.queries.find(orderId);
     if (!order) throw new OrderNotFound();
     const batch =
@@ -48,22 +41,13 @@ export class ReviewService {
     const members = batch?.members.filter(({ id }) => id === orderId) ?? [];
     if (!batch || members.length === 0) throw new OrderNotInReview();
     const alone = { ...batch, members };
-    return order.kind === 'purchase'
+    const deliver = await (order.kind === 'purchase'
       ? this.findPurchase(orderId, alone)
-      : this.findProlongation(orderId, alone);
-  }
-
-  /** Delivers what was found, and charges for it. @throws OrderNotInReview, ProxyBelongsToAnother */
-  async decideDelivery(found: FoundDelivery, manager: EntityManager): Promise<void> {
-    const { orderId } = found;
-    const closed =
-      found.kind === 'purchase'
-        ? await this.deliverFoundPurchase(found, manager)
-        : await this.prolongations.deliverProlongations(
-            { ends: [{ orderId, dateEnd: found.dateEnd }] },
-            { queryable: manager },
-          );
-    if (!closed.some(({ id }) => id === orderId)) throw new OrderNotInReview();
+      : this.findProlongation(orderId, alone));
+    return async (manager) => {
+      const closed = await deliver(manager);
+      if (!closed.some(({ id }) => id === orderId)) throw new OrderNotInReview();
+    };
   }
 
   /**
@@ -76,21 +60,25 @@ export class ReviewService {
     if (refunded.length === 0) throw new OrderNotInReview();
   }
 
-  private async findPurchase(orderId: number, batch: OrderBatch): Promise<FoundDelivery> {
+  private async findPurchase(orderId: number, batch: OrderBatch): Promise<Delivery> {
     const listed = await this.listForStaff(batch.tag, batch);
     const ids = listed.map(({ id }) => id);
     const owned = await this.queries.findOwnedProxyIds(this.provider.name, ids);
     const proxies = listed.filter(({ id }) => !owned.has(id));
     if (proxies.length === 0) throw new NothingToDeliver();
-    return { kind: 'purchase', orderId, batchId: batch.id, proxies };
+    return (manager) =>
+      refusedBy(PROXY_OF_ANOTHER, () =>
+        this.purchases.deliverPurchases(batch.id, { proxies }, { only: [orderId], queryable: manager }),
+      );
   }
 
-  private async findProlongation(orderId: number, batch: OrderBatch): Promise<FoundDelivery> {
+  private async findProlongation(orderId: number, batch: OrderBatch): Promise<Delivery> {
     for (const [tag, [member]] of membersByPurchase(batch)) {
       const listed = await this.listForStaff(tag, batch, hasAll(batch.members));
       const proxy = listed.find(({ id }) => id === member?.providerProxyId);
       if (proxy && member?.dateEndBefore && proxy.dateEnd > member.dateEndBefore) {
-        return { kind: 'prolongation', orderId, dateEnd: proxy.dateEnd };
+        const ends = [{ orderId, dateEnd: proxy.dateEnd }];
+        return (manager) => this.prolongations.deliverProlongations({ ends }, { queryable: manager });
       }
     }
     throw new NothingToDeliver();
@@ -109,14 +97,5 @@ export class ReviewService {
       if (error instanceof ProviderError) throw new ServiceUnavailable();
       throw error;
     }
-  }
-
-  private async deliverFoundPurchase(
-    { orderId, batchId, proxies }: FoundDelivery & { kind: 'purchase' },
-    manager: EntityManager,
-  ): Promise<OrderOutcome[]> {
-    return refusedBy(PROXY_OF_ANOTHER, () =>
-      this.purchases.deliverPurchases(batchId, { proxies }, { only: [orderId], queryable: manager }),
-    );
   }
 }

@@ -7,11 +7,6 @@ import { Metrics } from '../../metrics';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { FailureReason, OpenState } from '../order-states';
 
-/** An order that leaves the queue without having been sent. */
-interface LeavingOrder {
-  readonly orderId: number;
-  readonly reason: FailureReason;
-}
 /** A statement for this many takes some tens of milliseconds. */
 const LEAVING_TOGETHER = 200;
 /**
@@ -41,6 +36,7 @@ export const UNCOUNT_SPENDING = `
                   ORDER BY token_id, day FOR UPDATE OF locked) AS found
           WHERE (counter.token_id, counter.day) = (found.token_id, found.day)
        )`;
+
 /** Returns money: the hold of an order without a delivery, and the charge of a closed order. */
 @Injectable()
 export class HoldReleases {
@@ -89,7 +85,7 @@ export class HoldReleases {
    *
    * @returns false when it no longer waits there
    */
-  readonly leaveQueue = groupedStatement<LeavingOrder, boolean>(
+  readonly leaveQueue = groupedStatement<{ orderId: number; reason: FailureReason }, boolean>(
     async (leaving) => {
       const refunded = new Set<number>();
       for (const reason of new Set(leaving.map((order) => order.reason))) {

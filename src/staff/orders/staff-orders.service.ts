@@ -103,12 +103,12 @@ export class StaffOrdersService {
     decision: OrderDecision,
     reason: string,
   ): Promise<OrderOut> {
-    const found = decision === 'deliver' ? await this.review.findDelivery(orderId) : null;
+    const deliver = decision === 'deliver' ? await this.review.findDelivery(orderId) : null;
     const after = await this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => lockOrder(orderId, manager),
       change: async (manager, before) => {
         audit.assertConcernsAnother(before.user_id);
-        if (found) await this.review.decideDelivery(found, manager);
+        if (deliver) await deliver(manager);
         else await this.review.decideRefund(orderId, manager);
         return lockOrder(orderId, manager);
       },
