@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth';
 import { checkPeriod, toIpVersion } from '../catalog';
 import { Clock, Money } from '../common';
-import { changeOfUser, queryRow, queryRows } from '../database';
+import { changeOfUser, type Queryable, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { normalLabel, normalTag, ProxiesService } from '../proxies';
 import { monthOf } from './decide';
@@ -24,11 +24,7 @@ import type {
 } from './rules.dto';
 
 /** As in `ProxyFilter`. */
-interface RuleFilter {
-  readonly country: string | null;
-  readonly label: string | null;
-  readonly tag: string | null;
-}
+type RuleFilter = Pick<RenewalFilterBody, 'country' | 'label' | 'tag'>;
 
 /** A rule as it is stored. */
 interface NewRule extends RuleFilter {
@@ -219,32 +215,17 @@ async function assertFewFilters(manager: EntityManager, userId: number): Promise
   if (count >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
 }
 
-async function readBudget(
-  queryable: DataSource | EntityManager,
-  userId: number,
-  now: Date,
-): Promise<BudgetOut> {
-  const month = monthOf(now);
-  const { monthly, spent, paused } = await queryRow<Pick<BudgetOut, 'monthly' | 'spent' | 'paused'>>(
-    queryable,
-    `SELECT (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS monthly,
-            renewals_spent($1, $2) AS spent, 'paused' = ANY (renewals_held_up($1)) AS paused`,
-    [userId, month],
-  );
-  return {
-    monthly,
-    month: month.toISOString().slice(0, 7),
-    spent,
-    left: monthly === null ? null : leftOf(monthly, spent),
-    paused,
-  };
-}
-
 /** A budget that was lowered below the spent amount has nothing left. */
-function leftOf(monthly: string, spent: string): string {
-  const left = Money.parse(monthly).minus(Money.parse(spent));
-  return (left.isPositive() ? left : Money.zero).toString();
-}
+const readBudget = (queryable: Queryable, userId: number, now: Date): Promise<BudgetOut> =>
+  queryRow(
+    queryable,
+    `SELECT monthly, to_char($2::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM') AS month, spent,
+            CASE WHEN monthly IS NOT NULL THEN greatest(monthly - spent, 0.00) END AS left, paused
+       FROM (SELECT (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS monthly,
+                    renewals_spent($1, $2) AS spent,
+                    'paused' = ANY (renewals_held_up($1)) AS paused) AS budget`,
+    [userId, monthOf(now)],
+  );
 
 /** @throws LimitedTokenCannotRenew */
 function assertUnlimited({ dailyLimit }: Caller): void {
