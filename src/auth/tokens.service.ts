@@ -12,7 +12,7 @@ import {
   refusedBy,
   selectList,
 } from '../database';
-import type { TooManyRequests } from '../http';
+import type { PageRequest, TooManyRequests } from '../http';
 import type { ApiToken, TokenOrigin } from './api-token';
 import { InvalidToken, TokenNotFound, TokenUserNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';
@@ -44,11 +44,6 @@ export interface NewToken {
   readonly issuedBy?: number | undefined;
   /** `staff` if omitted. */
   readonly origin?: TokenOrigin | undefined;
-}
-
-/** Limits a revocation to the tokens that a customer may revoke. */
-export interface OfCustomer {
-  readonly userId: number;
 }
 
 /** How many tokens are remembered as valid; about 150 bytes each. */
@@ -128,13 +123,7 @@ export class TokensService {
     return issuer;
   }
 
-  /**
-   * Lists a page of a user's tokens by id.
-   *
-   * @param page.cursor the last id of the previous page
-   */
-  list(userId: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
-    const { cursor, limit } = page;
+  list(userId: number, { cursor, limit }: PageRequest): Promise<ApiToken[]> {
     return selectTokens(this.dataSource, 'user_id = $1 AND id > $2 ORDER BY id LIMIT $3', [
       userId,
       cursor ?? 0,
@@ -157,26 +146,21 @@ export class TokensService {
     return revoked;
   }
 
-  /**
-   * Lists a page of a token's valid descendants, by id: the tokens that it issued, those that they issued,
-   * and so on.
-   *
-   * @param page.cursor the last id of the previous page
-   */
-  listDescendants(id: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
+  /** Lists a token's valid descendants: the tokens that it issued, those that they issued, and so on. */
+  listDescendants(id: number, { cursor, limit }: PageRequest): Promise<ApiToken[]> {
     return selectTokens(
       this.dataSource,
       `id IN (${DESCENDANTS}) AND ${STILL_WORKS} AND id > $3 ORDER BY id LIMIT $4`,
-      [id, this.clock.now(), page.cursor ?? 0, page.limit],
+      [id, this.clock.now(), cursor ?? 0, limit],
     );
   }
 
   /**
    * Revokes the descendants of a token that was revoked in the same transaction. Returns their ids.
    *
-   * @param of if given, only tokens of this customer without scopes of staff are revoked
+   * @param userId if given, only tokens of this customer without scopes of staff are revoked
    */
-  async revokeDescendants(id: number, manager: EntityManager, of?: OfCustomer): Promise<number[]> {
+  async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
       // Waits for tokens that are just issuing others, which the next round then finds.
@@ -188,7 +172,7 @@ export class TokensService {
                           AND ($3::bigint IS NULL OR (token.user_id = $3 AND NOT token.scopes && $4::text[]))
                         ORDER BY token.id FOR UPDATE)
          RETURNING id`,
-        [id, this.clock.now(), of?.userId ?? null, ALL_STAFF_SCOPES],
+        [id, this.clock.now(), userId ?? null, ALL_STAFF_SCOPES],
       );
       if (rows.length === 0) return revoked.sort((one, other) => one - other);
       revoked.push(...rows.map((row) => row.id));

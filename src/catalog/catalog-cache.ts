@@ -39,11 +39,6 @@ interface Entry<Value> {
   failedAtMs: number;
 }
 
-interface Refresh<Value> {
-  readonly startedAtMs: number;
-  readonly done: Promise<Entry<Value>>;
-}
-
 /**
  * The values of one kind of the catalog in the memory of this process. Concurrent refreshes of a key are one
  * call. When it is full, the values that were fetched longest ago are evicted.
@@ -53,7 +48,7 @@ interface Refresh<Value> {
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
-  private readonly refreshes = new Map<string, Refresh<Value>>();
+  private readonly refreshes = new Map<string, { startedAtMs: number; done: Promise<Entry<Value>> }>();
   /** The number of running background refreshes. */
   refreshing = 0;
 

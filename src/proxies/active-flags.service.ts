@@ -3,21 +3,16 @@ import { DataSource } from 'typeorm';
 import { queryRow } from '../database';
 import type { LeasedRun } from '../work';
 
-export interface ActiveFlagsReport {
-  /** Flags that were cleared because the rental ended. */
-  readonly ended: number;
-  /** Flags that were set because the rental has not ended: the clock went back, or the row was edited. */
-  readonly restored: number;
-}
-
 /** It takes well below a second. */
 const BATCH_SIZE = 10_000;
 
 /** Wrong flags, each found by a partial index. The sweep keeps the flags of withdrawn proxies. */
 const WRONG = {
+  /** Cleared, because the rental ended. */
   ended: 'active AND date_end <= now()',
+  /** Set, because the rental has not ended: the clock went back, or the row was edited. */
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
-} as const satisfies Record<keyof ActiveFlagsReport, string>;
+} as const;
 
 /** Keeps the `active` flags of proxies current for staff and reports. No response to a customer uses them. */
 @Injectable()
@@ -26,7 +21,7 @@ export class ActiveFlagsService {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  async refresh(run: LeasedRun): Promise<ActiveFlagsReport> {
+  async refresh(run: LeasedRun): Promise<Record<keyof typeof WRONG, number>> {
     const report = { ended: 0, restored: 0 };
     for (const kind of ['ended', 'restored'] as const) {
       await run.repeat<true>(report, kind, async () => {

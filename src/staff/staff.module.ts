@@ -15,9 +15,8 @@ import { AuditLogController } from './audit-log/audit-log.controller';
 import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
 import { StaffBalancesService } from './balances/staff-balances.service';
+import { StaffFindingsController } from './findings/staff-findings.controller';
 import { StaffFindingsService } from './findings/staff-findings.service';
-import { StaffOrphansController } from './findings/staff-orphans.controller';
-import { StaffProlongationsController } from './findings/staff-prolongations.controller';
 import { StaffOrdersController } from './orders/staff-orders.controller';
 import { StaffOrdersService } from './orders/staff-orders.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
@@ -55,8 +54,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffTokensController,
     StaffBalancesController,
     StaffOrdersController,
-    StaffOrphansController,
-    StaffProlongationsController,
+    StaffFindingsController,
     StaffRenewalsController,
     StaffPricesController,
     StaffSystemController,

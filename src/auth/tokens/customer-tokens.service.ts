@@ -107,7 +107,7 @@ export class CustomerTokensService {
       );
       if (!token) throw new TokenNotFound();
       if (!token.isRevoked) await this.tokens.revoke(id, manager);
-      if (descendants) await this.tokens.revokeDescendants(id, manager, { userId });
+      if (descendants) await this.tokens.revokeDescendants(id, manager, userId);
     });
   }
 }

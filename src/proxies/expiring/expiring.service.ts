@@ -4,9 +4,6 @@ import { AppConfig } from '../../config';
 import { queryRow } from '../../database';
 import type { LeasedRun } from '../../work';
 
-/** How many proxies were announced, by the hours of the stage. */
-export type ExpiringReport = Readonly<Record<string, number>>;
-
 /** It takes some hundredths of a second. */
 const BATCH_SIZE = 1000;
 
@@ -24,7 +21,8 @@ export class ExpiringService {
     private readonly config: AppConfig,
   ) {}
 
-  async announce(run: LeasedRun): Promise<ExpiringReport> {
+  /** @returns how many proxies were announced, by the hours of the stage */
+  async announce(run: LeasedRun): Promise<Record<string, number>> {
     const report: Record<string, number> = {};
     for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
       await run.repeat<true>(report, `stage_${hours}`, async () => {

@@ -2,6 +2,9 @@ import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam } from '../../http';
 import {
+  FoundProlongationDecided,
+  FoundProlongationNotFound,
+  FoundProlongationOut,
   OrderNotAssignable,
   OrphanAssigned,
   OrphanNotFound,
@@ -14,10 +17,14 @@ import { InsufficientBalance } from '../../ledger';
 import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { ReasonRequest } from '../fields';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
   AssignmentRequest,
+  ChargeRequest,
   DeliveryRequest,
+  FoundProlongationsPage,
+  FoundProlongationsQuery,
   MarkRequest,
   OrphansPage,
   OrphansQuery,
@@ -25,11 +32,11 @@ import {
 import { StaffFindingsService } from './staff-findings.service';
 
 @ApiTags('Orders')
-@Controller('staff/orphans')
-export class StaffOrphansController {
+@Controller('staff')
+export class StaffFindingsController {
   constructor(private readonly findings: StaffFindingsService) {}
 
-  @Get()
+  @Get('orphans')
   @StaffRoute({
     scope: 'staff:orders',
     action: 'orphans.list',
@@ -40,11 +47,11 @@ export class StaffOrphansController {
       'every state are listed.',
     response: { description: 'A page of orphans, newest first', type: OrphansPage },
   })
-  list(@Query() query: OrphansQuery): Promise<OrphansPage> {
+  listOrphans(@Query() query: OrphansQuery): Promise<OrphansPage> {
     return this.findings.listOrphans(query);
   }
 
-  @Post(':orphan_id/assign')
+  @Post('orphans/:orphan_id/assign')
   @StaffRoute({
     scope: 'staff:orders',
     action: 'orphans.assign',
@@ -68,7 +75,7 @@ export class StaffOrphansController {
     return this.findings.assignOrphan(audit, orphanId, orderId, reason);
   }
 
-  @Post(':orphan_id/deliver')
+  @Post('orphans/:orphan_id/deliver')
   @StaffRoute({
     scope: 'staff:orders',
     action: 'orphans.deliver',
@@ -103,7 +110,7 @@ export class StaffOrphansController {
     return this.findings.deliverOrphans(audit, orphanId, delivery);
   }
 
-  @Post(':orphan_id/mark')
+  @Post('orphans/:orphan_id/mark')
   @StaffRoute({
     scope: 'staff:orders',
     action: 'orphans.mark',
@@ -121,5 +128,68 @@ export class StaffOrphansController {
     @Body() { state, reason }: MarkRequest,
   ): Promise<OrphanOut> {
     return this.findings.markOrphan(audit, orphanId, state, reason);
+  }
+
+  @Get('found-prolongations')
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'found-prolongations.list',
+    summary: 'List found prolongations',
+    description:
+      'For support and accounting, after the database was restored to an earlier moment: ' +
+      'prolongations that the provider shows and that no order accounts for, newest first. The ' +
+      'proxies already have their new end.',
+    response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
+  })
+  listProlongations(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
+    return this.findings.listProlongations(query);
+  }
+
+  @Post('found-prolongations/:prolongation_id/charge')
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'found-prolongations.charge',
+    on: 'found-prolongation',
+    summary: 'Charge a found prolongation',
+    description:
+      'For support: turns the prolongation into an order of the user, at `price`. Several ' +
+      'prolongations of one proxy are found as one: with the `period` of the first, only the ' +
+      'first is charged, and the rest stays open.',
+    response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
+    errors: {
+      400: ['The balance of the user is too low', InsufficientBalance],
+      403: NOT_FOR_ONESELF,
+      404: notFound(FoundProlongationNotFound),
+      409: ['Nothing was changed', FoundProlongationDecided],
+    },
+  })
+  charge(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('prolongation_id') id: number,
+    @Body() charge: ChargeRequest,
+  ): Promise<FoundProlongationOut> {
+    return this.findings.chargeProlongation(audit, id, charge);
+  }
+
+  @Post('found-prolongations/:prolongation_id/write-off')
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'found-prolongations.write-off',
+    on: 'found-prolongation',
+    summary: 'Write off a found prolongation',
+    description: 'For accounting: the user keeps the prolongation, and it stays our cost.',
+    response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(FoundProlongationNotFound),
+      409: ['Nothing was changed', FoundProlongationDecided],
+    },
+  })
+  writeOff(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('prolongation_id') id: number,
+    @Body() { reason }: ReasonRequest,
+  ): Promise<FoundProlongationOut> {
+    return this.findings.writeOffProlongation(audit, id, reason);
   }
 }
