@@ -136,26 +136,28 @@ export class BulkProlongations {
     const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
     const prices = await this.pricesOf(userId, proxies, period);
     const guards = new Map(proxyIds.map((id, n) => [id, maxPrices?.[n] ?? null]));
-    const prepared = proxies.map(({ id, country, version, proxyType }, n): NewOrder | DomainError => {
+    const prepared = proxies.map(({ id, country, version, proxyType }, n) => {
       const price = prices[n] ?? new ServiceUnavailable();
-      if (price instanceof DomainError) return price;
+      if (price instanceof DomainError) return { id, order: price };
       const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
-      return newOrder({ ...item, proxyType, maxPrice: guards.get(id) ?? null }, price, caller, {
+      const order = newOrder({ ...item, proxyType, maxPrice: guards.get(id) ?? null }, price, caller, {
         provider: this.provider.name,
         idempotency: { ...idempotency, key: bulkOrderKey(idempotency.key, id) },
         requestId: requestId() ?? null,
       });
+      return { id, order };
     });
-    const orders = prepared.filter((one) => !(one instanceof DomainError));
-    const placements = await this.placement.place(orders);
-    const outcomes = await Promise.all(orders.map((order, n) => this.outcomeOf(order, placements[n])));
-    const placed = new Map(orders.map((order, n) => [order, outcomes[n]]));
-    return proxies.map(({ id }, n) => {
-      const one = prepared[n];
-      const outcome = (one instanceof DomainError ? one : one && placed.get(one)) ?? new ServiceUnavailable();
-      this.orders.countRefusal('prolongation', outcome);
-      return [id, outcome];
-    });
+    const orders = prepared.flatMap(({ order }) => (order instanceof DomainError ? [] : [order]));
+    const placed = await this.placement.place(orders);
+    const placements = new Map(orders.map((order, n) => [order, placed[n]]));
+    return Promise.all(
+      prepared.map(async ({ id, order }): Promise<[number, Outcome]> => {
+        const isRefused = order instanceof DomainError;
+        const outcome = isRefused ? order : await this.outcomeOf(order, placements.get(order));
+        this.orders.countRefusal('prolongation', outcome);
+        return [id, outcome];
+      }),
+    );
   }
 
   private async outcomeOf(order: NewOrder, placement: Placement | undefined): Promise<Outcome> {

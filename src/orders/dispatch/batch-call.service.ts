@@ -202,7 +202,10 @@ export class BatchCallService {
   private async chooseForAnotherCall(batch: OrderBatch, reason: RefusalReason): Promise<AnotherCall> {
     const isPurchase = batch.kind === 'purchase';
     if (batch.members.length === 1 || batch.resent) {
-      if (isPurchase && reason === 'out-of-stock') this.correctStock(batch);
+      if (isPurchase && reason === 'out-of-stock') {
+        // Corrects the stock: later orders are refused before their money is held.
+        void this.catalog.readStock(batch.country, batch.version).catch(() => undefined);
+      }
       return NO_OTHER_CALL;
     }
     if (reason === 'misconfigured') return NO_OTHER_CALL;
@@ -225,11 +228,6 @@ export class BatchCallService {
   private async chooseAffordable(batch: OrderBatch): Promise<BatchMember[]> {
     const balance = await this.provider.readBalance().catch(() => null);
     return chooseInTurn(batch, balance ?? '0', ({ cost }) => cost);
-  }
-
-  /** Later orders are then refused before their money is held. */
-  private correctStock({ country, version }: OrderBatch): void {
-    void this.catalog.readStock(country, version).catch(() => undefined);
   }
 
   private async checkOnce(batchId: number, error: unknown): Promise<void> {

@@ -189,7 +189,9 @@ export class ReconciliationService {
    */
   private async refundIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.checks.recordCheck(memberIds(batch), startedAt, 'nothing');
-    if (!since || !this.isQuiet(batch, startedAt) || !this.isSecondEmptyCheck(since, startedAt)) {
+    const spacingMs = spacingOfEmptyChecksSeconds(this.config.reconciliation.quietSeconds) * 1000;
+    const isSecond = since !== null && startedAt.getTime() - since.getTime() >= spacingMs;
+    if (!isSecond || !this.isQuiet(batch, startedAt)) {
       await this.reviewAfterADay(batch, startedAt, 'nothing was found');
       return;
     }
@@ -214,11 +216,6 @@ export class ReconciliationService {
   /** Whether even a request that was sent at the last moment would be visible now. */
   private isQuiet({ deadline }: OrderBatch, at: Date): boolean {
     return at.getTime() - deadline.getTime() >= this.config.reconciliation.quietSeconds * 1000;
-  }
-
-  private isSecondEmptyCheck(nothingFoundSince: Date, at: Date): boolean {
-    const spacingMs = spacingOfEmptyChecksSeconds(this.config.reconciliation.quietSeconds) * 1000;
-    return at.getTime() - nothingFoundSince.getTime() >= spacingMs;
   }
 
   private async reviewAfterADay(batch: OrderBatch, at: Date, why: string): Promise<void> {
