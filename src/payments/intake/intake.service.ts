@@ -21,6 +21,13 @@ export interface IntakePayment {
 
 type StoredPayment = IntakePayment & { readonly isSame: boolean };
 
+/** A payment as its source reported it. */
+interface Report {
+  readonly provider: string;
+  readonly request: IntakeRequest;
+  readonly hash: Buffer;
+}
+
 const COLUMNS = `id, payment_id AS reference, state, paid_amount::numeric(14,2) AS amount`;
 
 /**
@@ -53,17 +60,18 @@ export class IntakeService {
     const request = readIntake(body);
     const provider = `${INTAKE}${name}`;
     const hash = createHash('sha256').update(JSON.stringify(request)).digest();
+    const report = { provider, request, hash };
     const { payment, isNew } = await inTransaction(this.dataSource, async (manager) => {
       // The payments of a source come one after the other: their limit of a day is theirs together.
       await queryRows(manager, 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [provider]);
-      const earlier = await this.find(provider, request.reference, hash, manager);
+      const earlier = await this.find(report, manager);
       if (earlier?.isSame) return { payment: earlier, isNew: false };
       if (earlier) {
         const other = `${request.reference} ${hash.toString('hex').slice(0, 16)}`;
-        await this.leaveToStaff(provider, other, request, hash, 'reused-reference', manager);
+        await this.leaveToStaff(report, other, 'reused-reference', manager);
         return { payment: null, isNew: true };
       }
-      return { payment: await this.store(provider, source, request, hash, manager), isNew: true };
+      return { payment: await this.store(report, source, manager), isNew: true };
     });
     if (isNew) {
       this.metrics.count('payments_total', {
@@ -75,18 +83,13 @@ export class IntakeService {
     return { id, reference, state, amount };
   }
 
-  private async store(
-    provider: string,
-    source: PaymentSource,
-    request: IntakeRequest,
-    hash: Buffer,
-    manager: EntityManager,
-  ): Promise<StoredPayment> {
+  private async store(report: Report, source: PaymentSource, manager: EntityManager): Promise<StoredPayment> {
+    const { provider, request, hash } = report;
     const userId = await this.findUser(request.user, manager);
     const reason =
       userId === null ? 'no-user' : await this.limitAgainst(provider, source, request.amount, manager);
     if (userId === null || reason !== null) {
-      await this.leaveToStaff(provider, request.reference, request, hash, reason ?? 'no-user', manager);
+      await this.leaveToStaff(report, request.reference, reason ?? 'no-user', manager);
     } else {
       await queryRows(
         manager,
@@ -99,22 +102,20 @@ export class IntakeService {
         [provider, request.reference, userId, request.amount, paidAtOf(request), detailsOf(request), hash],
       );
     }
-    const stored = await this.find(provider, request.reference, hash, manager);
+    const stored = await this.find(report, manager);
     if (!stored) throw new Error('a payment was not stored');
     return stored;
   }
 
   private async find(
-    provider: string,
-    reference: string,
-    hash: Buffer,
+    { provider, request, hash }: Report,
     manager: EntityManager,
   ): Promise<StoredPayment | null> {
     const [payment] = await queryRows<StoredPayment>(
       manager,
       `SELECT ${COLUMNS}, request_hash = $3 AS "isSame" FROM payments
         WHERE provider = $1 AND payment_id = $2`,
-      [provider, reference, hash],
+      [provider, request.reference, hash],
     );
     return payment ?? null;
   }
@@ -158,10 +159,8 @@ export class IntakeService {
   }
 
   private async leaveToStaff(
-    provider: string,
+    { provider, request, hash }: Report,
     paymentId: string,
-    request: IntakeRequest,
-    hash: Buffer,
     reason: UnmatchedReason,
     manager: EntityManager,
   ): Promise<void> {

@@ -49,13 +49,21 @@ const integer = z
   .regex(/^[1-9]\d{0,14}$/)
   .transform(Number);
 
-const mark = z.object({
-  deposit_id: integer,
-  deposit_key: z.uuid(),
-  user_id: integer,
-  environment: z.string().max(64),
-  idempotency_key: z.string().max(255).optional(),
-});
+const mark = z
+  .object({
+    deposit_id: integer,
+    deposit_key: z.uuid(),
+    user_id: integer,
+    environment: z.string().max(64),
+    idempotency_key: z.string().max(255).optional(),
+  })
+  .transform((read): PaymentMark => ({
+    depositId: read.deposit_id,
+    paymentKey: read.deposit_key,
+    userId: read.user_id,
+    environment: read.environment,
+    idempotencyKey: read.idempotency_key ?? null,
+  }));
 
 /** The metadata of a payment: texts of at most 512 characters. */
 export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> => ({
@@ -65,18 +73,6 @@ export const toMetadata = (of: PaymentMark): Readonly<Record<string, string>> =>
   environment: of.environment,
   ...(of.idempotencyKey !== null && { idempotency_key: of.idempotencyKey }),
 });
-
-function readMark(data: unknown): PaymentMark | null {
-  const read = mark.safeParse(data);
-  if (!read.success) return null;
-  return {
-    depositId: read.data.deposit_id,
-    paymentKey: read.data.deposit_key,
-    userId: read.data.user_id,
-    environment: read.data.environment,
-    idempotencyKey: read.data.idempotency_key ?? null,
-  };
-}
 
 /** The payment was not confirmed in time: the deposit is reported as expired. */
 const EXPIRED = new Set(['expired_on_confirmation', 'expired_on_capture']);
@@ -90,7 +86,7 @@ export const paymentResponse = payment.transform((read): ProviderPayment => ({
   id: read.id,
   state: stateOf(read),
   amount: read.amount,
-  mark: readMark(read.metadata),
+  mark: mark.safeParse(read.metadata).data ?? null,
   paymentUrl: read.status === 'pending' ? (read.confirmation?.confirmation_url ?? null) : null,
   isTest: read.test,
   createdAt: read.created_at,
