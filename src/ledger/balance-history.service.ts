@@ -51,12 +51,6 @@ const MOST_OVERTAKEN = 1000;
 /** Lines of a file that are read and buffered at a time. */
 const BATCH_SIZE = 1000;
 
-interface Batch {
-  /** `null` after the last entry. */
-  readonly text: string | null;
-  readonly last: number;
-}
-
 @Injectable()
 export class BalanceHistoryService {
   constructor(private readonly dataSource: DataSource) {}
@@ -91,44 +85,29 @@ export class BalanceHistoryService {
    */
   async *writeCsv(userId: number, filter: LedgerFilterQuery): AsyncGenerator<string> {
     assertPeriod(filter.from, filter.to);
-    const end = await this.lastOf(userId);
+    const { seq: end } = await queryRow<{ seq: number }>(
+      this.dataSource,
+      'SELECT seq FROM accounts WHERE user_id = $1',
+      [userId],
+    );
     const columns = columnsOfFile();
     let head = `${columns.join(',')}\r\n`;
     for (let after = 0; ;) {
-      const { text, last } = await this.readLines(userId, filter, columns, after, end);
+      const entries = selectEntries(userId, filter);
+      entries.add(`seq > ${entries.given(after)} AND seq <= ${entries.given(end)}`);
+      const { text, last }: { text: string | null; last: number } = await queryRow(
+        this.dataSource,
+        `SELECT string_agg(${lineOf(columns)}, '') AS text, max(seq) AS last
+           FROM (SELECT ${shown()} FROM ledger_entries ${entries.toSql()}
+                  ORDER BY seq LIMIT ${BATCH_SIZE}) AS entry`,
+        entries.parameters,
+      );
       if (text === null) break;
       yield head + text;
       head = '';
       after = last;
     }
     if (head !== '') yield head;
-  }
-
-  private async lastOf(userId: number): Promise<number> {
-    const account = await queryRow<{ seq: number }>(
-      this.dataSource,
-      'SELECT seq FROM accounts WHERE user_id = $1',
-      [userId],
-    );
-    return account.seq;
-  }
-
-  private async readLines(
-    userId: number,
-    filter: LedgerFilterQuery,
-    columns: readonly string[],
-    after: number,
-    end: number,
-  ): Promise<Batch> {
-    const entries = selectEntries(userId, filter);
-    entries.add(`seq > ${entries.given(after)} AND seq <= ${entries.given(end)}`);
-    return queryRow<Batch>(
-      this.dataSource,
-      `SELECT string_agg(${lineOf(columns)}, '') AS text, max(seq) AS last
-         FROM (SELECT ${shown()} FROM ledger_entries ${entries.toSql()}
-                ORDER BY seq LIMIT ${BATCH_SIZE}) AS entry`,
-      entries.parameters,
-    );
   }
 }
 

@@ -17,60 +17,51 @@ interface PlacedEvent extends ProxyEvent {
 export class ProxyHistoryService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Newest first. */
+  /**
+   * Newest first. A prolongation and the note of its new end have the same time: that of their transaction.
+   */
   async read(userId: number, proxyId: number, page: PageRequest<string>): Promise<ProxyHistoryPage> {
-    const { items, next_cursor: next } = await readPageBy<PlacedEvent, string>(
-      page,
-      ({ cursor, limit }) => this.find(userId, proxyId, cursor, limit),
-      ({ place }) => place,
-    );
+    const find = ({ cursor, limit }: PageRequest<string>): Promise<PlacedEvent[]> => {
+      const [microseconds, id] = cursor?.split('.') ?? [];
+      return queryRows(
+        this.dataSource,
+        `WITH own AS MATERIALIZED (
+           SELECT id, order_id, assigned_action_id, created_at FROM proxies WHERE id = $2 AND user_id = $1
+         ),
+         noted AS MATERIALIZED (
+           SELECT id, at, kind, before, after FROM proxy_changes WHERE proxy_id = $2 AND user_id = $1
+         ),
+         prolongation AS MATERIALIZED (
+           SELECT id, closed_at, captured, date_end_before,
+                  (answer -> 0 ->> 'date_end')::timestamptz AS date_end
+             FROM orders WHERE proxy_id = $2 AND user_id = $1 AND state = 'completed'
+         ),
+         event AS (
+           SELECT own.created_at AS at, 0 AS id, orders.id AS order_id, NULL AS before, NULL AS after,
+                  CASE WHEN assigned_action_id IS NULL THEN 'bought' ELSE 'assigned' END AS kind,
+                  CASE WHEN assigned_action_id IS NULL THEN unit_price END AS price
+             FROM own JOIN orders ON orders.id = own.order_id AND orders.user_id = $1
+           UNION ALL
+           SELECT closed_at, coalesce(noted.id, 0), prolongation.id,
+                  coalesce(before, iso_text(date_end_before, '')), coalesce(after, iso_text(date_end, '')),
+                  'prolonged', captured
+             FROM prolongation LEFT JOIN noted ON noted.at = closed_at AND noted.kind = 'end_changed'
+           UNION ALL
+           SELECT at, id, NULL, before, after, kind, NULL
+             FROM noted WHERE kind <> 'end_changed' OR at NOT IN (SELECT closed_at FROM prolongation)
+         ),
+         placed AS (
+           SELECT *, (extract(epoch FROM at) * 1000000)::bigint AS microseconds FROM event
+         )
+         SELECT at, kind AS event, order_id, price::text, before AS from, after AS to,
+                microseconds || '.' || id AS place
+           FROM placed
+          WHERE $3::bigint IS NULL OR (microseconds, id) < ($3, $4::bigint)
+          ORDER BY microseconds DESC, id DESC LIMIT $5`,
+        [userId, proxyId, microseconds ?? null, id ?? null, limit],
+      );
+    };
+    const { items, next_cursor: next } = await readPageBy(page, find, ({ place }) => place);
     return { items: items.map(({ place: _place, ...event }) => event), next_cursor: next };
-  }
-
-  /** A prolongation and the note of its new end have the same time: that of their transaction. */
-  private find(
-    userId: number,
-    proxyId: number,
-    cursor: string | null,
-    limit: number,
-  ): Promise<PlacedEvent[]> {
-    const [microseconds, id] = cursor?.split('.') ?? [];
-    return queryRows<PlacedEvent>(
-      this.dataSource,
-      `WITH own AS MATERIALIZED (
-         SELECT id, order_id, assigned_action_id, created_at FROM proxies WHERE id = $2 AND user_id = $1
-       ),
-       noted AS MATERIALIZED (
-         SELECT id, at, kind, before, after FROM proxy_changes WHERE proxy_id = $2 AND user_id = $1
-       ),
-       prolongation AS MATERIALIZED (
-         SELECT id, closed_at, captured, date_end_before,
-                (answer -> 0 ->> 'date_end')::timestamptz AS date_end
-           FROM orders WHERE proxy_id = $2 AND user_id = $1 AND state = 'completed'
-       ),
-       event AS (
-         SELECT own.created_at AS at, 0 AS id, orders.id AS order_id, NULL AS before, NULL AS after,
-                CASE WHEN assigned_action_id IS NULL THEN 'bought' ELSE 'assigned' END AS kind,
-                CASE WHEN assigned_action_id IS NULL THEN unit_price END AS price
-           FROM own JOIN orders ON orders.id = own.order_id AND orders.user_id = $1
-         UNION ALL
-         SELECT closed_at, coalesce(noted.id, 0), prolongation.id,
-                coalesce(before, iso_text(date_end_before, '')), coalesce(after, iso_text(date_end, '')),
-                'prolonged', captured
-           FROM prolongation LEFT JOIN noted ON noted.at = closed_at AND noted.kind = 'end_changed'
-         UNION ALL
-         SELECT at, id, NULL, before, after, kind, NULL
-           FROM noted WHERE kind <> 'end_changed' OR at NOT IN (SELECT closed_at FROM prolongation)
-       ),
-       placed AS (
-         SELECT *, (extract(epoch FROM at) * 1000000)::bigint AS microseconds FROM event
-       )
-       SELECT at, kind AS event, order_id, price::text, before AS from, after AS to,
-              microseconds || '.' || id AS place
-         FROM placed
-        WHERE $3::bigint IS NULL OR (microseconds, id) < ($3, $4::bigint)
-        ORDER BY microseconds DESC, id DESC LIMIT $5`,
-      [userId, proxyId, microseconds ?? null, id ?? null, limit],
-    );
   }
 }
