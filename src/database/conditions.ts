@@ -17,6 +17,15 @@ export class Conditions {
     if (value !== null && value !== undefined && value !== '') this.add(condition(this.given(value)));
   }
 
+  /** The end of a statement for the page after a cursor, by ids, newest first. */
+  toPageSql(
+    { cursor, limit }: { readonly cursor: number | null; readonly limit: number },
+    id = 'id',
+  ): string {
+    this.by(cursor, (last) => `${id} < ${last}`);
+    return `${this.toSql()} ORDER BY ${id} DESC LIMIT ${this.given(limit)}`;
+  }
+
   /** `WHERE … AND …`, or nothing. */
   toSql(): string {
     return this.conditions.length > 0 ? `WHERE ${this.conditions.join(' AND ')}` : '';

@@ -100,7 +100,13 @@ export class ForgottenOrdersService {
     const orphans = await this.lockOrphans(orphanId, count, manager);
     const [first] = orphans;
     if (!first || (count && orphans.length < count)) throw new TooFewOrphans();
-    const tagged = await this.findTagged(first.tag, manager);
+    const [tagged] = await queryRows<TaggedOrder>(
+      manager,
+      `SELECT id, batch_id AS "batchId", kind, country, version, period, proxy_type AS "proxyType",
+              closed_at IS NOT NULL AS "isClosed"
+         FROM orders WHERE tag = $1`,
+      [first.tag],
+    );
     if (tagged && (tagged.kind !== 'purchase' || !tagged.isClosed)) throw new OrderNotAssignable();
     const country = tagged?.country ?? first.country;
     const version = tagged?.version ?? first.version;
@@ -263,17 +269,6 @@ export class ForgottenOrdersService {
         ORDER BY id <> $1, id LIMIT $2 FOR UPDATE`,
       [orphanId, count],
     );
-  }
-
-  private async findTagged(tag: string, manager: EntityManager): Promise<TaggedOrder | undefined> {
-    const [tagged] = await queryRows<TaggedOrder>(
-      manager,
-      `SELECT id, batch_id AS "batchId", kind, country, version, period, proxy_type AS "proxyType",
-              closed_at IS NOT NULL AS "isClosed"
-         FROM orders WHERE tag = $1`,
-      [tag],
-    );
-    return tagged;
   }
 
   /** Returns the id in a tag to its order. */

@@ -34,17 +34,13 @@ export class OrphansService {
   /** Newest first. @param filter.tag under which the provider lists them */
   list(
     { state, tag }: { state: OrphanState | null; tag: string | null },
-    { cursor, limit }: PageRequest,
+    page: PageRequest,
   ): Promise<OrphanOut[]> {
     const conditions = new Conditions();
     conditions.by(tag, (text) => `orphan.tag = ${text}`);
     if (state) conditions.add(state === 'open' ? 'resolution IS NULL' : `resolution = '${state}'`);
-    conditions.by(cursor, (id) => `orphan.id < ${id}`);
-    return queryRows(
-      this.dataSource,
-      `${ORPHAN} ${conditions.toSql()} ORDER BY orphan.id DESC LIMIT ${conditions.given(limit)}`,
-      conditions.parameters,
-    );
+    const statement = `${ORPHAN} ${conditions.toPageSql(page, 'orphan.id')}`;
+    return queryRows(this.dataSource, statement, conditions.parameters);
   }
 
   /** @throws OrphanNotFound */

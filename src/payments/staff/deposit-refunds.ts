@@ -51,7 +51,7 @@ export class DepositRefunds {
     private readonly refunds: Refunds,
   ) {}
 
-  search(filter: DepositFilter, { cursor, limit }: PageRequest): Promise<StaffDepositOut[]> {
+  search(filter: DepositFilter, page: PageRequest): Promise<StaffDepositOut[]> {
     const { user_id: userId, state, payment_id: paymentId, from, to } = filter;
     const conditions = new Conditions();
     conditions.by(userId, (place) => `user_id = ${place}`);
@@ -59,23 +59,20 @@ export class DepositRefunds {
     conditions.by(paymentId, (place) => `provider_payment_id = ${place}`);
     conditions.by(from, (place) => `created_at >= ${place}`);
     conditions.by(to, (place) => `created_at < ${place}`);
-    conditions.by(cursor, (place) => `id < ${place}`);
     return queryRows<StaffDepositOut>(
       this.dataSource,
-      `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id FROM deposits ${conditions.toSql()}
-        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+      `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id
+         FROM deposits ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );
   }
 
-  listRefunds(state: RefundState | null, { cursor, limit }: PageRequest): Promise<DepositRefundOut[]> {
+  listRefunds(state: RefundState | null, page: PageRequest): Promise<DepositRefundOut[]> {
     const conditions = new Conditions();
     conditions.by(state, (place) => `state = ${place}`);
-    conditions.by(cursor, (place) => `id < ${place}`);
     return queryRows<DepositRefundOut>(
       this.dataSource,
-      `SELECT ${REFUND_COLUMNS} FROM deposit_refunds ${conditions.toSql()}
-        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+      `SELECT ${REFUND_COLUMNS} FROM deposit_refunds ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );
   }

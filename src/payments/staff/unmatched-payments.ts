@@ -37,14 +37,12 @@ export class AmountKnown extends domainError(
 export class UnmatchedPayments {
   constructor(private readonly dataSource: DataSource) {}
 
-  list(state: PaymentState, { cursor, limit }: PageRequest): Promise<StaffPaymentOut[]> {
+  list(state: PaymentState, page: PageRequest): Promise<StaffPaymentOut[]> {
     const conditions = new Conditions();
     conditions.by(state, (place) => `state = ${place}`);
-    conditions.by(cursor, (place) => `id < ${place}`);
     return queryRows<StaffPaymentOut>(
       this.dataSource,
-      `SELECT ${COLUMNS} FROM payments ${conditions.toSql()}
-        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+      `SELECT ${COLUMNS} FROM payments ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );
   }

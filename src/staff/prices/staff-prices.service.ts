@@ -38,16 +38,12 @@ export class StaffPricesService {
   ) {}
 
   list(query: PriceRulesQuery): Promise<PriceRulesPage> {
-    return readPage(query, ({ cursor, limit }) => {
+    return readPage(query, (page) => {
       const conditions = new Conditions();
       if (!query.history) conditions.add(OPEN_PRICE_RULES);
       conditions.by(query.user_id, (id) => `user_id = ${id}`);
-      conditions.by(cursor, (id) => `id < ${id}`);
-      return queryRows<PriceRuleOut>(
-        this.dataSource,
-        `${SELECT_RULES} ${conditions.toSql()} ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
-        conditions.parameters,
-      );
+      const statement = `${SELECT_RULES} ${conditions.toPageSql(page)}`;
+      return queryRows<PriceRuleOut>(this.dataSource, statement, conditions.parameters);
     });
   }
 

@@ -34,7 +34,7 @@ export class StaffRenewalsService {
 
   private find(
     { user_id: userId, state, reason, due }: RenewalsQuery,
-    { cursor, limit }: PageRequest,
+    page: PageRequest,
   ): Promise<Omit<StaffRenewalOut, 'links'>[]> {
     const conditions = new Conditions();
     conditions.by(userId, (id) => `user_id = ${id}`);
@@ -42,14 +42,12 @@ export class StaffRenewalsService {
     conditions.by(reason, (name) => `reason = ${name}`);
     // With an array, PostgreSQL finds waiting renewals by time instead of reading all renewals by id.
     if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`);
-    conditions.by(cursor, (id) => `id < ${id}`);
     return queryRows(
       this.dataSource,
       `SELECT id, user_id, ${usernameOf('renewals.user_id')} AS username, proxy_id,
               date_end_before AS date_end, rule_id, state, reason, period, price, due_at, next_try_at,
               order_id
-         FROM renewals ${conditions.toSql()}
-        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+         FROM renewals ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );
   }

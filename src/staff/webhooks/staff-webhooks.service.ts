@@ -25,17 +25,15 @@ export class StaffWebhooksService {
 
   list(query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
     const { user_id: userId, disabled, failing } = query;
-    const find = async ({ cursor, limit }: PageRequest) => {
+    const find = async (page: PageRequest) => {
       const conditions = new Conditions();
       conditions.add('deleted_at IS NULL');
       conditions.by(userId, (id) => `user_id = ${id}`);
       if (disabled !== null) conditions.add(`disabled_at IS ${disabled ? 'NOT NULL' : 'NULL'}`);
       if (failing) conditions.add('failing_since IS NOT NULL AND disabled_at IS NULL');
-      conditions.add(`id < ${conditions.given(cursor ?? Number.MAX_SAFE_INTEGER)}`);
       const found = await queryRows<WebhookRecord>(
         this.dataSource,
-        `SELECT ${COLUMNS} FROM webhooks ${conditions.toSql()}
-          ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+        `SELECT ${COLUMNS} FROM webhooks ${conditions.toPageSql(page)}`,
         conditions.parameters,
       );
       return found.map(withUserLinks);
