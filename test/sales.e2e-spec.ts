@@ -1,6 +1,6 @@
 import { type Sales, type SalesQuery, SalesService } from '../src/ledger';
-import { eventually } from './support/built-service';
 import { createStaff, type Staff } from './support/staff';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 interface Page {
@@ -238,25 +238,13 @@ describe('Sales of several days', () => {
       const question = { from: dayOf(-100), to: dayOf(1), by: EVERYTHING };
       const live = await read(question);
       await dataSource.query('INSERT INTO sales_rollup VALUES (true, $1)', [dayOf(-41)]);
-      const waitingFor = (count: number) =>
-        eventually(async () => {
-          const [{ waiting }] = await dataSource.query(
-            `SELECT count(*)::int AS waiting FROM pg_stat_activity
-              WHERE datname = current_database() AND wait_event_type = 'Lock'
-                AND query LIKE '%UPDATE sales_rollup%'`,
-          );
-          return waiting === count;
-        });
-      const holdUp = dataSource.createQueryRunner();
-      await holdUp.startTransaction();
-      await holdUp.query('SELECT FROM sales_rollup FOR UPDATE');
+      const holdUp = await lockRow(dataSource, 'SELECT FROM sales_rollup FOR UPDATE');
       const first = rollUp();
-      await waitingFor(1);
+      await untilWaiting(dataSource, 'UPDATE sales_rollup');
       expect(await rollUp()).toBeNull();
       await dataSource.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'sales-days'`);
       const second = rollUp();
-      await waitingFor(2);
-      await holdUp.commitTransaction();
+      await untilWaiting(dataSource, 'UPDATE sales_rollup', 2);
       await holdUp.release();
       // The replica that finds the work done by the other gives up.
       const outcomes = await Promise.allSettled([first, second]);

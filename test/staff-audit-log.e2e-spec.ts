@@ -1,11 +1,13 @@
 import { TokensService } from '../src/auth';
 import { PriceRulesService } from '../src/pricing';
 import type * as dto from '../src/staff/audit-log/audit-log.dto';
+import { withFullDisk } from './support/audit-log';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
 import { readPages } from './support/pages';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Json, type Staff } from './support/staff';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
 type Action = Json<dto.ActionOut>;
@@ -327,25 +329,14 @@ it('records a retried request that was executed once', async () => {
 });
 
 it('records a request whose sender did not wait for the response', async () => {
-  const runner = service.owner.createQueryRunner();
-  try {
-    await runner.startTransaction();
-    await runner.query('LOCK TABLE audit_log IN EXCLUSIVE MODE');
-    const hangUp = new AbortController();
-    const headers = { Authorization: `Bearer ${staff.token}` };
-    const requested = fetch(`${service.baseUrl}/staff/users?query=hasty`, { headers, signal: hangUp.signal });
-    await eventually(async () => {
-      const waiting = await service.dataSource.query<object[]>(
-        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit_log'::regclass`,
-      );
-      return waiting.length > 0;
-    });
-    hangUp.abort();
-    await expect(requested).rejects.toThrow();
-    await runner.commitTransaction();
-  } finally {
-    await runner.release();
-  }
+  const lock = await lockRow(service.owner, 'LOCK TABLE audit_log IN EXCLUSIVE MODE');
+  const hangUp = new AbortController();
+  const headers = { Authorization: `Bearer ${staff.token}` };
+  const requested = fetch(`${service.baseUrl}/staff/users?query=hasty`, { headers, signal: hangUp.signal });
+  await untilWaiting(service.owner, 'audit_log');
+  hangUp.abort();
+  await expect(requested).rejects.toThrow();
+  await lock.release();
   await eventually(async () => {
     const last = await lastOf(staff);
     return last?.action === 'users.search' && JSON.stringify(last.request) === '{"query":"hasty"}';
@@ -380,15 +371,10 @@ it('records every refusal with its text, because it shows something', async () =
 });
 
 it('says nothing in a refusal that could not be recorded', async () => {
-  await service.owner.query(
-    `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'users.read') NOT VALID`,
-  );
-  try {
+  await withFullDisk(service, ['users.read'], async () => {
     const response = await staff.get('/staff/users/999999');
     expect([response.status, response.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
-  } finally {
-    await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
-  }
+  });
 });
 
 it('does not record requests that were not let in or could not be read', async () => {
@@ -409,17 +395,11 @@ it('is append-only', async () => {
 });
 
 it('returns nothing, not even the beginning of a file, when it cannot be written', async () => {
-  await service.owner.query(
-    `ALTER TABLE audit_log
-       ADD CONSTRAINT full_disk CHECK (action NOT IN ('scopes.list', 'ledger.statement')) NOT VALID`,
-  );
-  try {
+  await withFullDisk(service, ['scopes.list', 'ledger.statement'], async () => {
     for (const path of ['/staff/scopes', `/staff/users/${customer.id}/statement${PERIOD}`]) {
       const response = await staff.get<{ detail: string }>(path);
       expect([response.status, response.body]).toMatchObject([500, { detail: 'Internal Server Error' }]);
       expect(response.headers.get('Content-Disposition')).toBeNull();
     }
-  } finally {
-    await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
-  }
+  });
 });

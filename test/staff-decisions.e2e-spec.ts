@@ -3,6 +3,7 @@ import type { Page } from '../src/http';
 import type { FoundProlongationOut, OrphanOut } from '../src/inventory';
 import type { FaultSpec } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
+import { refusalsOf, withFullDisk } from './support/audit-log';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
@@ -81,14 +82,6 @@ const NOT_BOUGHT: FaultSpec = { method: 'buy', kind: 'http-status', status: 502 
 
 const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a colleague' };
 
-const refusalsOf = async (action: string, target: number): Promise<unknown[]> =>
-  (
-    await service.dataSource.query<{ refusal: unknown }[]>(
-      'SELECT refusal FROM audit_log WHERE action = $1 AND target_id = $2 AND refusal IS NOT NULL',
-      [action, String(target)],
-    )
-  ).map(({ refusal }) => refusal);
-
 /** Lets a member of staff be a customer, too. */
 async function createBuyingStaff(): Promise<{ colleague: Staff; buyer: TestUser }> {
   const buyer = await service.createUser({ balance: '1000.00' });
@@ -147,7 +140,7 @@ describe('An order in review', () => {
       expect([status, body]).toMatchObject([403, OWN_ACCOUNT]);
     }
     expect((await orderOf(id)).state).toBe('review');
-    expect(await refusalsOf('orders.decide', id)).toEqual([OWN_ACCOUNT.detail, OWN_ACCOUNT.detail]);
+    expect(await refusalsOf(service, 'orders.decide', id)).toEqual([OWN_ACCOUNT.detail, OWN_ACCOUNT.detail]);
     expect((await decide(id, 'deliver')).body.state).toBe('completed');
   });
 
@@ -293,7 +286,9 @@ describe('A refund', () => {
     expect((await refund(id, { amount: '20.00' })).status).toBe(200);
     const { status, body } = await refund(id, { amount: '30.17' });
     expect([status, body.detail]).toEqual([409, 'Only 30.16 of this order is left to refund']);
-    expect(await refusalsOf('orders.refund', id)).toEqual(['Only 30.16 of this order is left to refund']);
+    expect(await refusalsOf(service, 'orders.refund', id)).toEqual([
+      'Only 30.16 of this order is left to refund',
+    ]);
     expect((await refund(id, { amount: '0.16' })).status).toBe(200);
     expect((await refund(id)).body).toMatchObject({ amount: '30.00' });
     expect((await refund(id)).body).toMatchObject({ detail: 'Nothing of this order is left to refund' });
@@ -314,7 +309,7 @@ describe('A refund', () => {
     const response = await colleague.post(`/staff/orders/${id}/refund`, REASON, { 'Idempotency-Key': 'own' });
     expect([response.status, response.body]).toMatchObject([403, OWN_ACCOUNT]);
     expect(await orderOf(id)).toMatchObject({ refunded: '0.00' });
-    expect(await refusalsOf('orders.refund', id)).toEqual([OWN_ACCOUNT.detail]);
+    expect(await refusalsOf(service, 'orders.refund', id)).toEqual([OWN_ACCOUNT.detail]);
   });
 
   it.each([
@@ -354,14 +349,9 @@ describe('A refund', () => {
 
   it('is not made when the audit log cannot be written', async () => {
     const id = await buy();
-    await service.owner.query(
-      `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'orders.refund') NOT VALID`,
-    );
-    try {
+    await withFullDisk(service, ['orders.refund'], async () => {
       expect((await refund(id)).status).toBe(500);
-    } finally {
-      await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
-    }
+    });
     expect(await orderOf(id)).toMatchObject({ refunded: '0.00' });
   });
 });
@@ -410,7 +400,7 @@ describe('An orphan', () => {
     const response = await colleague.post(`/staff/orphans/${orphan.id}/assign`, request);
     expect([response.status, response.body]).toMatchObject([403, OWN_ACCOUNT]);
     expect(await proxiesOf(buyer)).toHaveLength(1);
-    expect(await refusalsOf('orphans.assign', orphan.id)).toEqual([OWN_ACCOUNT.detail]);
+    expect(await refusalsOf(service, 'orphans.assign', orphan.id)).toEqual([OWN_ACCOUNT.detail]);
   });
 
   it('is assigned once, even by concurrent requests', async () => {

@@ -1,6 +1,7 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import type * as dto from '../src/staff/balances/staff-balances.dto';
+import { refusalsOf, withFullDisk } from './support/audit-log';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { readPages } from './support/pages';
 import { createStaff, type Json } from './support/staff';
@@ -36,14 +37,6 @@ const linesOf = (action: string) =>
        WHERE action = $1 AND target_id = $2 AND refusal IS NULL ORDER BY id`,
     [action, String(user.id)],
   );
-const refusalsOf = async (action: string, target: number): Promise<unknown[]> =>
-  (
-    await service.dataSource.query<{ refusal: unknown }[]>(
-      `SELECT refusal FROM audit_log
-         WHERE action = $1 AND target_id = $2 AND refusal IS NOT NULL AND after IS NULL ORDER BY id`,
-      [action, String(target)],
-    )
-  ).map(({ refusal }) => refusal);
 
 describe('Credit and debit', () => {
   it('change a balance by an entry with its reason, reference and audit record', async () => {
@@ -93,12 +86,12 @@ describe('Credit and debit', () => {
     expect([status, body]).toMatchObject([400, { detail: 'Insufficient balance' }]);
     expect((await post('credit', { amount: '100000000.01' })).status).toBe(400);
     expect(await linesOf('balance.debit')).toEqual([]);
-    expect(await refusalsOf('balance.debit', user.id)).toEqual(['Insufficient balance']);
+    expect(await refusalsOf(service, 'balance.debit', user.id)).toEqual(['Insufficient balance']);
     expect(await entriesOf()).toHaveLength(1);
     const request = { amount: '1', reason: 'test' };
     const unknown = await staff.post('/staff/users/999999/credit', request, { 'Idempotency-Key': 'nobody' });
     expect([unknown.status, unknown.body]).toMatchObject([404, { detail: 'User not found' }]);
-    expect(await refusalsOf('balance.credit', 999_999)).toEqual(['User not found']);
+    expect(await refusalsOf(service, 'balance.credit', 999_999)).toEqual(['User not found']);
   });
 
   it.each(['credit', 'debit'] as const)(
@@ -114,7 +107,7 @@ describe('Credit and debit', () => {
       );
       expect([response.status, response.body]).toMatchObject([403, OWN_ACCOUNT]);
       expect(await service.balanceOf({ id })).toMatchObject({ available });
-      expect(await refusalsOf(`balance.${direction}`, id)).toEqual([OWN_ACCOUNT.detail]);
+      expect(await refusalsOf(service, `balance.${direction}`, id)).toEqual([OWN_ACCOUNT.detail]);
     },
   );
 
@@ -141,14 +134,9 @@ describe('Credit and debit', () => {
   });
 
   it('are not made when the audit log cannot be written', async () => {
-    await service.owner.query(
-      `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'balance.credit') NOT VALID`,
-    );
-    try {
+    await withFullDisk(service, ['balance.credit'], async () => {
       expect((await post('credit', { amount: '1.00' })).status).toBe(500);
-    } finally {
-      await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
-    }
+    });
     expect(await service.balanceOf(user)).toMatchObject({ available: '0.00' });
   });
 

@@ -1,9 +1,9 @@
 import type { ActionOut } from '../src/staff/audit-log/audit-log.dto';
 import type { PriceRuleOut, PriceRulesPage } from '../src/staff/prices/staff-prices.dto';
-import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { PriceLead } from './support/price-lead';
 import { createStaff, type Json } from './support/staff';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
 type Rule = Json<PriceRuleOut>;
@@ -203,21 +203,12 @@ describe('A change that has to wait', () => {
 
   /** Holds a lock until the change waits for it, and for this long afterwards. */
   async function changeAgainst(lock: string, ms: number) {
-    const runner = service.owner.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query(lock);
+    const held = await lockRow(service.owner, lock);
     const changing = change();
-    await eventually(async () => {
-      const [{ waits }] = await service.dataSource.query(
-        `SELECT EXISTS (SELECT FROM pg_stat_activity
-                         WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
-      );
-      return waits;
-    });
-    await runner.query('SELECT pg_sleep($1)', [ms / 1000]);
+    await untilWaiting(service.owner, '');
+    await service.owner.query('SELECT pg_sleep($1)', [ms / 1000]);
     const [{ now: unlockedAt }] = await service.dataSource.query('SELECT clock_timestamp() AS now');
-    await runner.commitTransaction();
-    await runner.release();
+    await held.release();
     return { ...(await changing), unlockedAt };
   }
 

@@ -1,6 +1,7 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
 import type * as tokens from '../src/staff/tokens/staff-tokens.dto';
 import type * as users from '../src/staff/users/staff-users.dto';
+import { withFullDisk } from './support/audit-log';
 import { forAllTests } from './support/fixtures';
 import { readPages } from './support/pages';
 import { sendRaw } from './support/raw-http';
@@ -81,14 +82,9 @@ describe('Users', () => {
 
   it('are not created when the audit log cannot be written', async () => {
     const before = await countUsers();
-    await service.owner.query(
-      `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'users.create') NOT VALID`,
-    );
-    try {
+    await withFullDisk(service, ['users.create'], async () => {
       expect((await staff.post('/staff/users', { username: 'unlogged' })).status).toBe(500);
-    } finally {
-      await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
-    }
+    });
     expect(await countUsers()).toBe(before);
   });
 

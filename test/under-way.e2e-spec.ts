@@ -13,7 +13,7 @@ import { captureLog } from './support/log-capture';
 import { leaveOrderOpen } from './support/open-order';
 import { insertProxies } from './support/proxy-rows';
 import { openSilentPort } from './support/silent-port';
-import { lockRow } from './support/table-lock';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
 const MOST_WAITING = 100;
@@ -145,14 +145,6 @@ describe('The concurrent requests of one user', () => {
     return user;
   }
   const lockProxies = () => lockRow(service.owner, 'LOCK TABLE proxies IN ACCESS EXCLUSIVE MODE');
-  const untilReading = () =>
-    eventually(async () => {
-      const [row] = await service.owner.query<{ waiting: number }[]>(
-        `SELECT count(*) AS waiting FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM proxies%'`,
-      );
-      return Number(row?.waiting) > 0;
-    });
   const exportsOf = (user: TestUser): number => {
     const counts: Counts<string> = Reflect.get(service.app.get(RequestsUnderWay), 'counts');
     return counts.of(`export ${user.id}`);
@@ -172,13 +164,7 @@ describe('The concurrent requests of one user', () => {
       change('POST', '/webhooks', { url: 'https://example.com/', types: null }),
       change('PUT', '/renewals/budget', { monthly: '100.00' }),
     ]).flat();
-    await eventually(async () => {
-      const [row] = await service.owner.query<{ waiting: number }[]>(
-        `SELECT count(*) AS waiting FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM users%'`,
-      );
-      return Number(row?.waiting) > 0;
-    });
+    await untilWaiting(service.owner, 'FROM users');
     expect((await get(other, '/webhooks')).status).toBe(200);
     await lock.release();
     const statuses = (await Promise.all(changes)).map(({ status }) => status);
@@ -209,7 +195,7 @@ describe('The concurrent requests of one user', () => {
     const left = Array.from({ length: 2 * MOST_EXPORTS }, (_, n) =>
       get(user, n % 2 ? (specified[n % 3] ?? '') : exportPath(n), leaving.signal),
     );
-    await untilReading();
+    await untilWaiting(service.owner, 'FROM proxies');
     await eventually(() => exportsOf(user) === MOST_EXPORTS);
     leaving.abort();
     await Promise.allSettled(left);

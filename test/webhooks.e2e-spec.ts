@@ -5,7 +5,7 @@ import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { createStaff } from './support/staff';
-import { lockRow } from './support/table-lock';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 import { startWebhookReceiver } from './support/webhook-receiver';
 
@@ -404,13 +404,7 @@ describe('Replaying', () => {
     const replaying = await service.owner.transaction(async (owner) => {
       await owner.query('DELETE FROM events WHERE position = $1', [old.slice('evt_'.length)]);
       const response = replay(id, requested(old));
-      await eventually(async () => {
-        const waiting = await service.owner.query<unknown[]>(
-          `SELECT FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH chosen%'`,
-        );
-        return waiting.length > 0;
-      });
+      await untilWaiting(service.owner, 'WITH chosen');
       return [response];
     });
     expect(await replaying[0]).toMatchObject({

@@ -3,6 +3,7 @@ import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
 import { readMetrics } from '../support/scrape';
 import { openSilentPort } from '../support/silent-port';
+import { lockRow } from '../support/table-lock';
 import { startTestService } from '../support/test-service';
 
 jest.setTimeout(60_000);
@@ -22,22 +23,17 @@ async function countWaiting(): Promise<number> {
 }
 
 it('A database that hangs is queried once for all scrapes, which report that it is down', async () => {
-  const lock = service.owner.createQueryRunner();
-  await lock.query('BEGIN; LOCK TABLE orphans IN ACCESS EXCLUSIVE MODE');
-  try {
-    const scrapes = Array.from({ length: 10 }, () => scrape());
-    await eventually(async () => (await countWaiting()) > 0);
-    expect(await countWaiting()).toBe(1);
-    for (const { value, series } of await Promise.all(scrapes)) {
-      expect(value('database_up')).toBe(0);
-      expect(series).not.toContain(`${PREFIX}job_pending`);
-      expect(series).toContain(`${PREFIX}database_pool_connections{state="idle"}`);
-      expect(series).toContain('process_cpu_seconds_total');
-    }
-  } finally {
-    await lock.query('ROLLBACK');
-    await lock.release();
+  const lock = await lockRow(service.owner, 'LOCK TABLE orphans IN ACCESS EXCLUSIVE MODE');
+  const scrapes = Array.from({ length: 10 }, () => scrape());
+  await eventually(async () => (await countWaiting()) > 0);
+  expect(await countWaiting()).toBe(1);
+  for (const { value, series } of await Promise.all(scrapes)) {
+    expect(value('database_up')).toBe(0);
+    expect(series).not.toContain(`${PREFIX}job_pending`);
+    expect(series).toContain(`${PREFIX}database_pool_connections{state="idle"}`);
+    expect(series).toContain('process_cpu_seconds_total');
   }
+  await lock.release();
   expect((await scrape()).value('database_up')).toBe(1);
 });
 

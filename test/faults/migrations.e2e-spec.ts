@@ -1,6 +1,7 @@
 import { AbstractLogger, type DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { migrate, migrations } from '../../src/database';
 import { eventually } from '../support/built-service';
+import { lockRow } from '../support/table-lock';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
 
 /** Stands for a migration that needs the table of orders for itself. */
@@ -33,16 +34,13 @@ const waitsForLock = (): Promise<unknown[]> =>
   owner.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
 
 it('Migrating lets others pass while it cannot get a table for itself, and tries again', async () => {
-  const reader = owner.createQueryRunner();
-  await reader.startTransaction();
-  await reader.query('SELECT FROM orders');
+  const reader = await lockRow(owner, 'SELECT FROM orders');
   const migrating = migrate(database, [...migrations, ColumnOfOrders9000000000001]);
   await eventually(async () => (await waitsForLock()).length > 0);
   const begunMs = performance.now();
   await owner.query('SELECT FROM orders');
   expect(performance.now() - begunMs).toBeLessThan(8000);
   await eventually(async () => (await waitsForLock()).length === 0);
-  await reader.commitTransaction();
   await reader.release();
   expect(await migrating).toEqual([ColumnOfOrders9000000000001.name]);
 });

@@ -34,15 +34,15 @@ export async function lockTable(
   };
 }
 
-/** Waits until a session waits for a lock in a statement that begins with the text. */
-export async function untilWaiting(owner: DataSource, beginning: string): Promise<void> {
+/** Waits until as many sessions wait for a lock in a statement with the text in it. */
+export async function untilWaiting(owner: DataSource, text: string, sessions = 1): Promise<void> {
   await eventually(async () => {
     const waiting: unknown[] = await owner.query(
       `SELECT FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND starts_with(query, $1)`,
-      [beginning],
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0`,
+      [text],
     );
-    return waiting.length > 0;
+    return waiting.length >= sessions;
   });
 }
 
