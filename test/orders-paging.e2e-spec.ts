@@ -6,13 +6,19 @@ import { HoldReleases } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
 import type { NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
+import { fetchAs } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { lookAway } from './support/look-away';
+import { readPages } from './support/pages';
 import { sharedTestService, type TestUser } from './support/test-service';
 
 const WRITERS = 8;
 
 type Query = Readonly<Record<string, string | number>>;
+interface Page {
+  readonly items: readonly { readonly id: number }[];
+  readonly next_cursor: number | null;
+}
 
 describe("Pages of a customer's orders", () => {
   let user: TestUser;
@@ -52,34 +58,19 @@ describe("Pages of a customer's orders", () => {
     await service.audit();
   });
 
-  async function page(query: Query): Promise<{ ids: number[]; next: number | null }> {
+  async function page(query: Query, cursor = ''): Promise<Page> {
     const search = new URLSearchParams(query as never).toString();
-    const response = await fetch(`${service.baseUrl}/orders?${search}`, {
-      headers: { Authorization: `Bearer ${user.token}` },
-    });
+    const response = await fetchAs(user, 'GET', `${service.baseUrl}/orders?${search}${cursor}`);
     expect(response.status).toBe(200);
-    const { items, next_cursor: next } = (await response.json()) as {
-      items: { id: number }[];
-      next_cursor: number | null;
-    };
-    return { ids: items.map(({ id }) => id), next };
+    return (await response.json()) as Page;
   }
-
-  async function allPages(query: Query): Promise<number[]> {
-    const ids: number[] = [];
-    let cursor: number | null = null;
-    do {
-      const found = await page({ ...query, ...(cursor !== null && { cursor }) });
-      ids.push(...found.ids);
-      cursor = found.next;
-    } while (cursor !== null);
-    return ids;
-  }
+  const idsOf = (orders: Page['items']): number[] => orders.map(({ id }) => id);
+  const idsOn = async (query: Query): Promise<number[]> => idsOf((await page(query)).items);
+  const allPages = async (query: Query): Promise<number[]> =>
+    idsOf(await readPages((cursor) => page(query, cursor)));
 
   const idsInDatabase = async (): Promise<number[]> =>
-    (await service.dataSource.query('SELECT id FROM orders WHERE user_id = $1 ORDER BY id', [user.id])).map(
-      ({ id }: { id: number }) => id,
-    );
+    idsOf(await service.dataSource.query('SELECT id FROM orders WHERE user_id = $1 ORDER BY id', [user.id]));
 
   /** Places orders from many connections at once, as replicas do, each writer some at a time. */
   async function write(ordersPerWriter: number): Promise<void> {
@@ -91,16 +82,9 @@ describe("Pages of a customer's orders", () => {
           service.app.get(AppConfig),
         );
         for (let n = 0; n < ordersPerWriter; n += 4) {
-          await Promise.all(
-            Array.from({ length: 4 }, () =>
-              placement.place([
-                {
-                  ...order,
-                  idempotency: { key: randomBytes(8).toString('hex'), requestHash: randomBytes(32) },
-                },
-              ]),
-            ),
-          );
+          const keyed = () => ({ key: randomBytes(8).toString('hex'), requestHash: randomBytes(32) });
+          const orders = Array.from({ length: 4 }, () => ({ ...order, idempotency: keyed() }));
+          await Promise.all(orders.map((one) => placement.place([one])));
         }
       }),
     );
@@ -114,7 +98,7 @@ describe("Pages of a customer's orders", () => {
     const follow = async (): Promise<void> => {
       for (let isLast = false; !isLast;) {
         isLast = !state.isWriting;
-        const { ids } = await page({ sort: 'oldest', limit: 7, cursor: followed.at(-1) ?? 1 });
+        const ids = await idsOn({ sort: 'oldest', limit: 7, cursor: followed.at(-1) ?? 1 });
         followed.push(...ids);
         if (ids.length > 0) isLast = false;
       }
@@ -143,9 +127,11 @@ describe("Pages of a customer's orders", () => {
   it('are as long as requested, and the last one says so', async () => {
     await write(28);
     const all = (await idsInDatabase()).toReversed();
-    expect(await page({ limit: 3 })).toEqual({ ids: all.slice(0, 3), next: all[2] });
-    expect(await page({ limit: 3, cursor: all.at(-3) ?? 0 })).toEqual({ ids: all.slice(-2), next: null });
-    expect(await page({})).toMatchObject({ ids: all.slice(0, 50) });
+    const first = await page({ limit: 3 });
+    expect([idsOf(first.items), first.next_cursor]).toEqual([all.slice(0, 3), all[2]]);
+    const last = await page({ limit: 3, cursor: all.at(-3) ?? 0 });
+    expect([idsOf(last.items), last.next_cursor]).toEqual([all.slice(-2), null]);
+    expect(await idsOn({})).toEqual(all.slice(0, 50));
     expect(await allPages({ limit: 200, kind: 'purchase' })).toEqual(all);
     expect(await allPages({ limit: 200, kind: 'prolongation' })).toEqual([]);
     expect(await allPages({ limit: 100, sort: 'oldest' })).toEqual(all.toReversed());

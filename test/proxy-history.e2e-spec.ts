@@ -1,4 +1,5 @@
 import { forAllTests } from './support/fixtures';
+import { readPages } from './support/pages';
 import { insertProxies } from './support/proxy-rows';
 import { sendRaw } from './support/raw-http';
 import { startTestService, type TestUser } from './support/test-service';
@@ -130,14 +131,11 @@ describe('The history of a proxy', () => {
     }
     const whole = await page(user, id, '?limit=100');
     expect(whole.items).toHaveLength(15);
-    const walked: Event[] = [];
-    let cursor: string | null = null;
-    do {
-      const next: Page = await page(user, id, `?limit=2${cursor === null ? '' : `&cursor=${cursor}`}`);
-      walked.push(...next.items);
-      cursor = next.next_cursor;
+    const walked = await readPages(async (cursor) => {
+      const next = await page(user, id, `?limit=2${cursor}`);
       await query(`UPDATE proxies SET port = port || '0' WHERE id = $1`, [id]);
-    } while (cursor !== null);
+      return next;
+    });
     expect(walked).toEqual(whole.items);
   });
 

@@ -1,7 +1,10 @@
 import { type Sales, type SalesQuery, SalesService } from '../src/ledger';
+import { emptyDatabase } from './support/empty-database';
+import { forAllTests } from './support/fixtures';
+import { readPages } from './support/pages';
 import { createStaff, type Staff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestUser } from './support/test-service';
 
 interface Page {
   readonly total: Record<string, unknown>;
@@ -11,7 +14,6 @@ interface Page {
 
 const EVERYTHING = ['day', 'country', 'version'] as const;
 
-let service: TestService;
 let staff: Staff;
 let user: TestUser;
 /** The day on which the tests begin: they may end on the next one. */
@@ -20,13 +22,15 @@ let today: string;
 const DAY_MS = 86_400_000;
 
 // Sales are those of all users, whose orders the tests move to their days.
-async function open(): Promise<void> {
-  service = await startTestService();
+const service = forAllTests(startTestService);
+
+/** So far, nothing has been sold. */
+async function begin(): Promise<void> {
+  await emptyDatabase(service);
   staff = await createStaff(service, ['staff:system']);
   user = await service.createUser({ balance: '1000000.00' });
   today = new Date().toISOString().slice(0, 10);
 }
-const close = () => service.close();
 
 const dayOf = (offset: number): string =>
   new Date(Date.parse(today) + offset * DAY_MS).toISOString().slice(0, 10);
@@ -100,8 +104,7 @@ async function trade(): Promise<void> {
 }
 
 describe('Sales', () => {
-  beforeAll(open);
-  afterAll(close);
+  beforeAll(begin);
 
   it('are what orders captured, less refunds and the charges of the provider, to the kopeck', async () => {
     const first = await buy('ru', 2);
@@ -134,16 +137,9 @@ describe('Sales', () => {
   });
 
   it('are zero when nothing was sold', async () => {
+    const amounts = { sales: '0.00', refunds: '0.00', cost: '0.00', margin: '0.00' };
     expect(await request('from=2001-01-01&to=2001-02-01&by=day,country,version')).toEqual({
-      total: {
-        orders: 0,
-        prolongations: 0,
-        proxies: 0,
-        sales: '0.00',
-        refunds: '0.00',
-        cost: '0.00',
-        margin: '0.00',
-      },
+      total: { orders: 0, prolongations: 0, proxies: 0, ...amounts },
       items: [],
       next_cursor: null,
     });
@@ -167,11 +163,10 @@ describe('Sales', () => {
 
 describe('Sales of several days', () => {
   beforeAll(async () => {
-    await open();
+    await begin();
     await trade();
   });
   beforeEach(forgetRollUp);
-  afterAll(close);
 
   it('count on the day when the order was closed, and refunds on the day when they were made', async () => {
     const { items } = await request(`from=${dayOf(-100)}&to=${dayOf(1)}`);
@@ -199,17 +194,12 @@ describe('Sales of several days', () => {
       await rollUp();
       const period = `from=${dayOf(-100)}&to=${dayOf(1)}&by=${by}`;
       const whole = await request(period);
-      const seen: unknown[] = [];
-      let cursor: string | null = null;
-      do {
-        const page: Page = await request(
-          `${period}&limit=1${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
-        );
+      const seen = await readPages(async (cursor) => {
+        const page = await request(`${period}&limit=1${cursor}`);
         expect(page.items).toHaveLength(1);
         expect(page.total).toEqual(whole.total);
-        seen.push(...page.items);
-        cursor = page.next_cursor;
-      } while (cursor !== null);
+        return page;
+      });
       expect(seen).toEqual(whole.items);
       expect(seen.length).toBeGreaterThan(0);
     },
@@ -266,8 +256,7 @@ describe('Sales of several days', () => {
 });
 
 describe('A day before the first sale', () => {
-  beforeAll(open);
-  afterAll(close);
+  beforeAll(begin);
 
   it('is not rolled up before the first sale', async () => {
     expect(await rollUp()).toEqual({ days: 0 });

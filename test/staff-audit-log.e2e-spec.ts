@@ -3,6 +3,7 @@ import { PriceRulesService } from '../src/pricing';
 import type * as dto from '../src/staff/audit-log/audit-log.dto';
 import { withFullDisk } from './support/audit-log';
 import { eventually } from './support/built-service';
+import { operationsOf, readDescription } from './support/description';
 import { forAllTests } from './support/fixtures';
 import { readPages } from './support/pages';
 import { sendRaw } from './support/raw-http';
@@ -84,71 +85,32 @@ const addRule = async (): Promise<number> =>
       .add({ userId: customer.id, markupPercent: '20' }, { by: 'test', reason: 'test' })
   ).id;
 
-/** A valid request for each operation. */
-const REQUESTS: Readonly<
-  Record<
-    string,
-    () => Promise<{
-      path?: Record<string, number>;
-      body?: object;
-      query?: string;
-      headers?: Record<string, string>;
-    }>
-  >
-> = {
-  'POST /staff/users': async () => ({ body: { username: 'walked' } }),
-  'GET /staff/users': async () => ({}),
-  'GET /staff/users/{user_id}': async () => ({ path: { user_id: customer.id } }),
-  'POST /staff/users/{user_id}/block': async () => ({ path: { user_id: customer.id }, body: REASON }),
-  'POST /staff/users/{user_id}/unblock': async () => ({ path: { user_id: customer.id }, body: REASON }),
-  'POST /staff/users/{user_id}/tokens': async () => ({
-    path: { user_id: customer.id },
-    body: { scopes: ['staff:users'] },
-  }),
-  'GET /staff/users/{user_id}/tokens': async () => ({ path: { user_id: customer.id } }),
-  'GET /staff/tokens/{token_id}/descendants': async () => ({ path: { token_id: staff.tokenId } }),
+interface Request {
+  readonly path?: Readonly<Record<string, number>>;
+  readonly body?: object;
+  readonly query?: string;
+}
+
+/** Requests that need more than a reason, and the ids of the customer and of the token, to be valid. */
+const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
+  'POST /staff/users': () => ({ body: { username: 'walked' } }),
+  'POST /staff/users/{user_id}/tokens': () => ({ body: { scopes: ['staff:users'] } }),
   'POST /staff/tokens/{token_id}/revoke': async () => {
     const { token } = await service.app.get(TokensService).issue({ userId: customer.id, scopes: [] });
-    return { path: { token_id: token.id }, body: REASON };
+    return { path: { token_id: token.id } };
   },
-  'POST /staff/users/{user_id}/credit': async () => ({
-    path: { user_id: customer.id },
-    body: POSTING,
-    headers: { 'Idempotency-Key': 'walked-credit' },
-  }),
-  'POST /staff/users/{user_id}/debit': async () => ({
-    path: { user_id: customer.id },
-    body: POSTING,
-    headers: { 'Idempotency-Key': 'walked-debit' },
-  }),
-  'GET /staff/users/{user_id}/ledger': async () => ({ path: { user_id: customer.id } }),
-  'GET /staff/users/{user_id}/statement': async () => ({ path: { user_id: customer.id }, query: PERIOD }),
+  'POST /staff/users/{user_id}/credit': () => ({ body: POSTING }),
+  'POST /staff/users/{user_id}/debit': () => ({ body: POSTING }),
+  'GET /staff/users/{user_id}/statement': () => ({ query: PERIOD }),
   'POST /staff/orders/{order_id}/decide': async () => ({
     path: { order_id: await orderInReview() },
     body: { decision: 'refund', ...REASON },
   }),
-  'POST /staff/orders/{order_id}/refund': async () => ({
-    path: { order_id: await purchase() },
-    body: REASON,
-    headers: { 'Idempotency-Key': 'walked' },
-  }),
-  'GET /staff/webhooks': async () => ({}),
-  'POST /staff/webhooks/{webhook_id}/disable': async () => ({
-    path: { webhook_id: await webhook() },
-    body: REASON,
-  }),
-  'POST /staff/webhooks/{webhook_id}/enable': async () => ({
-    path: { webhook_id: await webhook() },
-    body: REASON,
-  }),
-  'GET /staff/renewals': async () => ({}),
-  'PUT /staff/renewals': async () => ({ body: { paused: false, ...REASON } }),
-  'GET /staff/users/{user_id}/renewals': async () => ({ path: { user_id: customer.id } }),
-  'PUT /staff/users/{user_id}/renewals': async () => ({
-    path: { user_id: customer.id },
-    body: { paused: false, ...REASON },
-  }),
-  'GET /staff/missing-proxies': async () => ({}),
+  'POST /staff/orders/{order_id}/refund': async () => ({ path: { order_id: await purchase() } }),
+  'POST /staff/webhooks/{webhook_id}/disable': async () => ({ path: { webhook_id: await webhook() } }),
+  'POST /staff/webhooks/{webhook_id}/enable': async () => ({ path: { webhook_id: await webhook() } }),
+  'PUT /staff/renewals': () => ({ body: { paused: false, ...REASON } }),
+  'PUT /staff/users/{user_id}/renewals': () => ({ body: { paused: false, ...REASON } }),
   'POST /staff/missing-proxies/withdraw': async () => {
     await service.dataSource.query('UPDATE proxies SET absences = 2 WHERE order_id = $1', [await purchase()]);
     return { body: { proxies: 1, ...REASON } };
@@ -157,25 +119,21 @@ const REQUESTS: Readonly<
     path: { orphan_id: await orphan(`prs.test.u${customer.id}.o999x`) },
     body: { user_id: customer.id, price: '1.00', period: 3, ...REASON },
   }),
-  'GET /staff/found-prolongations': async () => ({}),
   'POST /staff/found-prolongations/{prolongation_id}/charge': async () => ({
     path: { prolongation_id: await foundProlongation() },
     body: { price: '1.00', ...REASON },
   }),
   'POST /staff/found-prolongations/{prolongation_id}/write-off': async () => ({
     path: { prolongation_id: await foundProlongation() },
-    body: REASON,
   }),
-  'GET /staff/recovery': async () => ({}),
   'POST /staff/recovery/end': async () => {
     // No order is open that is older: they are all settled.
     await service.dataSource.query(`INSERT INTO recoveries (begun_at) VALUES ('2020-01-01')`);
     await service.dataSource.query(
       `INSERT INTO completed_sweeps (began_at, listed) VALUES ('2020-01-02', 0), ('2020-01-03', 0)`,
     );
-    return { body: REASON };
+    return {};
   },
-  'GET /staff/orphans': async () => ({}),
   'POST /staff/orphans/{orphan_id}/assign': async () => ({
     path: { orphan_id: await orphan() },
     body: { order_id: await purchase(), ...REASON },
@@ -184,44 +142,31 @@ const REQUESTS: Readonly<
     path: { orphan_id: await orphan() },
     body: { state: 'written-off', ...REASON },
   }),
-  'GET /staff/status': async () => ({}),
-  'GET /staff/sales': async () => ({ query: '?from=2026-01-01&to=2026-02-01' }),
-  'GET /staff/price-rules': async () => ({}),
-  'GET /staff/price-rules/which': async () => ({ query: '?period=30' }),
+  'GET /staff/sales': () => ({ query: '?from=2026-01-01&to=2026-02-01' }),
+  'GET /staff/price-rules/which': () => ({ query: '?period=30' }),
   'GET /staff/price-rules/{rule_id}': async () => ({ path: { rule_id: await addRule() } }),
-  'POST /staff/price-rules': async () => ({ body: { ...RULE, ...REASON } }),
+  'POST /staff/price-rules': () => ({ body: { ...RULE, ...REASON } }),
   'POST /staff/price-rules/preview': async () => {
     await customer.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     return { body: { add: RULE } };
   },
-  'POST /staff/price-rules/{rule_id}/end': async () => ({ path: { rule_id: await addRule() }, body: REASON }),
-  'GET /staff/orders': async () => ({}),
-  'GET /staff/orders/{order_id}': async () => {
-    const { data } = await customer.buy();
-    return { path: { order_id: data?.order_id ?? 0 } };
-  },
-  'GET /staff/scopes': async () => ({}),
-  'GET /staff/actions': async () => ({}),
+  'POST /staff/price-rules/{rule_id}/end': async () => ({ path: { rule_id: await addRule() } }),
+  'GET /staff/orders/{order_id}': async () => ({ path: { order_id: await purchase() } }),
 };
 
 it('records every operation of the description, with who made it and from where', async () => {
-  const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as {
-    paths: Record<string, Record<string, { operationId: string }>>;
-  };
-  const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { operationId }]) => ({
-      name: `${method.toUpperCase()} ${path}`,
-      method,
-      path,
-      operationId,
-    })),
-  );
-  expect(operations.map(({ name }) => name).sort()).toEqual(Object.keys(REQUESTS).sort());
-  for (const { name, method, path, operationId } of operations) {
-    const { path: ids = {}, body = {}, query = '', headers = {} } = (await REQUESTS[name]?.()) ?? {};
+  const operations = operationsOf(await readDescription(`${service.baseUrl}/staff/openapi.json`));
+  expect(operations.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(REQUESTS)));
+  const usual = { user_id: customer.id, token_id: staff.tokenId };
+  for (const { name, method, path, operation } of operations) {
+    const { path: others, body = REASON, query = '' } = (await REQUESTS[name]?.()) ?? {};
+    const ids: Readonly<Record<string, number>> = { ...usual, ...others };
     const address = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => String(ids[id])) + query;
+    const { operationId = '' } = operation;
     const response =
-      method === 'get' ? await staff.get(address) : await staff.change(method, address, body, headers);
+      method === 'GET'
+        ? await staff.get(address)
+        : await staff.change(method, address, body, { 'Idempotency-Key': `walked-${operationId}` });
     expect([name, response.status >= 200 && response.status < 300]).toEqual([name, true]);
     const [row] = await service.dataSource.query<Record<string, unknown>[]>(
       `SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after, refusal FROM audit_log
@@ -236,7 +181,7 @@ it('records every operation of the description, with who made it and from where'
         action: operationId,
         ip: '127.0.0.1',
         request_id: response.headers.get('X-Request-Id'),
-        after: method === 'get' || READS_BY_POST.includes(operationId) ? null : expect.any(Object),
+        after: method === 'GET' || READS_BY_POST.includes(operationId) ? null : expect.any(Object),
         refusal: null,
       },
     ]);

@@ -1,0 +1,14 @@
+import { inTransaction } from '../../src/database';
+import type { TestService } from './test-service';
+
+/** Removes all users, and what they have: for tests of what concerns all, without a service for each. */
+export async function emptyDatabase({ owner }: Pick<TestService, 'owner'>): Promise<void> {
+  // Without the triggers that keep what is only ever added to. It is retried when it deadlocks with a job.
+  await inTransaction(owner, (manager) =>
+    manager.query(
+      `SET LOCAL session_replication_role = replica;
+       TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs, completed_sweeps,
+                audit_log, retention_marks, sales_days, sales_rollup CASCADE`,
+    ),
+  );
+}
