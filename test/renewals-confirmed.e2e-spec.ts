@@ -1,7 +1,7 @@
 import { RenewalOrders } from '../src/orders';
-import { RenewalRun } from '../src/renewals';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
+import { runRenewals } from './support/renewals';
 import { createStaff, type StaffResponse, staffWith } from './support/staff';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
@@ -37,13 +37,6 @@ async function customer(): Promise<Customer> {
     ruleId: rule?.id ?? 0,
     call: (method, path, body = {}) => caller.change(method, path, body),
   };
-}
-
-/** Runs once, as if the last run had been long ago. */
-async function run(): Promise<void> {
-  await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
-  Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-  await service.runJob('renewals');
 }
 
 /** Waits until a session is as the condition says while it waits for a lock. */
@@ -140,7 +133,7 @@ describe.each<{
     const one = await customer();
     // Orders are read and not written.
     const held = await lockRow(service.owner, 'LOCK TABLE orders IN SHARE MODE');
-    const running = run();
+    const running = runRenewals(service);
     await untilOneWaits(PLACES);
     let chargedBefore: number | undefined;
     const changing = change(one).then(async ({ status }) => {
@@ -169,7 +162,7 @@ describe.each<{
       await held.release();
       return placing;
     });
-    await run();
+    await runRenewals(service);
     expect(String((await changing)?.status)).toMatch(/^2/);
     expect(await chargedTo(one.user)).toBe(0);
   });

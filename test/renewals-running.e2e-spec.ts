@@ -8,6 +8,7 @@ import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
 import { checkNow, passQuietTime } from './support/quiet-time';
+import { runRenewals } from './support/renewals';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 import { withinOneDay } from './support/within-one-day';
@@ -36,17 +37,9 @@ describe('Renewals', () => {
   });
   beforeClosing(() => service.audit({ withProvider: true }));
 
-  /** Runs once, as if the last run had been long ago. */
-  async function run(signal = new AbortController().signal): Promise<void> {
-    await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
-    Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-    await service.runJob('renewals', signal);
-  }
+  const run = (cutOff?: AbortSignal) => runRenewals(service, cutOff);
 
-  async function customerWith(
-    count: number,
-    balance = '10000.00',
-  ): Promise<{ user: TestUser; ids: number[] }> {
+  async function customerWith(count: number, balance = '10000.00') {
     const user = await service.createUser({ balance });
     return { user, ids: await buy(user, count) };
   }
@@ -60,12 +53,12 @@ describe('Renewals', () => {
 
   const switchOn = (
     { id }: TestUser,
-    { proxyId = null as number | null, maxPrice = null as string | null } = {},
+    { proxyId = null as number | null, maxPrice = null as string | null, hours = AHEAD_HOURS } = {},
   ) =>
     service.dataSource.query(
       `INSERT INTO renewal_rules (user_id, proxy_id, period, max_price, hours_before)
        VALUES ($1, $2, $3, $4, $5) RETURNING id`,
-      [id, proxyId, PERIOD, maxPrice, AHEAD_HOURS],
+      [id, proxyId, PERIOD, maxPrice, hours],
     );
 
   const renewalsOf = ({ id }: TestUser): Promise<Renewal[]> =>
@@ -77,16 +70,28 @@ describe('Renewals', () => {
 
   /** Has the provider show another end than we know, without any order. */
   async function extend(proxyId: number | undefined, days: number): Promise<void> {
-    const [row] = await service.dataSource.query<{ id: string; end: string }[]>(
-      `SELECT provider_proxy_id AS id, extract(epoch FROM date_end) AS end FROM proxies WHERE id = $1`,
+    const [{ end }] = await service.dataSource.query(
+      'SELECT extract(epoch FROM date_end)::float8 AS end FROM proxies WHERE id = $1',
       [proxyId],
     );
-    const unixtimeEnd = Number(row?.end) + days * 86_400;
-    await service.control.changeProxy(Number(row?.id), { unixtimeEnd });
+    const unixtimeEnd = end + days * 86_400;
+    await service.control.changeProxy(await service.providerIdOf(proxyId), { unixtimeEnd });
   }
 
-  const retry = () =>
-    service.dataSource.query('UPDATE renewals SET next_try_at = now() WHERE next_try_at IS NOT NULL');
+  /** As if a minute had passed. */
+  const wait = ({ id }: TestUser) =>
+    service.dataSource.query(
+      `UPDATE renewals SET next_try_at = now() WHERE user_id = $1 AND next_try_at > now()`,
+      [id],
+    );
+
+  /** Changes here when rentals end, with their renewals. */
+  const moveEnds = ({ id }: TestUser, end: string) =>
+    service.owner.query(
+      `WITH moved AS (UPDATE proxies SET date_end = ${end} WHERE user_id = $1 RETURNING id, date_end)
+       UPDATE renewals SET date_end_before = date_end FROM moved WHERE proxy_id = moved.id`,
+      [id],
+    );
 
   const eventsOf = async ({ id }: TestUser): Promise<string[]> => {
     const rows: { type: string; data: Record<string, unknown> }[] = await service.dataSource.query(
@@ -126,7 +131,7 @@ describe('Renewals', () => {
     expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
     expect(await renewalsOf(held)).toMatchObject([{ state: 'planned' }]);
     await account.release();
-    await retry();
+    await wait(held);
     await run();
     expect(await renewalsOf(held)).toMatchObject([{ state: 'done' }]);
   });
@@ -154,7 +159,7 @@ describe('Renewals', () => {
       await sweepIsComplete();
       await extend(ids[0], PERIOD);
       await run();
-      await retry();
+      await wait(user);
       await run();
       await service.untilSettled();
       await run();
@@ -208,13 +213,6 @@ describe('Renewals', () => {
     await service.app.get(LedgerService).debit(user.id, surplus, 'test');
   }
 
-  /** As if a minute had passed. */
-  const wait = ({ id }: TestUser) =>
-    service.dataSource.query(
-      `UPDATE renewals SET next_try_at = now() WHERE user_id = $1 AND next_try_at > now()`,
-      [id],
-    );
-
   it('are skipped above the guard of their rule, which is reported once, and tried again', async () => {
     const { user } = await customerWith(1);
     const [rule] = await switchOn(user, { maxPrice: '0.01' });
@@ -258,10 +256,7 @@ describe('Renewals', () => {
     await leave(user, '0.00');
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'balance-short' }]);
-    await service.dataSource.query(
-      `INSERT INTO renewal_rules (user_id, proxy_id, period, hours_before) VALUES ($1, $2, $3, 2)`,
-      [user.id, ids[0], PERIOD],
-    );
+    await switchOn(user, { proxyId: ids[0] ?? 0, hours: 2 });
     await service.app.get(LedgerService).credit(user.id, Money.parse(price), 'test');
     await wait(user);
     await run();
@@ -430,47 +425,28 @@ describe('Renewals', () => {
   it('are announced a week ahead, and three days and one day ahead if they will not work out', async () => {
     const { user, ids } = await customerWith(2);
     const price = await priceOf(user);
-    await service.dataSource.query(
-      'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, $2, 2)',
-      [user.id, PERIOD],
-    );
+    await switchOn(user, { hours: 2 });
     await leave(user, price);
     await run();
     await run();
     const planned = ['renewal.planned', 'renewal.planned balance-short'];
     expect(await eventsOf(user)).toEqual(planned);
     for (const hours of [71, 23]) {
-      await service.owner.query(
-        `WITH moved AS (
-           UPDATE proxies SET date_end = now() + make_interval(hours => $2)
-            WHERE user_id = $1 RETURNING id, date_end
-         )
-         UPDATE renewals SET date_end_before = date_end FROM moved WHERE proxy_id = moved.id`,
-        [user.id, hours],
-      );
+      await moveEnds(user, `now() + interval '${hours} hours'`);
       await run();
       await run();
       planned.push('renewal.planned balance-short');
       expect(await eventsOf(user)).toEqual(planned);
     }
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'planned'));
-    await service.owner.query(
-      `UPDATE proxies SET date_end = date_start + interval '7 days' WHERE user_id = $1`,
-      [user.id],
-    );
+    await moveEnds(user, `date_start + interval '7 days'`);
   });
 
   it('fail an hour before the end, with the reason of the last try', async () => {
     const { user } = await customerWith(1);
     await switchOn(user, { maxPrice: '0.01' });
     await run();
-    await service.owner.query(
-      `WITH moved AS (
-         UPDATE proxies SET date_end = now() + interval '59 minutes' WHERE user_id = $1 RETURNING id, date_end
-       )
-       UPDATE renewals SET date_end_before = date_end FROM moved WHERE proxy_id = moved.id`,
-      [user.id],
-    );
+    await moveEnds(user, `now() + interval '59 minutes'`);
     await run();
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'failed', reason: 'price-above-max' }]);
@@ -478,10 +454,7 @@ describe('Renewals', () => {
     await service.dataSource.query('UPDATE renewal_rules SET switched_off_at = now() WHERE user_id = $1', [
       user.id,
     ]);
-    await service.owner.query(
-      `UPDATE proxies SET date_end = date_start + interval '7 days' WHERE user_id = $1`,
-      [user.id],
-    );
+    await moveEnds(user, `date_start + interval '7 days'`);
   });
 
   it('are each placed once when two replicas decide in the same moment', async () => {
@@ -547,10 +520,7 @@ describe('Renewals', () => {
       `UPDATE orders SET key_forgotten = true WHERE user_id = $1 AND kind = 'prolongation'`,
       [user.id],
     );
-    await service.dataSource.query(
-      `INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, $2, 168)`,
-      [user.id, PERIOD],
-    );
+    await switchOn(user);
     // The end is two weeks ahead: it is moved here and at the provider.
     await service.owner.query(
       `UPDATE proxies SET date_end = date_end - interval '7 days' WHERE user_id = $1`,

@@ -1,5 +1,7 @@
 import { PriceRulesService } from '../src/pricing';
+import type { StatusOut } from '../src/status';
 import { eventually } from './support/built-service';
+import { readDescription } from './support/description';
 import { forAllTests } from './support/fixtures';
 import { createStaff } from './support/staff';
 import { startTestService } from './support/test-service';
@@ -12,30 +14,6 @@ interface Schema {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
 }
-interface Description {
-  readonly paths: Record<
-    string,
-    Record<string, { responses: Record<string, { content?: Record<string, { schema: Schema }> }> }>
-  >;
-  readonly components: { readonly schemas: Record<string, Schema> };
-}
-interface Breaker {
-  readonly name: string;
-  readonly state: string;
-  readonly since: string;
-}
-interface StatusResponse {
-  readonly provider_balance: { readonly amount: string } | null;
-  readonly spent_24_hours: string;
-  readonly runway_hours: number | null;
-  readonly orders_in_review: number;
-  readonly catalog: readonly { readonly kind: string }[];
-  readonly replicas: readonly {
-    readonly breakers: readonly Breaker[];
-    readonly waiting_calls: object;
-    readonly waiting_orders: number;
-  }[];
-}
 
 // The system is that of all users, and a replica reports every 100 ms.
 const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'replica-report': 100 } }));
@@ -46,11 +24,8 @@ beforeAll(async () => {
   expect(data?.proxies).toHaveLength(2);
 });
 
-const readStatus = async (): Promise<StatusResponse> =>
-  (await staff.get<StatusResponse>('/staff/status')).body;
-
 it('returns exactly the fields that the description names', async () => {
-  const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as Description;
+  const description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
   const named = [...JSON.stringify(description).matchAll(/"#\/components\/schemas\/([^"]*)"/g)].map(
     ([, name]) => name,
   );
@@ -75,7 +50,10 @@ it('returns exactly the fields that the description names', async () => {
     }
   };
   await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
-  await eventually(async () => (await readStatus()).replicas.length > 0);
+  await eventually(async () => {
+    const { body } = await staff.get<Pick<StatusOut, 'replicas'>>('/staff/status');
+    return body.replicas.length > 0;
+  });
   await service.runJob('sales-days');
   const { id } = await service.app
     .get(PriceRulesService)
@@ -96,7 +74,7 @@ it('returns exactly the fields that the description names', async () => {
   for (const [path, { status, body }] of Object.entries(results)) {
     expect([path, status]).toEqual([path, 200]);
     const operation = Object.values(description.paths[path] ?? {}).find(({ responses }) => responses['200']);
-    compare(body, operation?.responses['200']?.content?.['application/json']?.schema ?? {}, path);
+    compare(body, (operation?.responses['200']?.content?.['application/json']?.schema ?? {}) as Schema, path);
   }
   for (const path of [
     '/staff/status.provider_balance',

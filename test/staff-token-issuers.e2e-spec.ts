@@ -111,11 +111,13 @@ describe('A token that is issued by another one', () => {
 
   it('has no scope that the other one lacks', async () => {
     const issuer = await restricted({}, ['staff:tokens', 'staff:grant', 'profile:read']);
-    const { status, body } = await issue(issuer, { scopes: ['profile:read', 'staff:balance'] });
+    const wider = { scopes: ['profile:read', 'proxies:write', 'staff:balance'] };
+    const { status, body } = await issue(issuer, wider);
     expect([status, body]).toMatchObject([
       403,
-      { detail: 'A token cannot grant scopes that it lacks: staff:balance' },
+      { detail: 'A token cannot grant scopes that it lacks: proxies:write, staff:balance' },
     ]);
+    expect((await issue(issuer, { scopes: ['profile:read'] })).status).toBe(201);
   });
 
   it('has scopes of staff for somebody else only by staff:grant', async () => {

@@ -2,10 +2,11 @@ import { ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import type { BalanceChangesPage } from '../src/ledger/balance-change.dto';
 import type { UsageOut } from '../src/usage/usage.dto';
+import { fetchAs } from './support/api-client';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { createStaff, type Json } from './support/staff';
-import { startTestService } from './support/test-service';
+import { startTestService, testUser } from './support/test-service';
 import { withinOneDay } from './support/within-one-day';
 
 type Usage = Json<UsageOut>;
@@ -18,7 +19,7 @@ const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 withinOneDay();
 
 async function readUsage(token = user.token): Promise<Usage> {
-  const response = await fetch(`${service.baseUrl}/usage`, { headers: { Authorization: `Bearer ${token}` } });
+  const response = await fetchAs({ token }, 'GET', `${service.baseUrl}/usage`);
   expect(response.status).toBe(200);
   return (await response.json()) as Usage;
 }
@@ -113,9 +114,7 @@ describe('GET /usage', () => {
     const { id, proxy } = await buy(7);
     await user.prolong(proxy, { period: 14 });
     await refund(id, '0.50');
-    const response = await fetch(`${service.baseUrl}/ledger`, {
-      headers: { Authorization: `Bearer ${user.token}` },
-    });
+    const response = await fetchAs(user, 'GET', `${service.baseUrl}/ledger`);
     const { items } = (await response.json()) as Json<BalanceChangesPage>;
     const total = items.reduce(
       (sum, { kind, held_delta: held, available_delta: available }) =>
@@ -140,11 +139,7 @@ describe('GET /usage', () => {
       used_today: '0.00',
       left_today: '500.00',
     });
-    await fetch(`${service.baseUrl}/proxies/buy`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${text}`, 'Content-Type': 'application/json' },
-      body: '{"country":"ru","period":30}',
-    });
+    await testUser(service.baseUrl, user.id, text).buy();
     const { spent, token: used } = await readUsage(text);
     const left = Money.parse('500').minus(Money.parse(spent.today));
     expect(used).toEqual({

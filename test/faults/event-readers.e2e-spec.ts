@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
+import { fetchAs } from '../support/api-client';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import { type EventStream, openEventStream } from '../support/event-stream';
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
+import { insertProxies } from '../support/proxy-rows';
 import { type Customer, Replicas } from '../support/replicas';
 import { metricsUrlOf, readMetrics } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
@@ -63,8 +65,8 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     return client;
   }
 
-  async function read(baseUrl: string, { token }: Customer, query: string): Promise<Page> {
-    const get = () => fetch(`${baseUrl}/events?${query}`, { headers: { Authorization: `Bearer ${token}` } });
+  async function read(baseUrl: string, customer: Customer, query: string): Promise<Page> {
+    const get = () => fetchAs(customer, 'GET', `${baseUrl}/events?${query}`);
     // A kept connection that the replica closes just as it is used again is no failure: scripts retry.
     const response = await get().catch(get);
     if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
@@ -225,12 +227,8 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     const elapsedMs: number[] = [];
     let cursor = (await read(anyReplica(), customer, 'after=now')).next_cursor;
     for (let n = 0; n < RESPONSES; n += 1) {
-      const waiting = read(anyReplica(), customer, `after=${cursor}&wait=30&type=proxy.expired`).then(
-        (page) => ({
-          page,
-          atMs: performance.now(),
-        }),
-      );
+      const query = `after=${cursor}&wait=30&type=proxy.expired`;
+      const waiting = read(anyReplica(), customer, query).then((page) => ({ page, atMs: performance.now() }));
       await pause(20 + random.next() * 200);
       await writer.query(WRITE, [customer.id, 'proxy.expired', { n }]);
       const committedMs = performance.now();
@@ -248,21 +246,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
 
   it('announce very many ends that come together, each once, while replicas are killed', async () => {
     const customer = await replicas.createCustomer();
-    await replicas.query(
-      `WITH purchase AS (
-         INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, captured, provider, provider_price, deadline,
-                             next_check_at, closed_at)
-         VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, 'http', 1, $2, $2,
-                 'test', 1, now(), now(), now())
-         RETURNING id)
-       INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                            proxy_type, country, version, date_start, date_end)
-       SELECT $1, purchase.id, 'test', 'together-' || n, '127.0.0.1', '1', 'l', 'p', 'http', 'ru', '6',
-              now(), now() + interval '20 hours'
-         FROM purchase, generate_series(1, $2::int) n`,
-      [customer.id, ENDS],
-    );
+    await insertProxies(replicas, customer.id, ENDS, { endsInSeconds: 20 * 3600 });
     await replicas.query(`UPDATE proxies SET told_hours = 32767 WHERE user_id = $1`, [customer.id]);
     const begunMs = performance.now();
     const print = async (): Promise<{ all: number; different: number }> => {

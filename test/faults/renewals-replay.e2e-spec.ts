@@ -1,6 +1,5 @@
 import { Money } from '../../src/common';
 import { LedgerService } from '../../src/ledger';
-import { RenewalRun } from '../../src/renewals';
 import { monthOf } from '../../src/renewals/decide';
 import type { ForecastItem, ForecastOut } from '../../src/renewals/forecast.dto';
 import { ruleOfProxySql } from '../../src/renewals/rule-of-proxy';
@@ -9,6 +8,8 @@ import { eventually } from '../support/built-service';
 import { canFakeTime, FakedTime } from '../support/faked-time';
 import { forAllTests } from '../support/fixtures';
 import { startOwnPostgres } from '../support/own-postgres';
+import { readPages } from '../support/pages';
+import { runRenewals } from '../support/renewals';
 import type { Json } from '../support/staff';
 import { startTestService, type TestUser } from '../support/test-service';
 
@@ -76,21 +77,8 @@ if (canFakeTime) {
     }
 
     async function wholeForecast(): Promise<{ first: Json<ForecastOut>; items: Json<ForecastItem>[] }> {
-      const first = await call<ForecastOut>('GET', '/renewals/forecast?limit=200');
-      const items = [...first.items];
-      for (let { next_cursor: cursor } = first; cursor !== null;) {
-        const page = await call<ForecastOut>('GET', `/renewals/forecast?limit=200&cursor=${cursor}`);
-        items.push(...page.items);
-        cursor = page.next_cursor;
-      }
-      return { first, items };
-    }
-
-    /** The job, as if its last run had been long ago. */
-    async function renew(): Promise<void> {
-      await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
-      Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-      await service.runJob('renewals');
+      const read = (cursor = '') => call<ForecastOut>('GET', `/renewals/forecast?limit=200${cursor}`);
+      return { first: await read(), items: await readPages(read) };
     }
 
     /** When something comes due next, or another month begins. */
@@ -132,7 +120,7 @@ if (canFakeTime) {
       const { first, items } = await wholeForecast();
       const end = now + 90 * DAY_MS;
       for (;;) {
-        await renew();
+        await runRenewals(service);
         const next = await nextMoment();
         if (next > end) break;
         await moveTo(next);

@@ -1,5 +1,5 @@
-import { RenewalRun } from '../../src/renewals';
 import { forAllTests } from '../support/fixtures';
+import { runRenewals } from '../support/renewals';
 import { startTestService, type TestUser } from '../support/test-service';
 
 /** Days. A rental of a week is due at once by a rule that renews a week before the end. */
@@ -23,13 +23,6 @@ describe('Renewals', () => {
     return user;
   }
 
-  /** Runs once, as if the last run had been long ago. */
-  async function run(): Promise<void> {
-    await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
-    Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-    await service.runJob('renewals');
-  }
-
   const renewalsOf = ({ id }: TestUser): Promise<{ state: string; reason: string | null }[]> =>
     service.dataSource.query('SELECT state, reason FROM renewals WHERE user_id = $1', [id]);
 
@@ -38,8 +31,8 @@ describe('Renewals', () => {
     const slow = await Promise.all([45, 50, 55].map(customerWhoRenewsFor));
     const user = await customerWhoRenewsFor(PERIOD);
     await service.control.setLatencies({ getprice: 60_000 });
-    await run();
-    await run();
+    await runRenewals(service);
+    await runRenewals(service);
     await service.control.setLatencies({ getprice: 0 });
     expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
     expect((await Promise.all(slow.map(renewalsOf))).flat()).toMatchObject(
