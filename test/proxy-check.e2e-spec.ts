@@ -6,6 +6,7 @@ import { captureLog } from './support/log-capture';
 import { startReplica } from './support/replica';
 import { openSilentPort } from './support/silent-port';
 import { startTcpRelay } from './support/tcp-relay';
+import { listenOnFreePort } from './support/tcp-server';
 import { sharedTestService, startTestService, type TestUser } from './support/test-service';
 
 type ProxyType = 'http' | 'socks';
@@ -18,11 +19,7 @@ let user: TestUser;
 const relay = forAllTests(startTcpRelay);
 const silent = forAllTests(openSilentPort);
 const service = forAllTests(() =>
-  startTestService({
-    environment: {
-      JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
-    },
-  }),
+  startTestService({ environment: { JUDGE_URL: `http://127.0.0.1:${relay.port}/judge` } }),
 );
 /** Soon gives up. */
 const replica = forAllTests(() => startReplica(service, { tuning: { trialTimeoutMs: TIMEOUT_MS } }));
@@ -157,45 +154,38 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: false, reason: 'timeout' });
   });
 
-  it('is not deceived by something else that responds', async () => {
+  /** The check of a proxy in whose place is something else. */
+  async function checkImpostor(respond: (socket: net.Socket) => void) {
     const proxy = await buy(type);
     const impostor = net.createServer((socket) => {
-      socket.on('error', () => undefined);
-      socket.once('data', () => {
-        const body = '{"nonce":"00","address":"203.0.113.7","forwarded_for":false}';
-        socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-      });
+      socket.on('error', () => undefined).once('data', () => respond(socket));
     });
-    await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve));
-    const { port } = impostor.address() as net.AddressInfo;
-    await change(proxy.id, { ...proxy, port: String(port) });
-    expect((await check(proxy.id)).data).toMatchObject({
-      works: false,
-      reason: 'wrong-answer',
-      exit_address: null,
-    });
+    await change(proxy.id, { ...proxy, port: String(await listenOnFreePort(impostor)) });
+    const { data } = await check(proxy.id);
     await new Promise((resolve) => impostor.close(resolve));
+    return data;
+  }
+
+  it('is not deceived by something else that responds', async () => {
+    const body = '{"nonce":"00","address":"203.0.113.7","forwarded_for":false}';
+    const checked = await checkImpostor((socket) => {
+      socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    });
+    expect(checked).toMatchObject({ works: false, reason: 'wrong-answer', exit_address: null });
   });
 
   it('reads no more of a response than it needs', async () => {
-    const proxy = await buy(type);
     let sent = 0;
-    const flood = net.createServer((socket) => {
-      socket.on('error', () => undefined);
+    const checked = await checkImpostor((socket) => {
       const pour = () => {
         while (!socket.destroyed && socket.write(Buffer.alloc(65_536, 0x20))) sent += 65_536;
       };
-      socket.once('data', () => {
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n');
-        socket.on('drain', pour);
-        pour();
-      });
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n');
+      socket.on('drain', pour);
+      pour();
     });
-    await new Promise<void>((resolve) => flood.listen(0, '127.0.0.1', resolve));
-    await change(proxy.id, { ...proxy, port: String((flood.address() as net.AddressInfo).port) });
-    expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'wrong-answer' });
+    expect(checked).toMatchObject({ works: false, reason: 'wrong-answer' });
     expect(sent).toBeLessThan(20_000_000);
-    await new Promise((resolve) => flood.close(resolve));
   });
 });
 

@@ -1,12 +1,10 @@
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
+import { listenOnFreePort } from './support/tcp-server';
 import { startTestService, testUser } from './support/test-service';
-
-const RU_30 = { country: 'ru', period: 30 } as const;
 
 /** Passes requests on to the sandbox, whose responses to money calls get one more field. */
 async function startEmbellisher(target: string): Promise<{ url: string; close(): void }> {
@@ -20,9 +18,7 @@ async function startEmbellisher(target: string): Promise<{ url: string; close():
     const isMoney = /\/(buy|prolong)\//.test(url);
     response.end(isMoney ? text.replace('{', String.raw`{"note":"\u0000",`) : text);
   };
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+  return { url: `http://127.0.0.1:${await listenOnFreePort(server)}`, close: () => server.close() };
 }
 
 describe('The response of the provider to an order', () => {
@@ -30,21 +26,8 @@ describe('The response of the provider to an order', () => {
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
 
-  const buy = async (key?: string) => {
-    const headers = key === undefined ? {} : { 'Idempotency-Key': key };
-    const { data } = await user.api.POST('/proxies/buy', { body: { ...RU_30, count: 3 }, headers });
-    return data;
-  };
-  const prolong = async (proxyId: string, key?: string) => {
-    const headers = key === undefined ? {} : { 'Idempotency-Key': key };
-    const params = { path: { proxy_id: proxyId } };
-    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
-      params,
-      body: { period: 30 },
-      headers,
-    });
-    return data;
-  };
+  const buy = async (key?: string) => (await user.buy({ count: 3 }, key)).data;
+  const prolong = async (proxyId: string, key?: string) => (await user.prolong(proxyId, { key })).data;
 
   const recordsOf = (kind: string): Promise<{ method: string }[]> =>
     service.owner.query(

@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
-import { startTestService, type TestService, type TestUser } from '../support/test-service';
+import { startTestService } from '../support/test-service';
 
 const PROJECT = join(__dirname, '..', '..');
 const MODULES = join(PROJECT, 'node_modules');
@@ -37,8 +38,6 @@ createClient({ baseUrl: '', token: '' }).POST('/proxies/buy', { body: { country:
 const COMPILER = ['--strict', '--noEmit', '--target', 'es2023', '--module', 'nodenext'];
 
 describe('The package of the TypeScript client', () => {
-  let service: TestService;
-  let user: TestUser;
   let directory: string;
   let readme: string;
   let packed: Packed;
@@ -60,8 +59,8 @@ describe('The package of the TypeScript client', () => {
   const example = (heading: string): string =>
     readme.split(`## ${heading}\n`)[1]?.split('```js\n')[1]?.split('```')[0] ?? '';
 
+  const service = forAllTests(startTestService);
   beforeAll(async () => {
-    service = await startTestService();
     readme = await readFile(join(CLIENT, 'README.md'), 'utf8');
     directory = await createTestDirectory('client-');
     await run(process.execPath, [join(CLIENT, 'build.mjs')]);
@@ -73,13 +72,10 @@ describe('The package of the TypeScript client', () => {
     await writeFile(join(directory, 'package.json'), '{ "private": true }');
     await npm('install', ...[packed, ...others].map(({ filename }) => `./${filename}`));
   });
-  beforeEach(async () => {
-    user = await service.createUser();
-  });
-  afterAll(async () => {
+  const user = forEachTest(() => service.createUser());
+  beforeClosing(async () => {
     await removeTestDirectory(directory);
     await service.audit({ withProvider: true });
-    await service.close();
   });
 
   it('buys with the lines of its README in an empty project', async () => {

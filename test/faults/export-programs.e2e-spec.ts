@@ -14,6 +14,7 @@ import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { findChromium, findProgram } from '../support/programs';
 import { insertProxies } from '../support/proxy-rows';
 import { type RawResponse, sendRaw } from '../support/raw-http';
+import { listenOnFreePort } from '../support/tcp-server';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { startTestService, type TestService } from '../support/test-service';
 
@@ -36,13 +37,6 @@ const seen = new Set<string>();
 
 const portOf = (server: NetServer): number => (server.address() as AddressInfo).port;
 
-async function open(server: NetServer): Promise<number> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  return portOf(server);
-}
-
 const download = (path: string, from = user): Promise<RawResponse> =>
   sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: from.token });
 
@@ -59,7 +53,7 @@ beforeAll(async () => {
   directory = await createTestDirectory('exports');
   service = await startTestService();
   page = createServer((_request, response) => response.end(PAGE));
-  pageUrl = `http://127.0.0.1:${await open(page)}/`;
+  pageUrl = `http://127.0.0.1:${await listenOnFreePort(page)}/`;
   const findRefusal = (login: string, password: string): string | null => {
     seen.add(`${login} ${password}`);
     return toAscii(`${login} ${password}`) === toAscii(`${LOGIN} ${PASSWORD}`)
@@ -86,7 +80,7 @@ type Credentials = readonly [login: string, password: string];
 async function rentStrange(type: ProxyType, [login, password]: Credentials): Promise<void> {
   const { server } = endpoints[type] ?? {};
   if (!server) throw new Error('the proxy was not started');
-  const port = String(server.listening ? portOf(server) : await open(server));
+  const port = String(server.listening ? portOf(server) : await listenOnFreePort(server));
   const [id] = await insertProxies(service.dataSource, user.id, 1, { port, proxyType: type });
   await service.dataSource.query('UPDATE proxies SET login = $2, password = $3 WHERE id = $1', [
     id,

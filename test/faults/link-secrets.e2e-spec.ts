@@ -1,13 +1,8 @@
 import { Client } from 'pg';
 import { generateSecret } from '../../src/auth/token-text';
-import {
-  BUILD_TIMEOUT_MS,
-  type BuiltService,
-  eventually,
-  killLeftovers,
-  type Outcome,
-} from '../support/built-service';
-import { beforeClosing, forAllTests } from '../support/fixtures';
+import { fetchAs } from '../support/api-client';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, type Outcome } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { exchangeRaw, sendRaw } from '../support/raw-http';
 import { type Customer, Replicas } from '../support/replicas';
 import { createTestDatabase } from '../support/test-database';
@@ -18,7 +13,6 @@ jest.setTimeout(BUILD_TIMEOUT_MS);
 const PART_LENGTH = 12;
 
 describe('The secret of a link', () => {
-  let replicas: Replicas;
   let services: BuiltService[];
 
   const database = forAllTests(createTestDatabase, (opened) => opened.drop());
@@ -26,36 +20,24 @@ describe('The secret of a link', () => {
     () => new Client({ connectionString: database.ownerUrl }),
     (opened) => opened.end(),
   );
+  const replicas = forAllTests(() =>
+    Replicas.open({
+      database,
+      environment: { LOG_LEVEL: 'debug', LOG_FORMAT: 'json', ADDRESS_FAILURES_PER_MINUTE: '200' },
+      tuning: { linkRequestsPerMinute: 60, poolWaitMs: 500 },
+    }),
+  );
   beforeAll(async () => {
     await owner.connect();
-    replicas = await Replicas.open({
-      database,
-      environment: {
-        LOG_LEVEL: 'debug',
-        LOG_FORMAT: 'json',
-        ADDRESS_FAILURES_PER_MINUTE: '200',
-      },
-      tuning: { linkRequestsPerMinute: 60, poolWaitMs: 500 },
-    });
     services = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
-  });
-  beforeClosing(async () => {
-    await killLeftovers();
-    await replicas.close();
   });
 
   const bases = () => services.map(({ baseUrl }) => baseUrl);
 
-  async function createLink({ token }: Customer, baseUrl: string): Promise<string> {
-    const response = await sendRaw(baseUrl, {
-      method: 'POST',
-      path: '/links',
-      token,
-      headers: { 'content-type': 'application/json' },
-      body: '{"format":"txt"}',
-    });
+  async function createLink(customer: Customer, baseUrl: string): Promise<string> {
+    const response = await fetchAs(customer, 'POST', `${baseUrl}/links`, { format: 'txt' });
     expect(response.status).toBe(201);
-    return (response.json() as { url: string }).url.slice('/l/'.length);
+    return ((await response.json()) as { url: string }).url.slice('/l/'.length);
   }
 
   /** Valid and invalid requests with the secret. */

@@ -9,6 +9,7 @@ import { exchangeRaw } from '../support/raw-http';
 import { Replicas } from '../support/replicas';
 import { metricsUrlOf, readMetrics, type Scrape } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
+import { listenOnFreePort } from '../support/tcp-server';
 
 /** `METRICS_REQUESTS=1000000 npx jest test/faults/metrics` takes a quarter of an hour. */
 const REQUESTS = Number(process.env['METRICS_REQUESTS'] ?? 10_000);
@@ -167,20 +168,12 @@ describe('the metrics of a replica', () => {
   });
 
   it('have a port of their own: a start on one that is taken says so', async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const address = taken.address();
-    const port = typeof address === 'object' ? String(address?.port) : '';
-    try {
-      const { code, stderr } = await runService({
-        ...replicas.environmentOf(),
-        METRICS_PORT: port,
-        PORT: '0',
-      });
-      expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken: choose another with METRICS_PORT.`);
-      expect(code).toBe(1);
-    } finally {
-      taken.close();
-    }
+    const taken = createServer();
+    const port = String(await listenOnFreePort(taken));
+    const environment = { ...replicas.environmentOf(), METRICS_PORT: port, PORT: '0' };
+    const { code, stderr } = await runService(environment);
+    taken.close();
+    expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken: choose another with METRICS_PORT.`);
+    expect(code).toBe(1);
   });
 });

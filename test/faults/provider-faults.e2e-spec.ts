@@ -23,6 +23,25 @@ describe('a failing provider', () => {
 
   const proxiesOf = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
 
+  interface Order {
+    readonly kind: string;
+    readonly state: string;
+    readonly checks: number;
+    /** From the deadline to the end, or until now. */
+    readonly quietSeconds: number;
+  }
+
+  /** The latest order of the user. */
+  async function orderOf({ id }: TestUser): Promise<Order> {
+    const [order] = await service.dataSource.query(
+      `SELECT kind, state, checks,
+              extract(epoch FROM coalesce(closed_at, now()) - deadline)::float8 AS "quietSeconds"
+         FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT 1`,
+      [id],
+    );
+    return order;
+  }
+
   /** Waits until reconciliation has closed all orders of the user. */
   const settled = (user: TestUser) => eventually(async () => (await service.balanceOf(user)).held === '0.00');
 
@@ -99,11 +118,7 @@ describe('a failing provider', () => {
       expect((await service.balanceOf(user)).held).not.toBe('0.00');
       await settled(user);
       expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
-      const [order] = await service.dataSource.query(
-        `SELECT extract(epoch FROM closed_at - deadline)::float8 AS quiet FROM orders WHERE user_id = $1`,
-        [user.id],
-      );
-      expect(order.quiet).toBeGreaterThanOrEqual(1);
+      expect((await orderOf(user)).quietSeconds).toBeGreaterThanOrEqual(1);
     },
   );
 
@@ -112,13 +127,7 @@ describe('a failing provider', () => {
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
-    await eventually(async () => {
-      const quiet = await service.dataSource.query(
-        `SELECT id FROM orders WHERE user_id = $1 AND now() > deadline + interval '1 second'`,
-        [user.id],
-      );
-      return quiet.length > 0;
-    });
+    await eventually(async () => (await orderOf(user)).quietSeconds > 1);
     await service.control.resetFaults();
     await settled(user);
     const [checks] = await service.dataSource.query(
@@ -135,28 +144,14 @@ describe('a failing provider', () => {
   it('does not treat a failed check as one that found nothing', async () => {
     const user = await service.createUser();
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
-    const blind = await service.control.addFault({
-      method: 'getproxy',
-      kind: 'http-status',
-      status: 500,
-      times: null,
-    });
-    expect(blind).toBeGreaterThan(0);
+    await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
-    await untilChecked(user, 6);
+    await eventually(async () => (await orderOf(user)).checks >= 6);
     expect((await service.balanceOf(user)).held).not.toBe('0.00');
     await service.control.resetFaults();
     await settled(user);
     expect(await proxiesOf(user)).toHaveLength(1);
   });
-
-  const untilChecked = (user: TestUser, times: number) =>
-    eventually(async () => {
-      const [order] = await service.dataSource.query('SELECT checks FROM orders WHERE user_id = $1', [
-        user.id,
-      ]);
-      return order.checks >= times;
-    });
 
   it('leaves an order to staff after a day of checks, with the money held', async () => {
     const user = await service.createUser();
@@ -167,12 +162,7 @@ describe('a failing provider', () => {
       `UPDATE orders SET deadline = now() - interval '1 day', next_check_at = now() WHERE user_id = $1`,
       [user.id],
     );
-    await eventually(async () => {
-      const [order] = await service.dataSource.query('SELECT state FROM orders WHERE user_id = $1', [
-        user.id,
-      ]);
-      return order.state === 'review';
-    });
+    await eventually(async () => (await orderOf(user)).state === 'review');
     expect((await service.balanceOf(user)).held).not.toBe('0.00');
   });
 
@@ -239,11 +229,7 @@ describe('a failing provider', () => {
       const [proxy] = await proxiesOf(user);
       const { error } = await prolongWhileEndMoves(user, proxy, 5, 'drop');
       expect(error).toEqual(CONFIRMING);
-      const [order] = await service.dataSource.query(
-        `SELECT state FROM orders WHERE user_id = $1 AND kind = 'prolongation'`,
-        [user.id],
-      );
-      expect(order.state).toBe('review');
+      expect(await orderOf(user)).toMatchObject({ kind: 'prolongation', state: 'review' });
     });
   });
 

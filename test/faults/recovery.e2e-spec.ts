@@ -1,10 +1,10 @@
 import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/inventory';
-import { type ApiClient, createApiClient, fetchAs } from '../support/api-client';
+import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forEachTest } from '../support/fixtures';
 import { captureLog } from '../support/log-capture';
 import { type Restored, restorePoint } from '../support/restored';
-import { startTestService, type TestUser } from '../support/test-service';
+import { startTestService, testUser, type TestUser } from '../support/test-service';
 import { WireClient } from '../support/wire-client';
 
 const REASON = ['--reason', 'restored'];
@@ -53,19 +53,9 @@ describe('After the database was restored to an earlier moment', () => {
       const { to_be_done: left } = await staff.get<RecoveryOut>('/recovery');
       return left.every((one) => one.includes('undecided'));
     });
-  const api = (baseUrl: string, { token }: TestUser) => createApiClient(baseUrl, token);
-  const buy = (client: ApiClient, key?: string, count = 1) =>
-    client.POST('/proxies/buy', {
-      ...(key && { params: { header: { 'Idempotency-Key': key } } }),
-      body: { country: 'ru', period: 30, count },
-    });
-  const prolong = (client: ApiClient, proxyId: string, key?: string) =>
-    client.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxyId }, ...(key && { header: { 'Idempotency-Key': key } }) },
-      body: { period: 30 },
-    });
-  const prolongMany = (client: ApiClient, proxyId: string, key: string) =>
-    client.POST('/proxies/prolong', {
+  const at = (baseUrl: string, { id, token }: TestUser) => testUser(baseUrl, id, token);
+  const prolongMany = ({ api }: TestUser, proxyId: string, key: string) =>
+    api.POST('/proxies/prolong', {
       params: { header: { 'Idempotency-Key': key } },
       body: { proxy_ids: [proxyId], period: 30 },
     });
@@ -82,7 +72,7 @@ describe('After the database was restored to an earlier moment', () => {
   };
 
   it('shuts orders until sweeps have reported everything, and opens them then', async () => {
-    const { data: bought } = await buy(user.api, 'before');
+    const { data: bought } = await user.buy({}, 'before');
     restored = await restorePoint(service);
     expect(await restored.refused(['recovery', 'end', ...REASON])).toBe('There is no recovery');
 
@@ -93,13 +83,13 @@ describe('After the database was restored to an earlier moment', () => {
       'Staff began this recovery: it ends when everything is decided, without nothing_was_lost',
     );
     const { baseUrl } = await restored.start();
-    const client = api(baseUrl, user);
+    const client = at(baseUrl, user);
     const proxyId = bought?.proxies[0]?.id ?? '';
     const shut = [
-      await buy(client),
-      await prolong(client, proxyId),
+      await client.buy(),
+      await client.prolong(proxyId),
       await prolongMany(client, proxyId, 'bulk'),
-      await client.PUT('/proxies/{proxy_id}/type', {
+      await client.api.PUT('/proxies/{proxy_id}/type', {
         params: { path: { proxy_id: proxyId } },
         body: { proxy_type: 'socks' },
       }),
@@ -108,28 +98,28 @@ describe('After the database was restored to an earlier moment', () => {
       expect(error).toMatchObject({ detail: 'Service temporarily unavailable' });
       expect([response.status, response.headers.get('Retry-After')]).toEqual([503, '60']);
     }
-    expect((await buy(client, 'before')).data).toEqual(bought);
-    expect((await client.GET('/proxies')).data).toEqual(bought?.proxies);
+    expect((await client.buy({}, 'before')).data).toEqual(bought);
+    expect((await client.api.GET('/proxies')).data).toEqual(bought?.proxies);
 
     const staff = staffAt(baseUrl);
     await untilSwept(staff);
     expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false, to_be_done: [] });
-    expect((await buy(client)).response.status).toBe(200);
+    expect((await client.buy()).response.status).toBe(200);
   });
 
   it('settles what was open by evidence, also what had not been sent by then', async () => {
     /** Keeps a purchase at the provider. */
-    const held = async (client: ApiClient, key: string, count = 1) => {
+    const held = async (client: TestUser, key: string, count = 1) => {
       const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
-      const response = buy(client, key, count);
+      const response = client.buy({ count }, key);
       await service.control.untilGateReached(gate);
       return {
         answer: response,
         open: (verdict: 'pass' | 'drop') => service.control.openGate(gate, verdict),
       };
     };
-    const lost = await held(user.api, 'lost', 2);
-    const waiting = await held(other.api, 'waiting');
+    const lost = await held(user, 'lost', 2);
+    const waiting = await held(other, 'waiting');
     restored = await restorePoint(service);
     await Promise.all([lost.open('drop'), waiting.open('pass')]);
     await Promise.all([lost.answer, waiting.answer]);
@@ -150,34 +140,34 @@ describe('After the database was restored to an earlier moment', () => {
       { key: 'waiting', state: 'completed', failure: null },
     ]);
     const before = await moneyCalls();
-    const { response } = await buy(api(baseUrl, other), 'waiting');
+    const { response } = await at(baseUrl, other).buy({}, 'waiting');
     expect(response.headers.get('Idempotency-Replayed')).toBe('true');
     expect(await moneyCalls()).toEqual(before);
     expect(await restored.command(['audit', '--provider'])).toMatchObject({ ok: true });
   });
 
   it('finds what was sold since, has staff decide about it, and buys nothing twice', async () => {
-    const { data: early } = await buy(user.api, 'early', 2);
+    const { data: early } = await user.buy({ count: 2 }, 'early');
     const [first = '', second = ''] = (early?.proxies ?? []).map(({ id }) => id);
     restored = await restorePoint(service);
 
     // Sold after that moment. The tag of a batch names the order of its first member alone.
-    const { data: forgotten } = await buy(user.api, 'forgotten', 2);
-    const { data: mine } = await buy(user.api, 'mine');
+    const { data: forgotten } = await user.buy({ count: 2 }, 'forgotten');
+    const { data: mine } = await user.buy({}, 'mine');
     const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders WHERE id = $1', [
       mine?.order_id,
     ]);
     await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).call(
       `buy/?count=1&period=30&country=ru&version=6&descr=${tag}`,
     );
-    expect((await prolong(user.api, first, 'prolonged')).response.status).toBe(200);
-    expect((await prolongMany(user.api, second, 'bulk')).response.status).toBe(200);
+    expect((await user.prolong(first, { key: 'prolonged' })).response.status).toBe(200);
+    expect((await prolongMany(user, second, 'bulk')).response.status).toBe(200);
     const sold = await moneyCalls();
     const { data: listed } = await user.api.GET('/proxies');
 
     await begin();
     const { baseUrl } = await restored.start();
-    const [client, theirs] = [api(baseUrl, user), api(baseUrl, other)];
+    const [client, theirs] = [at(baseUrl, user), at(baseUrl, other)];
     const staff = staffAt(baseUrl);
     await untilSwept(staff);
     expect(await staff.post('/recovery/end', {})).toMatchObject({
@@ -222,10 +212,10 @@ describe('After the database was restored to an earlier moment', () => {
 
     // Each key that was forgotten is known again by its request, and nothing is bought.
     const replayed = [
-      await buy(client, 'forgotten', 2),
-      await buy(client, 'mine'),
-      await buy(theirs, 'theirs'),
-      await prolong(client, first, 'prolonged'),
+      await client.buy({ count: 2 }, 'forgotten'),
+      await client.buy({}, 'mine'),
+      await theirs.buy({}, 'theirs'),
+      await client.prolong(first, { key: 'prolonged' }),
     ];
     expect(replayed.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
     expect(replayed.map(({ response }) => response.headers.get('Idempotency-Replayed'))).toEqual(
@@ -235,7 +225,7 @@ describe('After the database was restored to an earlier moment', () => {
     const bulk = await prolongMany(client, second, 'bulk');
     expect(bulk.data).toMatchObject({ totals: { prolonged: 1, price_charged: '1.50' } });
     expect(await moneyCalls()).toEqual(sold);
-    expect((await buy(client, 'forgotten', 2)).data).toEqual(replayed[0]?.data);
+    expect((await client.buy({ count: 2 }, 'forgotten')).data).toEqual(replayed[0]?.data);
     expect(await spentBy(other)).toEqual({ spent: '2.00', held: '0.00' });
 
     // The customer has what the provider lists, under new numbers.
@@ -243,9 +233,9 @@ describe('After the database was restored to an earlier moment', () => {
       (proxies ?? [])
         .map((proxy) => ({ ...proxy, id: undefined }))
         .sort((one, next) => Number(one.port) - Number(next.port));
-    expect(withoutId((await client.GET('/proxies')).data)).toEqual(withoutId(listed));
+    expect(withoutId((await client.api.GET('/proxies')).data)).toEqual(withoutId(listed));
     // A number or a tag that was given out once is never given out again.
-    const { data: next } = await buy(client, 'new');
+    const { data: next } = await client.buy({}, 'new');
     expect(next?.order_id).toBeGreaterThan((mine?.order_id ?? 0) + 1000);
     expect(Number(next?.proxies[0]?.id)).toBeGreaterThan(
       Math.max(...(listed ?? []).map(({ id }) => Number(id))),

@@ -1,31 +1,24 @@
 import { DataSource } from 'typeorm';
-import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
+import { seedDatabase } from '../../bench/seeding/seed-database';
 import { dataSourceOptions } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
+import { forAllTests } from '../support/fixtures';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 
 const SEED = { users: 100, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
 
 describe('bench:seed', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
-  let schemaBefore: object[];
-  let seeded: Seeded;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await connect(database);
-    schemaBefore = await schema();
-    seeded = await seed();
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
-
   const connect = ({ url }: TestDatabase): Promise<DataSource> =>
     new DataSource(dataSourceOptions({ url, poolSize: 2, applicationName: 'test' })).initialize();
+
+  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const dataSource = forAllTests(
+    () => connect(database),
+    (opened) => opened.destroy(),
+  );
+  const schemaBefore = forAllTests(() => schema());
+  const seeded = forAllTests(() => seed());
 
   const seed = () => seedDatabase({ databaseUrl: database.ownerUrl, ...SEED });
 
@@ -74,7 +67,7 @@ describe('bench:seed', () => {
     expect(sample.proxies).toBeGreaterThan(0);
     expect(await violations()).toEqual([]);
     expect(await findDangling()).toEqual([]);
-    expect(await schema()).toEqual(schemaBefore);
+    expect(await schema()).toEqual([...schemaBefore]);
   });
 
   it('writes entries in chronological order, after the rows that they refer to', async () => {
