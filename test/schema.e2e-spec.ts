@@ -9,7 +9,7 @@ import { OPEN_STATES, ORDER_KINDS, ORDER_STATES, UNATTENDED_STATES } from '../sr
 import { PROXY_CHANGES } from '../src/proxies/details/proxy-history.dto';
 import { RENEWAL_STATES } from '../src/renewals';
 import { DELIVERY_STATES, DISABLED_REASONS } from '../src/webhooks/webhook-states';
-import { forAllTests } from './support/fixtures';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const MIGRATION_NAMES = migrations.map(({ name }) => name);
@@ -37,46 +37,39 @@ async function findObjects(dataSource: DataSource): Promise<string[]> {
 }
 
 describe('The migrations', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
-
-  async function open(options: { migrated: boolean }): Promise<void> {
-    database = await createTestDatabase(options);
-    dataSource = await connect(database);
-  }
+  const empty = forEachTest(() => createTestDatabase({ migrated: false }));
+  const connected = forEachTest(() => connect(empty));
   afterEach(async () => {
-    await dataSource.destroy();
-    await database.drop();
+    await connected.destroy();
+    await empty.drop();
   });
 
   it('run once on an empty database, by any process', async () => {
-    await open({ migrated: false });
-    const done = await Promise.all(Array.from({ length: 8 }, () => migrate(database)));
+    const done = await Promise.all(Array.from({ length: 8 }, () => migrate(empty)));
     expect(done.flat()).toEqual(MIGRATION_NAMES);
-    expect(await new MigrationExecutor(dataSource).getPendingMigrations()).toEqual([]);
-    expect(await migrate(database)).toEqual([]);
+    expect(await new MigrationExecutor(connected).getPendingMigrations()).toEqual([]);
+    expect(await migrate(empty)).toEqual([]);
   });
 
   it('leave no trace of one that has failed, which runs again', async () => {
-    await open({ migrated: false });
     // TypeORM would write the failure to the console as well.
     const log = jest.spyOn(AbstractLogger.prototype, 'logMigration').mockImplementation();
-    await dataSource.query('CREATE TABLE job_runs ()');
-    await expect(migrate(database)).rejects.toThrow('already exists');
+    await connected.query('CREATE TABLE job_runs ()');
+    await expect(migrate(empty)).rejects.toThrow('already exists');
     log.mockRestore();
-    await dataSource.query('DROP TABLE job_runs');
-    expect(await findObjects(dataSource)).toEqual([]);
-    expect(await migrate(database)).toEqual(MIGRATION_NAMES);
+    await connected.query('DROP TABLE job_runs');
+    expect(await findObjects(connected)).toEqual([]);
+    expect(await migrate(empty)).toEqual(MIGRATION_NAMES);
   });
 });
 
-describe('The words of the code', () => {
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const dataSource = forAllTests(
-    () => connect(database),
-    (opened) => opened.destroy(),
-  );
+const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+const dataSource = forAllTests(
+  () => connect(database),
+  (opened) => opened.destroy(),
+);
 
+describe('The words of the code', () => {
   it.each<[string, readonly string[]]>([
     ['api_tokens_origin_check', ['staff', 'customer', 'sign-in'] satisfies TokenOrigin[]],
     ['ledger_entries_kind_check', LEDGER_ENTRY_KINDS],
@@ -106,16 +99,10 @@ describe('The files of src/database/functions', () => {
   const FOLDER = join(__dirname, '../src/database/functions');
 
   it('define a function each, all of which migrations install', async () => {
-    const database = await createTestDatabase();
-    const dataSource = await connect(database);
-    const installed = await dataSource.query<{ name: string }[]>(
-      `SELECT proname AS name FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-          AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e') ORDER BY 1`,
-    );
-    await dataSource.destroy();
-    await database.drop();
+    const objects = await findObjects(dataSource);
+    const installed = objects.flatMap((object) => /^function (.*)$/.exec(object)?.[1] ?? []);
     const files = readdirSync(FOLDER).sort();
-    expect(installed.map(({ name }) => `${name}.sql`)).toEqual(files);
+    expect(installed.map((name) => `${name}.sql`)).toEqual(files);
     for (const file of files) {
       const text = readFileSync(join(FOLDER, file), 'utf8');
       const defined = [...text.matchAll(/^CREATE OR REPLACE FUNCTION (\w+)/gm)].map(([, name]) => name);
@@ -127,11 +114,6 @@ describe('The files of src/database/functions', () => {
 describe('The database', () => {
   let userId: number;
 
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const dataSource = forAllTests(
-    () => connect(database),
-    (opened) => opened.destroy(),
-  );
   beforeEach(async () => {
     userId = await insertUser();
   });
@@ -257,26 +239,14 @@ describe('The database', () => {
       expect(await post('topup', 1, 0)).toMatchObject([{ seq: 4, available_after: '23.00' }]);
     });
 
-    it.each([
-      ['a balance after it that is too high', [[2, 5, 1000]]],
-      ['a balance after it that is too low', [[2, 5, 14]]],
-      ['a number that leaves a gap', [[3, 5, 15]]],
-      ['the number of another entry', [[1, 5, 15]]],
-      [
-        'a gap between two',
-        [
-          [2, 5, 15],
-          [4, 5, 20],
-        ],
-      ],
-      [
-        'a wrong balance between two',
-        [
-          [2, 5, 16],
-          [3, 5, 20],
-        ],
-      ],
-    ] as const)('refuses entries with %s', async (_, entries) => {
+    it.each<[what: string, ...entries: (readonly [seq: number, delta: number, after: number])[]]>([
+      ['a balance after it that is too high', [2, 5, 1000]],
+      ['a balance after it that is too low', [2, 5, 14]],
+      ['a number that leaves a gap', [3, 5, 15]],
+      ['the number of another entry', [1, 5, 15]],
+      ['a gap between two', [2, 5, 15], [4, 5, 20]],
+      ['a wrong balance between two', [2, 5, 16], [3, 5, 20]],
+    ])('refuses entries with %s', async (_, ...entries) => {
       await post('topup', 10, 0);
       await expect(postNumbered(...entries)).rejects.toThrow(/do not follow|duplicate key/);
       expect(await getAccount()).toEqual({ available: '10.00', held: '0.00', seq: 1 });
@@ -371,25 +341,18 @@ describe('The database', () => {
   });
 
   it.each([
-    ['UPDATE ledger_entries SET available_delta = 1'],
-    ['UPDATE ledger_entries SET reason = NULL WHERE false'],
-    ['DELETE FROM ledger_entries'],
-    ['TRUNCATE ledger_entries'],
-    ['TRUNCATE users CASCADE'],
-    ['TRUNCATE orders CASCADE'],
-  ])('refuses to change the ledger: %s', async (statement) => {
-    await post('topup', 100, 0);
-    await expect(dataSource.query(statement)).rejects.toThrow('is not allowed');
-    expect(await getAccount()).toEqual({ available: '100.00', held: '0.00', seq: 1 });
-  });
-
-  it.each([
-    ['UPDATE accounts SET available = available + 1'],
-    ['UPDATE accounts SET held = held + 1'],
-    ['UPDATE accounts SET seq = seq + 1'],
-    ['DELETE FROM accounts'],
-    ['TRUNCATE accounts'],
-  ])('refuses to change a balance without a ledger entry: %s', async (statement) => {
+    'UPDATE ledger_entries SET available_delta = 1',
+    'UPDATE ledger_entries SET reason = NULL WHERE false',
+    'DELETE FROM ledger_entries',
+    'TRUNCATE ledger_entries',
+    'TRUNCATE users CASCADE',
+    'TRUNCATE orders CASCADE',
+    'UPDATE accounts SET available = available + 1',
+    'UPDATE accounts SET held = held + 1',
+    'UPDATE accounts SET seq = seq + 1',
+    'DELETE FROM accounts',
+    'TRUNCATE accounts',
+  ])('refuses to change the ledger, or a balance without an entry: %s', async (statement) => {
     await post('topup', 100, 0);
     await expect(dataSource.query(statement)).rejects.toThrow('is not allowed');
     expect(await getAccount()).toEqual({ available: '100.00', held: '0.00', seq: 1 });

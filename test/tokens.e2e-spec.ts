@@ -3,7 +3,7 @@ import { type CustomerScope, type Scope, TOKEN_REFERENCES, TokensService, USUAL_
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { UsersService } from '../src/users';
-import { createApiClient } from './support/api-client';
+import { createApiClient, fetchAs } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { createStaff, staffWith } from './support/staff';
 import { untilWaiting } from './support/table-lock';
@@ -328,10 +328,7 @@ describe('Revoking a token', () => {
       ['1?descendants=yes', 422],
       ['1?all=true', 422],
     ] as const) {
-      const response = await fetch(`${service.baseUrl}/tokens/${path}`, {
-        method: 'DELETE',
-        headers: { Authorization: `Bearer ${issuer.token}` },
-      });
+      const response = await fetchAs(issuer, 'DELETE', `${service.baseUrl}/tokens/${path}`);
       expect([path, response.status]).toEqual([path, status]);
     }
   });

@@ -276,29 +276,16 @@ describe('Traces', () => {
       }
       await GET('/proxies/export');
       const send = (path: string, options: object = {}) => sendRaw(service.baseUrl, { path, ...options });
-      const link = (
-        await send('/links', {
-          method: 'POST',
-          token,
-          headers: { 'content-type': 'application/json' },
-          body: '{"format":"txt"}',
-        })
-      ).json() as { url: string };
-      const secret = keep('secret of a link', link.url.split('/').at(-1));
+      const { data: link } = await POST('/links', { body: { format: 'txt' } });
+      const secret = keep('secret of a link', link?.url.split('/').at(-1));
       for (const path of [`/l/${secret}`, `/l/${secret}/`, `/L/${secret}`, `/l/${secret}?x=${secret}`]) {
         await send(path);
       }
-      const webhook = (
-        await send('/webhooks', {
-          method: 'POST',
-          token,
-          headers: { 'content-type': 'application/json' },
-          body: '{"url":"https://127.0.0.1/hooks/Sesame-opens-it?key=Sesame-opens-it"}',
-        })
-      ).json() as { id: number; secret: string };
-      keep('secret of a webhook', webhook.secret);
+      const url = 'https://127.0.0.1/hooks/Sesame-opens-it?key=Sesame-opens-it';
+      const { data: webhook } = await POST('/webhooks', { body: { url } });
+      const webhookSecret = keep('secret of a webhook', webhook?.secret);
       keep('secret in the URL of a webhook', 'Sesame-opens-it');
-      await send(`/webhooks/${webhook.id}/test`, { method: 'POST', token });
+      await send(`/webhooks/${webhook?.id}/test`, { method: 'POST', token });
       await send(`/me?access_token=${token}`);
       await send(`/${token}`, { token: `${token}x` });
       await send('/me', { token, headers: { traceparent: token, tracestate: `a=${token}`, baggage: token } });
@@ -310,7 +297,7 @@ describe('Traces', () => {
       keep('issued token', issued.body.token);
       await staff.post(`/staff/users/${user.id}/credit`, { amount: '1.00', reason: token });
       await staff.get(`/staff/users?search=${token}`);
-      await staff.post(`/staff/webhooks/${webhook.id}/disable`, { reason: webhook.secret });
+      await staff.post(`/staff/webhooks/${webhook?.id}/disable`, { reason: webhookSecret });
       await staff.get('/staff/webhooks');
       await staff.get('/staff/status');
     }
@@ -354,13 +341,9 @@ describe('A service whose collector', () => {
     const service = await startTestService({
       environment: { TRACES_URL: url, TRACES_RATIO: ratio, LOG_LEVEL: 'warn' },
     });
-    const { api } = await service.createUser();
-    const statuses = await Promise.all(
-      Array.from(
-        { length: PURCHASES },
-        async () => (await api.POST('/proxies/buy', { body: PERIOD })).response.status,
-      ),
-    );
+    const user = await service.createUser();
+    const buyOne = async () => (await user.buy()).response.status;
+    const statuses = await Promise.all(Array.from({ length: PURCHASES }, buyOne));
     await service.close();
     return statuses;
   }

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { IntegrityService } from '../src/integrity';
 import { holdPublishing } from '../src/webhooks/switching';
+import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
-import { sendRaw } from './support/raw-http';
 import { createStaff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
@@ -18,9 +18,7 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 // A user may have few webhooks.
 const service = forAllTests(() =>
-  startTestService({
-    environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) },
-  }),
+  startTestService({ environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) } }),
 );
 const user = forEachTest(() => service.createUser());
 
@@ -35,14 +33,10 @@ interface Delivery {
   readonly state: string;
 }
 
-const send = async (method: string, path: string, body?: object, { token } = user) => {
-  const response = await sendRaw(service.baseUrl, {
-    method,
-    path,
-    token,
-    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: response.text === '' ? null : response.json() };
+const send = async (method: string, path: string, body?: object, owner = user) => {
+  const response = await fetchAs(owner, method, service.baseUrl + path, body);
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
 };
 
 async function create(settings: object = {}, owner = user): Promise<Webhook> {
@@ -51,12 +45,18 @@ async function create(settings: object = {}, owner = user): Promise<Webhook> {
   return body as Webhook;
 }
 
-/** Writes an event as a change does, with its deliveries once it is published. */
-async function happen(type: string, { id } = user): Promise<string> {
+/** Writes an event as a change does. */
+async function write(type: string): Promise<{ id: number } | undefined> {
   const [event] = await service.dataSource.query<{ id: number }[]>(
     `INSERT INTO events (user_id, type, data) VALUES ($1, $2, '{}') RETURNING id`,
-    [id, type],
+    [user.id, type],
   );
+  return event;
+}
+
+/** Waits for its publishing, too, by which it has its deliveries. */
+async function happen(type: string): Promise<string> {
+  const event = await write(type);
   return eventually(async () => {
     const [published] = await service.dataSource.query<{ position: number | null }[]>(
       'SELECT position FROM events WHERE id = $1',
@@ -112,9 +112,7 @@ describe('A webhook', () => {
   it('lets events be published whose publishing it keeps others from', async () => {
     const runner = service.dataSource.createQueryRunner();
     await runner.query('SELECT pg_advisory_lock(publishing_lock())');
-    await service.dataSource.query(`INSERT INTO events (user_id, type, data) VALUES ($1, 'test', '{}')`, [
-      user.id,
-    ]);
+    await write('test');
     const unpublished = () =>
       service.dataSource.query('SELECT id FROM events WHERE user_id = $1 AND position IS NULL', [user.id]);
     expect(await unpublished()).not.toEqual([]);
@@ -361,8 +359,7 @@ describe('Replaying', () => {
 
   it('is bounded, and returns where the next request goes on', async () => {
     const { id } = await create({ types: ['order.completed'] });
-    const owner = service.owner;
-    await owner.query(
+    await service.owner.query(
       `INSERT INTO events (user_id, type, data, at, position)
        -- The later a transaction ends, the older an event can be at its position.
        SELECT $1, 'order.completed', '{}', now() - n * interval '1 ms', nextval('event_positions')

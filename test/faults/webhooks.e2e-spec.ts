@@ -2,17 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { quantile } from 'simple-statistics';
 import type { Tuning } from '../../src/config';
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { type BuiltService, eventually, killLeftovers } from '../support/built-service';
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { inLongForm } from '../support/long-form';
 import { Replicas } from '../support/replicas';
 import { createTestDatabase } from '../support/test-database';
-import {
-  type ReceivedWebhook,
-  startWebhookReceiver,
-  TEST_SECRET,
-  type WebhookReceiver,
-} from '../support/webhook-receiver';
+import { type ReceivedWebhook, startWebhookReceiver, TEST_SECRET } from '../support/webhook-receiver';
 
 /** The number of events for the endpoint that hangs, and of other customers. */
 const PENDING = inLongForm(100_000, 3000);
@@ -27,8 +22,6 @@ const PER_WEBHOOK = 8;
 jest.setTimeout(inLongForm(900_000, 120_000));
 
 describe('Webhooks of several replicas', () => {
-  let replicas: Replicas;
-  let receiver: WebhookReceiver;
   let running: BuiltService[];
   let paths = 0;
   const report: string[] = [];
@@ -38,26 +31,21 @@ describe('Webhooks of several replicas', () => {
     () => new Client({ connectionString: database.ownerUrl }),
     (opened) => opened.end(),
   );
+  const receiver = forAllTests(startWebhookReceiver);
+  const replicas = forAllTests(() =>
+    Replicas.open({
+      database,
+      environment: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1', AUDIT_TIME: 'off' },
+      // No attempt at an endpoint that hangs ends by itself, also on a slow machine.
+      tuning: { webhookAttemptsPerWebhook: PER_WEBHOOK, webhookTimeoutMs: 60_000 },
+    }),
+  );
   beforeAll(async () => {
     await owner.connect();
     await owner.query('SET statement_timeout = 0');
-    replicas = await Replicas.open({
-      database,
-      environment: {
-        WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
-        AUDIT_TIME: 'off',
-      },
-      // No attempt at an endpoint that hangs ends by itself, also on a slow machine.
-      tuning: { webhookAttemptsPerWebhook: PER_WEBHOOK, webhookTimeoutMs: 60_000 },
-    });
-    receiver = await startWebhookReceiver();
     running = await Promise.all([start(), start()]);
-  }, BUILD_TIMEOUT_MS);
-  beforeClosing(async () => {
-    process.stdout.write(`${report.join('\n')}\n`);
-    await replicas.close();
-    await receiver.close();
   });
+  beforeClosing(() => process.stdout.write(`${report.join('\n')}\n`));
 
   const start = (tuning?: Tuning) => replicas.start({ throughRelay: true, ...(tuning && { tuning }) });
 
@@ -67,18 +55,19 @@ describe('Webhooks of several replicas', () => {
     readonly path: string;
   }
 
+  async function createHook(): Promise<Hook> {
+    const { id: userId } = await replicas.createCustomer();
+    const path = `/${(paths += 1)}`;
+    const { rows } = await owner.query<{ id: string }>(
+      `INSERT INTO webhooks (user_id, url, secret, types)
+       VALUES ($1, $2, $3, '{proxy.moved}') RETURNING id`,
+      [userId, receiver.url + path, TEST_SECRET],
+    );
+    return { id: Number(rows[0]?.id), userId, path };
+  }
   async function createHooks(count: number): Promise<Hook[]> {
     const made: Hook[] = [];
-    for (let at = 0; at < count; at += 1) {
-      const customer = await replicas.createCustomer();
-      const path = `/${(paths += 1)}`;
-      const { rows } = await owner.query<{ id: string }>(
-        `INSERT INTO webhooks (user_id, url, secret, types)
-         VALUES ($1, $2, $3, '{proxy.moved}') RETURNING id`,
-        [customer.id, receiver.url + path, TEST_SECRET],
-      );
-      made.push({ id: Number(rows[0]?.id), userId: customer.id, path });
-    }
+    while (made.length < count) made.push(await createHook());
     return made;
   }
 
@@ -101,10 +90,8 @@ describe('Webhooks of several replicas', () => {
       const total = hooks.length * EVENTS_OF_EACH;
       const startedAtMs = performance.now();
       for (let at = 0; at < total; at += 1) {
-        const hook = hooks[at % hooks.length];
-        if (!hook) throw new Error('no webhook');
         const what = `${round} ${at}`;
-        committed.set(what, await happen(hook, what));
+        committed.set(what, await happen(hooks[at % hooks.length] as Hook, what));
         const dueAtMs = startedAtMs + ((at + 1) * 1000) / EVENTS_A_SECOND;
         await pause(Math.max(0, dueAtMs - performance.now()));
       }
@@ -116,8 +103,7 @@ describe('Webhooks of several replicas', () => {
     }
 
     it(`${PENDING} events wait for it, and those of ${OTHERS} others are not delayed`, async () => {
-      const [hanging, ...others] = await createHooks(1 + OTHERS);
-      if (!hanging) throw new Error('no webhook');
+      const [hanging, others] = [await createHook(), await createHooks(OTHERS)];
       receiver.responder = ({ path }) => (path === hanging.path ? 'hang' : 204);
       const alone = await measure(others, 'alone');
       await owner.query(
@@ -155,8 +141,7 @@ describe('Webhooks of several replicas', () => {
   });
 
   it('what a stopping replica cuts off is sent by another one at once', async () => {
-    const [hook] = await createHooks(1);
-    if (!hook) throw new Error('no webhook');
+    const hook = await createHook();
     receiver.responder = () => 'hang';
     await happen(hook, 'cut off');
     await eventually(() => receiver.of(hook.path).length === 1);
@@ -178,8 +163,7 @@ describe('Webhooks of several replicas', () => {
   });
 
   it('a lost response of the database sends nothing twice, and loses nothing', async () => {
-    const [hook] = await createHooks(1);
-    if (!hook) throw new Error('no webhook');
+    const hook = await createHook();
     receiver.responder = () => 204;
 
     const settle = { statement: 'INSERT INTO webhook_attempts', moment: 'after', action: 'cut' } as const;
@@ -235,8 +219,7 @@ describe('Webhooks of several replicas', () => {
     const expected = new Map<string, Hook>();
     let kills = 0;
     for (let at = 0; at < EVENTS; at += 1) {
-      const hook = hooks[at % hooks.length];
-      if (!hook) throw new Error('no webhook');
+      const hook = hooks[at % hooks.length] as Hook;
       expected.set(`kill ${at}`, hook);
       await happen(hook, `kill ${at}`);
       if (at >= ((kills + 1) * EVENTS) / (KILLS + 1)) {
