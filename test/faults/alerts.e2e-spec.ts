@@ -4,19 +4,20 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { createDrillDirectory, type DrillDirectory } from '../../drills/support/accounts';
-import type { Daemon } from '../../drills/support/daemon';
+import { createDrillDirectory } from '../../drills/support/accounts';
 import { missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
 import { until } from '../../drills/support/until';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../../src/auth';
 import { PaymentsSandbox } from '../../src/sandbox';
 import { Facts } from '../../src/status/facts';
-import { BUILD_TIMEOUT_MS, type BuiltService, ensureBuild, killLeftovers } from '../support/built-service';
+import { fetchAs } from '../support/api-client';
+import type { BuiltService } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { OPERATIONS, readAlertRules } from '../support/operations';
-import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
-import { type Labels, type Prometheus, startNodeExporter, startPrometheus } from '../support/prometheus';
-import { type Customer, purchase, Replicas, send } from '../support/replicas';
+import { startOwnPostgres } from '../support/own-postgres';
+import { type Labels, startNodeExporter, startPrometheus } from '../support/prometheus';
+import { purchase, Replicas, send } from '../support/replicas';
 import { connectStreamingStandby } from '../support/streaming-standby';
 import { paymentsEnvironment } from '../support/test-service';
 import { WireClient } from '../support/wire-client';
@@ -71,63 +72,53 @@ if (missing.length > 0) {
   describe('With the real Prometheus', () => {
     jest.setTimeout(300_000);
     const disk = mountSmallDisk();
-    let directory: DrillDirectory;
-    let exporter: Daemon & { address: string };
-    let database: OwnPostgres;
-    let standby: { leave(): Promise<void> };
-    let owner: Client;
-    let replicas: Replicas;
-    let payments: PaymentsSandbox;
-    let first: BuiltService;
-    let second: BuiltService;
-    let customer: Customer;
-    let prometheus: Prometheus;
     const seen = new Set<string>();
 
-    beforeAll(async () => {
-      await ensureBuild();
-      directory = await createDrillDirectory('alerts');
-      exporter = await startNodeExporter();
-      // Its log is archived, and a standby streams it.
+    const directory = forAllTests(
+      () => createDrillDirectory('alerts'),
+      async (opened) => {
+        if (disk !== undefined) unmountSmallDisk(disk);
+        await opened.remove();
+      },
+    );
+    const exporter = forAllTests(startNodeExporter, (daemon) => daemon.stop());
+    // Its log is archived, and a standby streams it.
+    const database = forAllTests(() => {
       const archive = `test ! -e ${join(directory.path, FULL_ARCHIVE)}`;
-      database = await startOwnPostgres({}, { archive_mode: 'on', archive_command: archive });
-      standby = await connectStreamingStandby(database.ownerUrl);
-      owner = new Client({ connectionString: database.ownerUrl });
-      await owner.connect();
-      payments = await PaymentsSandbox.start();
-      const environment = { ...ENVIRONMENT, ...paymentsEnvironment(payments) };
-      replicas = await Replicas.open({ database, environment, tuning: TUNING });
-      customer = await replicas.createCustomer('10000.00', [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES]);
-      const ports = await freePorts(2);
-      const [one, two] = await Promise.all(
-        ports.map((port) =>
-          replicas.start({ throughRelay: true, environment: { METRICS_PORT: String(port) } }),
-        ),
-      );
-      if (!one || !two) throw new Error('two replicas were to start');
-      [first, second] = [one, two];
-      prometheus = await startPrometheus({
-        directory: directory.path,
-        intervalMs: SCRAPE_MS,
-        jobs: {
-          'proxy-rental': ports.map((port) => `${LOOPBACK}:${port}`),
-          'database-host': [exporter.address],
-        },
-        rules: quickRules(),
-      });
-    }, BUILD_TIMEOUT_MS);
-
-    afterAll(async () => {
-      await prometheus?.stop();
-      await exporter?.stop();
-      await killLeftovers();
-      await replicas?.close();
-      await payments?.close();
-      await owner?.end();
-      await database?.close();
-      if (disk !== undefined) unmountSmallDisk(disk);
-      await directory?.remove();
+      return startOwnPostgres({}, { archive_mode: 'on', archive_command: archive });
     });
+    const standby = forAllTests(() => connectStreamingStandby(database.ownerUrl));
+    const owner = forAllTests(
+      () => new Client({ connectionString: database.ownerUrl }),
+      (client) => client.end(),
+    );
+    const payments = forAllTests(() => PaymentsSandbox.start());
+    const replicas = forAllTests(() => {
+      const environment = { ...ENVIRONMENT, ...paymentsEnvironment(payments) };
+      return Replicas.open({ database, environment, tuning: TUNING });
+    });
+    const customer = forAllTests(() =>
+      replicas.createCustomer('10000.00', [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES]),
+    );
+    const metrics = forAllTests(() => freePorts(2));
+    const start = (at: number): Promise<BuiltService> =>
+      replicas.start({ throughRelay: true, environment: { METRICS_PORT: String(metrics[at]) } });
+    const first = forAllTests(() => start(0));
+    const second = forAllTests(() => start(1));
+    const prometheus = forAllTests(
+      () =>
+        startPrometheus({
+          directory: directory.path,
+          intervalMs: SCRAPE_MS,
+          jobs: {
+            'proxy-rental': [...metrics].map((port) => `${LOOPBACK}:${port}`),
+            'database-host': [exporter.address],
+          },
+          rules: quickRules(),
+        }),
+      (daemon) => daemon.stop(),
+    );
+    beforeAll(() => owner.connect());
 
     /** The firing alerts, without those of the other disks of this machine. */
     const firing = async (): Promise<Labels[]> =>
@@ -147,10 +138,7 @@ if (missing.length > 0) {
     }
 
     const buy = (from: BuiltService) => send(from.baseUrl, purchase(customer)).catch(() => undefined);
-    const requestPrice = () =>
-      fetch(`${first.baseUrl}/price?count=1&period=30`, {
-        headers: { Authorization: `Bearer ${customer.token}` },
-      });
+    const requestPrice = () => fetchAs(customer, 'GET', `${first.baseUrl}/price?count=1&period=30`);
 
     /** Some things take a day. A test has that pass for a row. */
     const age = (statement: string, parameters: unknown[] = []) => owner.query(statement, parameters);

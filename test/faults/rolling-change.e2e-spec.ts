@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type RunningSandbox, SandboxControl, startSandbox } from '../../src/sandbox';
+import { SandboxControl, startSandbox } from '../../src/sandbox';
 import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
@@ -9,6 +9,7 @@ import {
   startBuiltService,
 } from '../support/built-service';
 import { runCliHere } from '../support/cli';
+import { beforeClosing, forAllTests } from '../support/fixtures';
 import { makeNextRelease } from '../support/next-release';
 import {
   type Customer,
@@ -18,7 +19,7 @@ import {
   send,
   type ServiceResponse,
 } from '../support/replicas';
-import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
+import { connectAsOwner, createTestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { tuned } from '../support/tuning';
 
@@ -79,19 +80,20 @@ class Traffic {
 
 describe('A rolling change', () => {
   let directory: string;
-  let database: TestDatabase;
-  let sandbox: RunningSandbox;
   /** The command of the later release's service. */
   let later: readonly string[];
   let environment: Readonly<Record<string, string>>;
   let traffic: Traffic | undefined;
 
+  const database = forAllTests(
+    () => createTestDatabase({ migrated: false }),
+    (opened) => opened.drop(),
+  );
+  const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
   beforeAll(async () => {
     directory = await createTestDirectory();
     await ensureBuild();
     later = makeNextRelease(directory);
-    database = await createTestDatabase({ migrated: false });
-    sandbox = await startSandbox({ rateLimitPerSecond: null });
     environment = {
       DATABASE_URL: database.url,
       PX6_API_KEY: sandbox.apiKey,
@@ -103,11 +105,9 @@ describe('A rolling change', () => {
       MIGRATE_ON_START: 'false',
     };
   }, BUILD_TIMEOUT_MS);
-  afterAll(async () => {
+  beforeClosing(async () => {
     await traffic?.stop();
     await killLeftovers();
-    await sandbox.close();
-    await database.drop();
     await removeTestDirectory(directory);
   });
 
