@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { TokensService } from '../src/auth';
-import { Money } from '../src/common';
 import { AppConfig } from '../src/config';
 import { HoldReleases } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
@@ -9,6 +7,7 @@ import { OrderPlacement } from '../src/orders/placing/order-placement';
 import { fetchAs } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { lookAway } from './support/look-away';
+import { newPurchase } from './support/new-order';
 import { readPages } from './support/pages';
 import { sharedTestService, type TestUser } from './support/test-service';
 
@@ -29,28 +28,7 @@ describe("Pages of a customer's orders", () => {
     // The orders that are placed here stay in the queue.
     lookAway(service);
     user = await service.createUser({ balance: '100000.00' });
-    const caller = await service.app.get(TokensService).findCaller(user.token);
-    order = {
-      userId: user.id,
-      kind: 'purchase',
-      country: 'ru',
-      version: '6',
-      period: 30,
-      count: 1,
-      proxyType: 'http',
-      proxyId: null,
-      unitPrice: Money.parse('1.00'),
-      total: Money.parse('1.00'),
-      markup: { percent: '20', ruleId: null },
-      provider: 'px6',
-      providerPrice: '0.80',
-      idempotency: null,
-      requestId: null,
-      tokenId: caller?.tokenId ?? 0,
-      dailyLimit: null,
-      limitedBy: [],
-      maxPrice: null,
-    };
+    order = await newPurchase(service, user, '1.00');
   });
   afterEach(async () => {
     await service.app.get(HoldReleases).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);

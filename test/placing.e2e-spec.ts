@@ -5,6 +5,7 @@ import { Money } from '../src/common';
 import type { NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement, type Placement } from '../src/orders/placing/order-placement';
 import { forAllTests, forEachTest } from './support/fixtures';
+import { newPurchase } from './support/new-order';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 import { withinOneDay } from './support/within-one-day';
@@ -25,34 +26,16 @@ describe('Orders that are requested together', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  const tokenOf = async (user: TestUser): Promise<number> => {
-    const caller = await service.app.get(TokensService).findCaller(user.token);
-    return caller?.tokenId ?? 0;
-  };
+  const orderOf = async (user: TestUser, roubles: string, more: Partial<NewOrder> = {}) => ({
+    ...(await newPurchase(service, user, roubles)),
+    ...more,
+  });
 
-  async function orderOf(user: TestUser, roubles: string, more: Partial<NewOrder> = {}): Promise<NewOrder> {
-    return {
-      userId: user.id,
-      kind: 'purchase',
-      country: 'ru',
-      version: '6',
-      period: 30,
-      count: 1,
-      proxyType: 'http',
-      proxyId: null,
-      unitPrice: Money.parse(roubles),
-      total: Money.parse(roubles),
-      maxPrice: null,
-      markup: { percent: '20', ruleId: null },
-      provider: 'px6',
-      providerPrice: roubles,
-      idempotency: null,
-      requestId: null,
-      tokenId: await tokenOf(user),
-      dailyLimit: null,
-      limitedBy: [],
-      ...more,
-    };
+  /** The terms of a new token of the user with a limit, for orders. */
+  async function limitedTo(dailyLimit: string, { id: userId }: TestUser) {
+    const limited = { userId, scopes: SCOPES, dailyLimit: Money.parse(dailyLimit) };
+    const { token } = await service.app.get(TokensService).issue(limited);
+    return { tokenId: token.id, dailyLimit };
   }
 
   const keyed = (key: string) => ({ idempotency: { key, requestHash: randomBytes(32) } });
@@ -123,10 +106,7 @@ describe('Orders that are requested together', () => {
   });
 
   it('are refused above the price that they allow, before the balance and the limit count', async () => {
-    const { token } = await service.app
-      .get(TokensService)
-      .issue({ userId: poor.id, scopes: SCOPES, dailyLimit: Money.parse('5.00') });
-    const limited = { tokenId: token.id, dailyLimit: '5.00' };
+    const limited = await limitedTo('5.00', poor);
     const at = (maxPrice: string) => ({ maxPrice: Money.parse(maxPrice) });
     const outcomes = await outcomesOf([
       await orderOf(poor, '10.00', at('9.99')),
@@ -153,10 +133,7 @@ describe('Orders that are requested together', () => {
   });
 
   it('count against the daily limits of their tokens one after the other', async () => {
-    const { token } = await service.app
-      .get(TokensService)
-      .issue({ userId: rich.id, scopes: SCOPES, dailyLimit: Money.parse('30.00') });
-    const limited = { tokenId: token.id, dailyLimit: '30.00' };
+    const limited = await limitedTo('30.00', rich);
     const outcomes = await outcomesOf([
       await orderOf(rich, '20.00', limited),
       await orderOf(rich, '10.01', limited),

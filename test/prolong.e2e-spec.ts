@@ -10,12 +10,6 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
   beforeClosing(() => service.audit());
   afterEach(() => service.control.resetFaults());
 
-  const prolong = (user: TestUser, proxyId: string, body = { period: 30 }) =>
-    user.api.POST('/proxies/{proxy_id}/prolong', {
-      params: { path: { proxy_id: proxyId } },
-      body: body,
-    });
-
   async function buyOne(user: TestUser, order: { version?: '4' | '4s' | '6' } = {}) {
     const { data } = await user.buy(order);
     const proxy = data?.proxies[0];
@@ -28,19 +22,16 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const bought = await buyOne(user);
     const before = await service.balanceOf(user);
     const { data: quote } = await user.api.GET('/price', { params: { query: { count: 1, period: 14 } } });
+    const price_charged = quote?.price_final;
 
-    const { data, response } = await prolong(user, bought.id, { period: 14 });
+    const { data, response } = await user.prolong(bought.id, { period: 14 });
 
     expect(response.status).toBe(200);
-    expect(data).toMatchObject({
-      order_id: expect.any(Number),
-      price_charged: quote?.price_final,
-      currency: 'RUB',
-    });
+    expect(data).toMatchObject({ order_id: expect.any(Number), price_charged, currency: 'RUB' });
     expect(Date.parse(data?.proxy.date_end ?? '')).toBe(Date.parse(bought.date_end ?? '') + 14 * DAY_MS);
     expect({ ...data?.proxy, date_end: null }).toEqual({ ...bought, date_end: null });
     const after = await service.balanceOf(user);
-    expect(Number(before.available) - Number(after.available)).toBeCloseTo(Number(quote?.price_final), 2);
+    expect(Number(before.available) - Number(after.available)).toBeCloseTo(Number(price_charged), 2);
     const { data: listed } = await user.api.GET('/proxies');
     expect(listed).toEqual([data?.proxy]);
   });
@@ -55,7 +46,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const user = await service.createUser();
     const { id } = await buyOne(user, { version });
     const before = await service.balanceOf(user);
-    const { error, response } = await prolong(user, id, { period });
+    const { error, response } = await user.prolong(id, { period });
     expect(response.status).toBe(400);
     expect(error).toEqual({ detail });
     expect(await service.balanceOf(user)).toEqual(before);
@@ -65,7 +56,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     'does not know the proxy %s',
     async (proxyId) => {
       const user = await service.createUser();
-      const { error, response } = await prolong(user, proxyId);
+      const { error, response } = await user.prolong(proxyId);
       expect(response.status).toBe(404);
       expect(error).toEqual({ detail: 'Proxy not found' });
     },
@@ -73,19 +64,14 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
 
   it("returns 404 for another user's proxy", async () => {
     const { id } = await buyOne(await service.createUser());
-    const { response } = await prolong(await service.createUser(), id);
+    const { response } = await (await service.createUser()).prolong(id);
     expect(response.status).toBe(404);
   });
 
   it('refuses an order that the balance cannot pay', async () => {
-    const owner = await service.createUser({ balance: '1000.00' });
+    const owner = await service.createUser({ balance: '30.00' });
     const { id } = await buyOne(owner);
-    await service.dataSource.query(
-      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
-       SELECT user_id, 'adjustment', -available, 0, 'test' FROM accounts WHERE user_id = $1`,
-      [owner.id],
-    );
-    const { error, response } = await prolong(owner, id);
+    const { error, response } = await owner.prolong(id);
     expect(response.status).toBe(400);
     expect(error).toEqual({ detail: 'Insufficient balance' });
   });
@@ -95,7 +81,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const { id } = await buyOne(user);
     const before = await service.balanceOf(user);
     await service.control.withdrawProxy(await service.providerIdOf(id));
-    const { error, response } = await prolong(user, id);
+    const { error, response } = await user.prolong(id);
     expect(response.status).toBe(400);
     expect(error).toEqual({ detail: 'Proxy can no longer be prolonged' });
     expect(await service.balanceOf(user)).toEqual(before);
@@ -110,7 +96,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
       id,
       anHourAgo,
     ]);
-    const { data } = await prolong(user, id, { period: 3 });
+    const { data } = await user.prolong(id, { period: 3 });
     expect(Date.parse(data?.proxy.date_end ?? '')).toBeGreaterThan(Date.now() + 2 * DAY_MS);
     expect(data?.proxy.active).toBe(true);
   });
@@ -120,9 +106,9 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const { id } = await buyOne(user);
     const before = await service.balanceOf(user);
     await service.control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 800 });
-    const first = await prolong(user, id);
+    const first = await user.prolong(id);
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
-    const second = await prolong(user, id);
+    const second = await user.prolong(id);
     expect([first.response.status, second.response.status]).toEqual([200, 503]);
     await passQuietTime(service);
     await service.untilSettled();
@@ -143,12 +129,12 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const { id, date_end: end } = await buyOne(user);
     await service.control.clearCalls();
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
-    expect((await prolong(user, id)).response.status).toBe(503);
+    expect((await user.prolong(id)).response.status).toBe(503);
     await passQuietTime(service);
     await service.untilSettled();
     const unixtimeEnd = Math.floor(Date.parse(end ?? '') / 1000) + 30 * 86_400;
     await service.control.changeProxy(await service.providerIdOf(id), { unixtimeEnd });
-    const { data } = await prolong(user, id);
+    const { data } = await user.prolong(id);
     expect(Date.parse(data?.proxy.date_end ?? '') / 1000).toBe(unixtimeEnd);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
     expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
@@ -158,9 +144,9 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-    const first = prolong(user, id);
+    const first = user.prolong(id);
     await service.control.untilGateReached(gate);
-    const second = await prolong(user, id);
+    const second = await user.prolong(id);
     await service.control.openGate(gate);
     expect(second.response.status).toBe(409);
     expect(second.error).toEqual({ detail: 'A prolongation of this proxy is in progress' });

@@ -6,7 +6,7 @@ import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
 import { refusalsOf, withFullDisk } from './support/audit-log';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
-import { holdPermits } from './support/hold-permits';
+import { queueTogether } from './support/hold-permits';
 import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
@@ -169,21 +169,12 @@ describe('An order in review', () => {
 
   it('is decided alone when it was sent in a batch', async () => {
     const others = [user, await service.createUser(), await service.createUser()];
-    const waiting = async () => {
-      const rows = await service.dataSource.query<{ count: number }[]>(
-        `SELECT count(*) AS count FROM orders WHERE state = 'reserved'`,
-      );
-      return rows[0]?.count ?? 0;
-    };
     await buy(await service.createUser());
-    const [first, second, third] = await untilInReview(async () => {
-      const responses = await holdPermits(service.dataSource, async () => {
-        const placed = others.map((buyer, at) => buy(buyer, at + 1));
-        await eventually(async () => (await waiting()) === others.length);
-        return placed;
-      });
-      await Promise.all(responses);
-    }, BOUGHT_UNSEEN);
+    const orders = others.map((buyer, at) => () => buy(buyer, at + 1));
+    const [first, second, third] = await untilInReview(
+      () => queueTogether(service.dataSource, orders),
+      BOUGHT_UNSEEN,
+    );
     expect([first, second, third].map((order) => order?.state)).toEqual(['review', 'review', 'review']);
 
     expect((await decide(second?.id ?? 0, 'deliver')).body.state).toBe('completed');

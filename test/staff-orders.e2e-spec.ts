@@ -1,7 +1,6 @@
 import type * as dto from '../src/staff/orders/staff-orders.dto';
-import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
-import { holdPermits } from './support/hold-permits';
+import { queueTogether } from './support/hold-permits';
 import { knowCatalog } from './support/know-catalog';
 import { lookAway } from './support/look-away';
 import { readPages } from './support/pages';
@@ -51,19 +50,9 @@ async function prolong(user: TestUser, proxyId: string): Promise<number> {
 
 /** Orders that are queued at the same time are sent in one batch. */
 async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
-  const open = async () => {
-    const [row] = await service.dataSource.query<{ count: number }[]>(
-      `SELECT count(*) AS count FROM orders WHERE state = 'reserved'`,
-    );
-    return row?.count ?? 0;
-  };
   await knowCatalog((await service.createUser()).api);
-  const orders = await holdPermits(service.dataSource, async () => {
-    const placed = users.map((user) => buy(user));
-    await eventually(async () => (await open()) >= users.length);
-    return placed;
-  });
-  return (await Promise.all(orders)).map(({ orderId }) => orderId);
+  const orders = users.map((user) => () => buy(user));
+  return (await queueTogether(service.dataSource, orders)).map(({ orderId }) => orderId);
 }
 
 describe('An order', () => {

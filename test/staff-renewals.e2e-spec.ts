@@ -29,9 +29,6 @@ async function insert(statement: string, ...parameters: unknown[]): Promise<numb
   return row?.id ?? 0;
 }
 
-const buy = async ({ api }: TestUser): Promise<string> =>
-  (await api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } })).data?.proxies[0]?.id ?? '';
-
 const switchOn = ({ id }: TestUser, maxPrice: string | null = null): Promise<number> =>
   insert(
     'INSERT INTO renewal_rules (user_id, period, max_price) VALUES ($1, 30, $2) RETURNING id',
@@ -50,7 +47,7 @@ const renewal = async (
      SELECT id, date_end, user_id, $2, $3, $4, 30, now() + make_interval(hours => $5),
             CASE WHEN $6 THEN now() END
        FROM proxies WHERE id = $1 RETURNING id`,
-    await buy(owner),
+    (await owner.buy()).data?.proxies[0]?.id,
     await switchOn(owner),
     state,
     reason,

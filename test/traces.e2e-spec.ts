@@ -5,7 +5,7 @@ import { Metrics, MetricsServer } from '../src/metrics';
 import { inSpan } from '../src/tracing';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
-import { holdPermits } from './support/hold-permits';
+import { queueTogether } from './support/hold-permits';
 import { knowCatalog } from './support/know-catalog';
 import { captureLog } from './support/log-capture';
 import { type ReceivedSpan, startOtlpReceiver } from './support/otlp-receiver';
@@ -87,21 +87,9 @@ describe('Traces', () => {
   const buy = ({ api }: TestUser, requestId: string, headers: Record<string, string> = {}) =>
     api.POST('/proxies/buy', { body: PERIOD, headers: { 'X-Request-Id': requestId, ...headers } });
 
-  /** Lets no call out until all these orders are in the queue. */
   async function allQueued(orders: readonly (() => Promise<unknown>)[]): Promise<void> {
     await knowCatalog((await service.createUser()).api);
-    const responses = await holdPermits(service.dataSource, async () => {
-      const placed = [];
-      for (const order of orders) {
-        placed.push(order());
-        await eventually(async () => {
-          const queued = await service.dataSource.query(`SELECT FROM orders WHERE state = 'reserved'`);
-          return queued.length === placed.length;
-        });
-      }
-      return placed;
-    });
-    await Promise.all(responses);
+    await queueTogether(service.dataSource, orders);
   }
 
   it('show the way of an order from the request to its settlement', async () => {

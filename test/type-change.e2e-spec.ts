@@ -31,6 +31,7 @@ async function change(id: string, proxyType: string, from: Pick<TestUser, 'api'>
   return { status: response.status, data, error, retryAfter: response.headers.get('Retry-After') };
 }
 
+const refusal = (status: number, detail: unknown) => ({ status, error: { detail } });
 const list = async () => (await user.api.GET('/proxies')).data ?? [];
 const callsOf = async (method: string) => (await service.control.getCalls(method)).length;
 const sweep = () => service.runJob('sweep');
@@ -97,20 +98,15 @@ describe('PUT /proxies/{id}/type', () => {
       ['0', user],
       ['x', user],
     ] as const) {
-      expect(await change(id, 'socks', from)).toMatchObject({
-        status: 404,
-        error: { detail: 'Proxy not found' },
-      });
+      expect(await change(id, 'socks', from)).toMatchObject(refusal(404, 'Proxy not found'));
     }
     expect(await typeAtProvider(proxy.id)).toBe('http');
   });
 
   it('refuses other types and other fields, with all mistakes at once', async () => {
     const proxy = await buy();
-    expect(await change(proxy.id, 'https')).toMatchObject({
-      status: 422,
-      error: { detail: [{ type: 'string_pattern_mismatch', loc: ['body', 'proxy_type'] }] },
-    });
+    const mistake = { type: 'string_pattern_mismatch', loc: ['body', 'proxy_type'] };
+    expect(await change(proxy.id, 'https')).toMatchObject(refusal(422, [mistake]));
   });
 
   it('needs a token that may write', async () => {
@@ -124,14 +120,10 @@ describe('PUT /proxies/{id}/type', () => {
       expired.id,
     ]);
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn.id]);
-    expect(await change(expired.id, 'socks')).toMatchObject({
-      status: 409,
-      error: { detail: 'The rental of this proxy has ended' },
-    });
-    expect(await change(withdrawn.id, 'socks')).toMatchObject({
-      status: 409,
-      error: { detail: 'The provider has withdrawn this proxy' },
-    });
+    const ended = refusal(409, 'The rental of this proxy has ended');
+    expect(await change(expired.id, 'socks')).toMatchObject(ended);
+    const gone = refusal(409, 'The provider has withdrawn this proxy');
+    expect(await change(withdrawn.id, 'socks')).toMatchObject(gone);
     expect(await callsOf('settype')).toBe(0);
     await sweep();
   });
@@ -139,10 +131,8 @@ describe('PUT /proxies/{id}/type', () => {
   it('reports when the provider no longer has the proxy', async () => {
     const proxy = await buy();
     await service.control.withdrawProxy(await service.providerIdOf(proxy.id));
-    expect(await change(proxy.id, 'socks')).toMatchObject({
-      status: 409,
-      error: { detail: 'The provider no longer has this proxy' },
-    });
+    const gone = refusal(409, 'The provider no longer has this proxy');
+    expect(await change(proxy.id, 'socks')).toMatchObject(gone);
     await sweep();
     await sweep();
   });
@@ -227,10 +217,9 @@ describe('A change of type that the provider refuses', () => {
     await fault({ kind: 'error', errorId: 110 });
     const response = await change(proxy.id, 'socks');
     log.stop();
-    expect(response).toMatchObject({
-      status: 503,
-      error: { detail: 'Service temporarily unavailable: types cannot be changed at present' },
-    });
+    expect(response).toMatchObject(
+      refusal(503, 'Service temporarily unavailable: types cannot be changed at present'),
+    );
     expect(log.lines.join('')).toContain('the provider takes no changes of type');
     expect(await list()).toEqual([proxy]);
   });
@@ -238,10 +227,8 @@ describe('A change of type that the provider refuses', () => {
   it('returns 409 when it concerns the proxy', async () => {
     const proxy = await buy();
     await fault({ kind: 'error', errorId: 260 });
-    expect(await change(proxy.id, 'socks')).toMatchObject({
-      status: 409,
-      error: { detail: 'The provider does not change the type of this proxy' },
-    });
+    const refused = refusal(409, 'The provider does not change the type of this proxy');
+    expect(await change(proxy.id, 'socks')).toMatchObject(refused);
   });
 });
 

@@ -181,10 +181,7 @@ describe('Delivery of webhooks', () => {
 
   it('sends nothing to a webhook again before Retry-After is over', async () => {
     const webhook = await createWebhook();
-    receiver.responder = (_received, response) => {
-      response.writeHead(429, { 'Retry-After': '20' }).end();
-      return undefined;
-    };
+    receiver.responder = (_, response) => void response.writeHead(429, { 'Retry-After': '20' }).end();
     const id = await deliver(webhook);
     await untilAttempted(id, 1);
     const row = await deliveryOf(id);
@@ -198,10 +195,7 @@ describe('Delivery of webhooks', () => {
 
   it('waits no longer than the whole delivery may take, with any Retry-After', async () => {
     const webhook = await createWebhook();
-    receiver.responder = (_received, response) => {
-      response.writeHead(503, { 'Retry-After': '999999' }).end();
-      return undefined;
-    };
+    receiver.responder = (_, response) => void response.writeHead(503, { 'Retry-After': '999999' }).end();
     const id = await deliver(webhook);
     await untilAttempted(id, 1);
     expect((await deliveryOf(id))?.inSeconds).toBeLessThanOrEqual(RETRY_SECONDS);
@@ -211,34 +205,23 @@ describe('Delivery of webhooks', () => {
   const warnings = () => log.lines.filter((line) => line.startsWith('{"level":"warn"'));
 
   it.each([
-    {
-      reason: 'gone',
-      status: 410,
-      prepare: async () => undefined,
-      why: 'its receiver is gone',
-    },
-    {
-      reason: 'failing',
-      status: 500,
-      prepare: (id: number) =>
-        owner(`UPDATE webhooks SET failing_since = now() - make_interval(secs => $2) WHERE id = $1`, [
-          id,
-          RETRY_SECONDS + 1,
-        ]),
-      why: 'it has failed for too long',
-    },
-  ])('switches a webhook off with an event and a warning: $reason', async (its) => {
+    ['gone', 410, 0, 'its receiver is gone'],
+    ['failing', 500, RETRY_SECONDS + 1, 'it has failed for too long'],
+  ])('switches a webhook off with an event and a warning: %s', async (reason, status, seconds, why) => {
     const webhook = await createWebhook();
-    await its.prepare(webhook.id);
-    receiver.responder = () => its.status;
+    await owner(
+      `UPDATE webhooks SET failing_since = now() - make_interval(secs => $2) WHERE id = $1 AND $2 > 0`,
+      [webhook.id, seconds],
+    );
+    receiver.responder = () => status;
     const id = await deliver(webhook);
-    await eventually(async () => (await webhookOf(webhook.id))?.reason === its.reason);
+    await eventually(async () => (await webhookOf(webhook.id))?.reason === reason);
     const events = await owner<{ data: object }>(
       `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
       [webhook.userId],
     );
-    expect(events).toEqual([{ data: { webhook_id: webhook.id, reason: its.reason } }]);
-    const line = `webhook ${webhook.id} of user ${webhook.userId} is disabled: ${its.why}: 127.0.0.1:`;
+    expect(events).toEqual([{ data: { webhook_id: webhook.id, reason } }]);
+    const line = `webhook ${webhook.id} of user ${webhook.userId} is disabled: ${why}: 127.0.0.1:`;
     await eventually(() => warnings().some((warning) => warning.includes(line)));
 
     // Waiting deliveries stay, and are sent once the webhook is enabled again.

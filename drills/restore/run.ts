@@ -65,24 +65,13 @@ export async function runRestore(options: RestoreOptions): Promise<RestoreReport
     closers.push(() => sandbox.stop());
     const shop = await Shop.open(postgres, sandbox.address);
     closers.push(() => shop.stop());
-    return await execute(shop, postgres, options);
-  } finally {
-    await closeAll(closers);
-  }
-}
-
-async function execute(
-  shop: Shop,
-  postgres: RestorableDatabase,
-  options: RestoreOptions,
-): Promise<RestoreReport> {
-  const customers = await shop.createCustomers(options.customers);
-  await shop.start();
-  const clients = new Clients(customers, shop.baseUrls, options);
-  try {
+    const customers = await shop.createCustomers(options.customers);
+    await shop.start();
+    const clients = new Clients(customers, shop.baseUrls, options);
+    closers.push(async () => clients.abandon());
     return await sellAndRestore(shop, postgres, clients, customers, options);
   } finally {
-    clients.abandon();
+    await closeAll(closers);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { eventually } from './built-service';
 
 /** Keeps every call back until the work is done: rate permits are given under this lock. */
 export async function holdPermits<Result>(
@@ -9,4 +10,23 @@ export async function holdPermits<Result>(
     await manager.query('SELECT FROM rate_permits FOR UPDATE');
     return work();
   });
+}
+
+/** Requests orders one after the other, and lets no call out until all of them are in the queue. */
+export async function queueTogether<Response>(
+  dataSource: DataSource,
+  orders: readonly (() => Promise<Response>)[],
+): Promise<Response[]> {
+  const responses = await holdPermits(dataSource, async () => {
+    const requested: Promise<Response>[] = [];
+    for (const order of orders) {
+      requested.push(order());
+      await eventually(async () => {
+        const queued = await dataSource.query(`SELECT FROM orders WHERE state = 'reserved'`);
+        return queued.length >= requested.length;
+      });
+    }
+    return requested;
+  });
+  return Promise.all(responses);
 }
