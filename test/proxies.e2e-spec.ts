@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
+import { listen } from './support/listen';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { openSilentPort } from './support/silent-port';
-import { listenOnFreePort } from './support/tcp-server';
 import { startTestService, type TestUser } from './support/test-service';
 
 const PING_TIMEOUT_MS = 300;
@@ -297,7 +297,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
       socket.on('data', (chunk) => heard.push(chunk));
     });
     const user = await service.createUser();
-    const [id = 0] = await insert(user, 1, { port: String(await listenOnFreePort(server)) });
+    const [id = 0] = await insert(user, 1, { port: String(await listen(server)) });
     const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
     expect((await ping(user, id)).data?.latency_ms).toBeGreaterThanOrEqual(0);
     await closed;

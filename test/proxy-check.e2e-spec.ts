@@ -2,11 +2,11 @@ import net from 'node:net';
 import type { ExitFault } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
+import { listen } from './support/listen';
 import { captureLog } from './support/log-capture';
 import { startReplica } from './support/replica';
 import { openSilentPort } from './support/silent-port';
 import { startTcpRelay } from './support/tcp-relay';
-import { listenOnFreePort } from './support/tcp-server';
 import { sharedTestService, startTestService, type TestUser } from './support/test-service';
 
 type ProxyType = 'http' | 'socks';
@@ -160,7 +160,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     const impostor = net.createServer((socket) => {
       socket.on('error', () => undefined).once('data', () => respond(socket));
     });
-    await change(proxy.id, { ...proxy, port: String(await listenOnFreePort(impostor)) });
+    await change(proxy.id, { ...proxy, port: String(await listen(impostor)) });
     const { data } = await check(proxy.id);
     await new Promise((resolve) => impostor.close(resolve));
     return data;

@@ -2,8 +2,8 @@ import http from 'node:http';
 import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
+import { listen } from './support/listen';
 import { startReplica } from './support/replica';
-import { listenOnFreePort } from './support/tcp-server';
 import { startTestService, testUser } from './support/test-service';
 
 /** Passes requests on to the sandbox, whose responses to money calls get one more field. */
@@ -18,7 +18,7 @@ async function startEmbellisher(target: string): Promise<{ url: string; close():
     const isMoney = /\/(buy|prolong)\//.test(url);
     response.end(isMoney ? text.replace('{', String.raw`{"note":"\u0000",`) : text);
   };
-  return { url: `http://127.0.0.1:${await listenOnFreePort(server)}`, close: () => server.close() };
+  return { url: `http://127.0.0.1:${await listen(server)}`, close: () => server.close() };
 }
 
 describe('The response of the provider to an order', () => {

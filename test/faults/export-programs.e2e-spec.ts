@@ -11,10 +11,10 @@ import { createHttpEndpoint } from '../../src/sandbox/exits/http-endpoint';
 import { createSocksEndpoint } from '../../src/sandbox/exits/socks-endpoint';
 import { stopListening } from '../../src/sandbox/system';
 import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
+import { listen } from '../support/listen';
 import { findChromium, findProgram } from '../support/programs';
 import { insertProxies } from '../support/proxy-rows';
 import { type RawResponse, sendRaw } from '../support/raw-http';
-import { listenOnFreePort } from '../support/tcp-server';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { startTestService, type TestService } from '../support/test-service';
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
   directory = await createTestDirectory('exports');
   service = await startTestService();
   page = createServer((_request, response) => response.end(PAGE));
-  pageUrl = `http://127.0.0.1:${await listenOnFreePort(page)}/`;
+  pageUrl = `http://127.0.0.1:${await listen(page)}/`;
   const findRefusal = (login: string, password: string): string | null => {
     seen.add(`${login} ${password}`);
     return toAscii(`${login} ${password}`) === toAscii(`${LOGIN} ${PASSWORD}`)
@@ -80,7 +80,7 @@ type Credentials = readonly [login: string, password: string];
 async function rentStrange(type: ProxyType, [login, password]: Credentials): Promise<void> {
   const { server } = endpoints[type] ?? {};
   if (!server) throw new Error('the proxy was not started');
-  const port = String(server.listening ? portOf(server) : await listenOnFreePort(server));
+  const port = String(server.listening ? portOf(server) : await listen(server));
   const [id] = await insertProxies(service.dataSource, user.id, 1, { port, proxyType: type });
   await service.dataSource.query('UPDATE proxies SET login = $2, password = $3 WHERE id = $1', [
     id,

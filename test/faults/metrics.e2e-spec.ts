@@ -5,11 +5,11 @@ import { PREFIX } from '../../src/metrics';
 import { eventually, runService } from '../support/built-service';
 import { readDescription } from '../support/description';
 import { forAllTests } from '../support/fixtures';
+import { listen } from '../support/listen';
 import { exchangeRaw } from '../support/raw-http';
 import { Replicas } from '../support/replicas';
 import { metricsUrlOf, readMetrics, type Scrape } from '../support/scrape';
 import { SeededRandom } from '../support/seeded-random';
-import { listenOnFreePort } from '../support/tcp-server';
 
 /** `METRICS_REQUESTS=1000000 npx jest test/faults/metrics` takes a quarter of an hour. */
 const REQUESTS = Number(process.env['METRICS_REQUESTS'] ?? 10_000);
@@ -169,7 +169,7 @@ describe('the metrics of a replica', () => {
 
   it('have a port of their own: a start on one that is taken says so', async () => {
     const taken = createServer();
-    const port = String(await listenOnFreePort(taken));
+    const port = String(await listen(taken));
     const environment = { ...replicas.environmentOf(), METRICS_PORT: port, PORT: '0' };
     const { code, stderr } = await runService(environment);
     taken.close();
