@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { runProgram } from '../drills/support/daemon';
 import { DEBIAN, missingPackages } from '../drills/support/debian';
 import { type MetricDefinition, Metrics, METRICS, PREFIX } from '../src/metrics';
+import { forAllTests } from './support/fixtures';
 import {
   OPERATIONS,
   readAlertRules,
@@ -13,13 +13,15 @@ import {
   readRuleTests,
   selectorsOf,
 } from './support/operations';
+import { createTestDirectory, removeTestDirectory } from './support/test-directory';
 
 const rules = readAlertRules();
 const names = rules.map(({ alert }) => alert);
 
+const document = readFileSync(join(OPERATIONS, '..', 'docs', 'operations.md'), 'utf8');
+
 /** The headings of the chapter `## Alerts`. */
 function readRunbook(): string[] {
-  const document = readFileSync(join(OPERATIONS, '..', 'docs', 'operations.md'), 'utf8');
   const chapter = /^## Alerts$(.*?)(?=^## |$(?![\s\S]))/ms.exec(document)?.[1] ?? '';
   return [...chapter.matchAll(/^### (.+)$/gm)].map(([, heading = '']) => heading);
 }
@@ -33,7 +35,6 @@ describe('Each alert', () => {
   });
 
   it('is in the index of the runbook, under its severity, with its effect and the first command', () => {
-    const document = readFileSync(join(OPERATIONS, '..', 'docs', 'operations.md'), 'utf8');
     const [, critical = '', warnings = ''] =
       /^Each alert.*?\*\*Critical\*\*(.*?)^\*\*Warnings\*\*(.*?)^### /ms.exec(document) ?? [];
     const namesIn = (list: string) =>
@@ -122,6 +123,10 @@ if (missingPackages('promtool').length > 0) {
   it.skip('promtool: there is none (apt-get install prometheus)', () => undefined);
 } else {
   describe('promtool', () => {
+    const directory = forAllTests(
+      async () => ({ path: await createTestDirectory() }),
+      ({ path }) => removeTestDirectory(path),
+    );
     const promtool = (...parameters: string[]) =>
       runProgram({ program: DEBIAN.promtool.path, parameters, directory: OPERATIONS });
 
@@ -130,26 +135,22 @@ if (missingPackages('promtool').length > 0) {
     });
 
     it('finds no fault in the configuration of the containers', async () => {
-      const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-prometheus-'));
       const text = await readFile(join(OPERATIONS, '../docker/production/prometheus.yml'), 'utf8');
-      const file = join(directory, 'prometheus.yml');
+      const file = join(directory.path, 'prometheus.yml');
       await writeFile(file, text.replace('/etc/prometheus/rules', OPERATIONS));
       expect(await promtool('check', 'config', file)).toContain('SUCCESS: 1 rule files found');
-      await rm(directory, { recursive: true });
     });
 
     it("finds no fault in the dashboard's queries", async () => {
       const queries = readDashboardQueries();
       expect(queries.length).toBeGreaterThan(30);
-      const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-dashboard-'));
-      const file = join(directory, 'queries.yml');
+      const file = join(directory.path, 'queries.yml');
       const recorded = queries.map(({ expr }, at) => ({
         record: `query:${at}`,
         expr: expr.replaceAll('$__rate_interval', '1m'),
       }));
       await writeFile(file, stringify({ groups: [{ name: 'dashboard', rules: recorded }] }));
       expect(await promtool('check', 'rules', file)).toContain(`${queries.length} rules found`);
-      await rm(directory, { recursive: true });
     });
   });
 }

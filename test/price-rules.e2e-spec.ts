@@ -176,14 +176,15 @@ describe('The history of the rules', () => {
   });
 
   it('includes the default, which replicas record when they start with a new one', async () => {
-    const before = await history.heldAt({ userId: null, country: null, version: '6', period: 30 });
+    const offer = { userId: null, country: null, version: '6', period: 30 } as const;
+    const before = await history.heldAt(offer);
     const replica = await startReplica(service, { pricing: { markupPercent: '35' } });
-    const after = await history.heldAt({ userId: null, country: null, version: '6', period: 30 });
+    const after = await history.heldAt(offer);
     expect([before.percent, after.percent]).toEqual(['20.0000', '35.0000']);
     await replica.close();
     await (await startReplica(service)).close();
-    const now = await history.heldAt({ userId: null, country: null, version: '6', period: 30 });
-    const then = await history.heldAt({ userId: null, country: null, version: '6', period: 30 }, after.at);
+    const now = await history.heldAt(offer);
+    const then = await history.heldAt(offer, after.at);
     expect([then.percent, now.percent]).toEqual(['35.0000', '20.0000']);
   });
 

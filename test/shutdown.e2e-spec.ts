@@ -54,12 +54,8 @@ describe('A service that is closed', () => {
     const user = await service.createUser();
     const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
     const caller = new AbortController();
-    const requested = fetch(`${service.baseUrl}/proxies/buy`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ country: 'ru', period: 30 }),
-      signal: caller.signal,
-    }).catch(() => undefined);
+    const order = { body: { country: 'ru', period: 30 }, signal: caller.signal };
+    const requested = user.api.POST('/proxies/buy', order).catch(() => undefined);
     await service.control.untilGateReached(gate);
     caller.abort();
     await requested;

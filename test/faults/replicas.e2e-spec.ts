@@ -1,10 +1,19 @@
 import { median } from 'simple-statistics';
 import { ALL_STAFF_SCOPES } from '../../src/auth';
+import type { FaultSpec } from '../../src/sandbox';
+import { fetchAs } from '../support/api-client';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import type { Caught } from '../support/database-relay';
 import { forAllTests } from '../support/fixtures';
 import { sendRaw } from '../support/raw-http';
 import { type Customer, purchase, Replicas, send, sendUntilResponse } from '../support/replicas';
+
+const CLAIM = 'WITH waiting AS (';
+const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
+const OUT_OF_STOCK = {
+  fault: { method: 'buy', kind: 'error', errorId: 300 },
+  body: { detail: 'Not enough proxies available' },
+} as const;
 
 describe('Two replicas on one database', () => {
   let one: BuiltService;
@@ -28,8 +37,8 @@ describe('Two replicas on one database', () => {
       descr.includes(`.u${id}.`) ? proxyIds : [],
     ).length;
 
-  const catchClaim = (moment: 'before' | 'after', action: 'hold' | 'cut'): Caught =>
-    replicas.relay.catchNext({ statement: 'WITH waiting AS (', moment, action });
+  const holdClaim = (moment: 'before' | 'after'): Caught =>
+    replicas.relay.catchNext({ statement: CLAIM, moment, action: 'hold' });
 
   /** Buys at a replica. The others, which might send the order, are stopped until this one is caught. */
   async function buyAlone(at: BuiltService, customer: Customer, reached: Promise<unknown>) {
@@ -107,8 +116,10 @@ describe('Two replicas on one database', () => {
   }, 60_000);
 
   it('sell exactly ten to 300 requests with money for ten', async () => {
-    const price = await quote();
-    const customer = await replicas.createCustomer((price * 10.5).toFixed(2));
+    const quoting = await replicas.createCustomer();
+    const quote = await fetchAs(quoting, 'GET', `${one.baseUrl}/price?count=1&period=30`);
+    const { price_final: price } = (await quote.json()) as { price_final: string };
+    const customer = await replicas.createCustomer((Number(price) * 10.5).toFixed(2));
     const responses = await Promise.all(
       Array.from({ length: 300 }, (_, at) =>
         sendUntilResponse(() => (at % 2 ? one : other).baseUrl, purchase(customer, `k${at}`)),
@@ -119,18 +130,9 @@ describe('Two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(10);
   });
 
-  async function quote(): Promise<number> {
-    const { token } = await replicas.createCustomer();
-    const response = await fetch(`${one.baseUrl}/price?count=1&period=30`, {
-      headers: { Authorization: `Bearer ${token}` },
-    });
-    const { price_final: price } = (await response.json()) as { price_final: string };
-    return Number(price);
-  }
-
   it('SIGSTOP before the claim: the other sends the order, and it is delivered once', async () => {
     const customer = await replicas.createCustomer();
-    const claim = catchClaim('before', 'hold');
+    const claim = holdClaim('before');
     const response = send(one.baseUrl, purchase(customer));
     await claim.reached;
     one.kill('SIGSTOP');
@@ -144,7 +146,7 @@ describe('Two replicas on one database', () => {
   it('kill -9 of the one that placed an order: the other sends it without anybody’s request', async () => {
     const customer = await replicas.createCustomer();
     const victim = await replicas.start({ throughRelay: true });
-    const claim = catchClaim('before', 'hold');
+    const claim = holdClaim('before');
     const { response, letOthersGoOn } = await buyAlone(victim, customer, claim.reached);
     const outcome = response.catch(() => 'lost');
     victim.kill('SIGKILL');
@@ -158,7 +160,7 @@ describe('Two replicas on one database', () => {
 
   it('SIGSTOP between claim and call until the other has refunded: nothing is bought', async () => {
     const customer = await replicas.createCustomer();
-    const claim = catchClaim('after', 'hold');
+    const claim = holdClaim('after');
     const { response, letOthersGoOn } = await buyAlone(one, customer, claim.reached);
     one.kill('SIGSTOP');
     letOthersGoOn();
@@ -197,45 +199,20 @@ describe('Two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(1);
   });
 
-  it.each([
-    ['its reservation', 'place_orders'],
-    ['its settlement', 'INSERT INTO proxies'],
-  ])(
-    'a connection cut at the COMMIT of %s is not a failure: the order is looked up',
-    async (_, statement) => {
-      const customer = await replicas.createCustomer();
-      const cut = replicas.relay.catchNext({ statement, moment: 'after', action: 'cut' });
-      const { response, letOthersGoOn } = await buyAlone(one, customer, cut.reached);
-      letOthersGoOn();
-      expect(await response).toMatchObject({ status: 200 });
-      expect(await soldTo(customer)).toBe(1);
-    },
-  );
-
-  it('a connection cut at the COMMIT of a claim: the order is refunded before the response', async () => {
+  it.each<[what: string, statement: string, status: number, body: object, fault: FaultSpec | null]>([
+    ['its reservation is not a failure', 'place_orders', 200, {}, null],
+    ['its settlement is not a failure', 'INSERT INTO proxies', 200, {}, null],
+    ['a claim has the order refunded', CLAIM, 503, UNAVAILABLE, null],
+    ['a refund leaves the refusal', `SET state = 'refunded'`, 400, OUT_OF_STOCK.body, OUT_OF_STOCK.fault],
+  ])('a connection cut at the COMMIT of %s', async (_, statement, status, body, fault) => {
     const customer = await replicas.createCustomer();
-    const cut = catchClaim('after', 'cut');
+    if (fault) await replicas.control.addFault(fault);
+    const cut = replicas.relay.catchNext({ statement, moment: 'after', action: 'cut' });
     const { response, letOthersGoOn } = await buyAlone(one, customer, cut.reached);
     letOthersGoOn();
-    expect(await response).toMatchObject({
-      status: 503,
-      body: { detail: 'Service temporarily unavailable' },
-    });
-    expect(await stateOf(customer)).toBe('refunded');
-    expect(await soldTo(customer)).toBe(0);
-  });
-
-  it('a connection cut at the COMMIT of a refund: the refusal is returned nevertheless', async () => {
-    const customer = await replicas.createCustomer();
-    await replicas.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
-    const cut = replicas.relay.catchNext({
-      statement: `SET state = 'refunded'`,
-      moment: 'after',
-      action: 'cut',
-    });
-    const { response, letOthersGoOn } = await buyAlone(one, customer, cut.reached);
-    letOthersGoOn();
-    expect(await response).toMatchObject({ status: 400, body: { detail: 'Not enough proxies available' } });
+    expect(await response).toMatchObject({ status, body });
+    expect(await stateOf(customer)).toBe(status === 200 ? 'completed' : 'refunded');
+    expect(await soldTo(customer)).toBe(status === 200 ? 1 : 0);
   });
 
   it('returns 503 in bounded time when every connection of the pool is taken', async () => {
@@ -243,11 +220,8 @@ describe('Two replicas on one database', () => {
     const held: Caught[] = [];
     const stuck: ReturnType<typeof send>[] = [];
     while (held.length < 4) {
-      const lookup = replicas.relay.catchNext({
-        statement: 'FROM api_tokens',
-        moment: 'before',
-        action: 'hold',
-      });
+      const statement = 'FROM api_tokens';
+      const lookup = replicas.relay.catchNext({ statement, moment: 'before', action: 'hold' });
       held.push(lookup);
       stuck.push(send(one.baseUrl, purchase(customer)));
       // One by one, because tokens of simultaneous requests are looked up in one statement.
@@ -256,7 +230,7 @@ describe('Two replicas on one database', () => {
     const startedAt = performance.now();
     const response = await send(one.baseUrl, purchase(customer));
     expect(performance.now() - startedAt).toBeLessThan(5000);
-    expect(response).toMatchObject({ status: 503, body: { detail: 'Service temporarily unavailable' } });
+    expect(response).toMatchObject({ status: 503, body: UNAVAILABLE });
     for (const { letGo } of held) letGo();
     const responses = await Promise.all(stuck);
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import { chromium } from 'playwright-core';
+import { queryAt } from '../../drills/support/database';
 import { SandboxControl, startSandbox } from '../../src/sandbox';
 import { createApiClient } from '../support/api-client';
 import {
@@ -20,7 +20,7 @@ import {
   runService,
   startBuiltService,
 } from '../support/built-service';
-import { findChromium } from '../support/programs';
+import { findChromium, findProgram } from '../support/programs';
 import { createTestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
@@ -72,30 +72,9 @@ async function ping(service: BuiltService, proxyId: string) {
 
 /** Gives a line to a shell, as a person does who pastes it. */
 async function paste(line: string): Promise<{ status: number; text: string }> {
-  const hasCurl = await runProgram('sh', ['-c', 'command -v curl']).then(
-    () => true,
-    () => false,
-  );
-  if (!hasCurl) return fetchInsteadOf(line);
   const { stdout } = await runProgram('sh', ['-c', `${line} -sS -w '\\n%{http_code}'`]);
   const [, text = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? [];
   return { status: Number(status), text };
-}
-
-/** For a machine without curl: the shell prints the arguments of curl. */
-async function fetchInsteadOf(line: string): Promise<{ status: number; text: string }> {
-  const { stdout } = await runProgram('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`]);
-  const parameters = stdout.split('\0');
-  const valuesOf = (option: string) => parameters.filter((_, index) => parameters[index - 1] === option);
-  const [body] = valuesOf('-d');
-  const response = await fetch(parameters.find((one) => /^https?:/.test(one)) ?? '', {
-    headers: valuesOf('-H').map((header): [string, string] => {
-      const [name = '', value = ''] = header.split(': ');
-      return [name, value];
-    }),
-    ...(body !== undefined && { method: 'POST', body }),
-  });
-  return { status: response.status, text: await response.text() };
 }
 
 /** The settings that name a sandbox which runs already. */
@@ -165,13 +144,16 @@ describe('a start without configuration', () => {
     });
   });
 
-  it('prints its address, its docs, a token, and commands that work when pasted one by one', async () => {
-    const { docs, token, commands } = readTour(service);
+  it('prints its address, its docs and a token', async () => {
+    const { docs, token } = readTour(service);
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(docs).toBe(`${service.baseUrl}/docs`);
     expect((await fetch(docs)).status).toBe(200);
     expect(token).toMatch(/^prx_[0-9A-Za-z]{49}$/);
+  });
 
+  (findProgram('curl') ? it : it.skip)('prints commands that work when pasted one by one', async () => {
+    const { commands } = readTour(service);
     const expected: Record<string, unknown> = {
       Countries: expect.arrayContaining(['ru']),
       Quote: expect.objectContaining({ count: 2, currency: 'RUB' }),
@@ -401,8 +383,6 @@ describe('a start on a database of its own', () => {
   it('brings it up to date once, also when two start at the same moment, and adds nothing', async () => {
     const [database, dataDir] = [await createTestDatabase({ migrated: false }), await createTestDirectory()];
     const sandbox = await startSandbox();
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
     try {
       const { url, ownerUrl } = database;
       const roles = { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl };
@@ -414,11 +394,10 @@ describe('a start on a database of its own', () => {
         expect(replica.stdout()).not.toMatch(/token|curl|may do more than it needs/);
         expect(replica.stderr()).toBe('');
       }
-      const { rows } = await client.query(
-        'SELECT count(*)::int AS runs, count(DISTINCT name)::int AS migrations FROM migrations',
-      );
-      expect(rows).toEqual([{ runs: rows[0]?.migrations, migrations: expect.any(Number) }]);
-      expect((await client.query('SELECT FROM users')).rowCount).toBe(0);
+      const names = await queryAt<{ name: string }>(url, 'SELECT name FROM migrations');
+      expect(names.length).toBeGreaterThan(0);
+      expect(new Set(names.map(({ name }) => name)).size).toBe(names.length);
+      expect(await queryAt(url, 'SELECT FROM users')).toEqual([]);
       expect(await readdir(dataDir)).toEqual([]);
 
       for (const replica of replicas) replica.kill('SIGTERM');
@@ -427,7 +406,6 @@ describe('a start on a database of its own', () => {
     } finally {
       await killLeftovers();
       await sandbox.close();
-      await client.end();
       await database.drop();
       await removeTestDirectory(dataDir);
     }
@@ -435,17 +413,11 @@ describe('a start on a database of its own', () => {
 
   it('is refused without a key for the provider, unless the sandbox is configured', async () => {
     const database = await createTestDatabase({ migrated: false });
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
-    try {
-      const { code, stdout, stderr } = await runService({ DATABASE_URL: database.url });
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toContain('PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)');
-      expect((await client.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).rowCount).toBe(0);
-    } finally {
-      await client.end();
-      await database.drop();
-    }
+    const { code, stdout, stderr } = await runService({ DATABASE_URL: database.url });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)');
+    expect(await queryAt(database.url, `SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
+    await database.drop();
   });
 
   it('is refused in one line when it cannot be reached', async () => {
