@@ -61,69 +61,49 @@ const chargedTo = async ({ id }: TestUser): Promise<number> => {
 };
 
 const REASON = { reason: 'A dispute' };
+const PAUSE = { paused: true, ...REASON };
 
-describe.each<{
-  readonly name: string;
-  readonly change: (customer: Customer) => Promise<StaffResponse<unknown>>;
-  /** Its last statement, after it has locked the rows that keep renewals from being placed. */
-  readonly table?: string;
-}>([
-  {
-    name: 'an exclusion',
-    change: ({ call, proxyId }) => call('POST', '/renewals/exclusions', { proxy_id: String(proxyId) }),
-    table: 'renewal_rules',
-  },
-  {
-    name: 'a narrower rule with a lower guard',
-    change: ({ call, proxyId: id }) =>
-      call('POST', '/renewals/rules', {
-        target: 'proxy',
-        proxy_id: String(id),
-        period: 7,
-        max_price: '0.01',
-      }),
-    table: 'renewal_rules',
-  },
-  {
-    name: 'a budget',
-    change: ({ call }) => call('PUT', '/renewals/budget', { monthly: '0.01' }),
-    table: 'renewal_settings',
-  },
-  {
-    name: 'a block',
-    change: ({ user }) => staff.post(`/staff/users/${user.id}/block`, REASON),
-    table: 'audit_log',
-  },
-  {
-    name: 'a pause',
-    change: ({ user }) =>
-      staff.change('PUT', `/staff/users/${user.id}/renewals`, { paused: true, ...REASON }),
-    table: 'renewal_settings',
-  },
-  {
-    name: 'a change of tags',
-    change: ({ call, proxyId }) => call('PATCH', `/proxies/${proxyId}`, { tags: ['team-b'] }),
-  },
-  {
-    name: 'a change of the label',
-    change: ({ call, proxyId }) => call('PATCH', `/proxies/${proxyId}`, { descr: 'two' }),
-  },
-  {
-    name: 'switching the rule off',
-    change: ({ call, ruleId }) => call('DELETE', `/renewals/rules/${ruleId}`),
-    table: 'renewal_rules',
-  },
-  {
-    name: 'switching all rules off',
-    change: ({ call }) => call('DELETE', '/renewals/rules'),
-    table: 'renewal_rules',
-  },
-  {
-    name: 'a pause of all renewals',
-    change: () => staff.change('PUT', '/staff/renewals', { paused: true, ...REASON }),
-    table: 'audit_log',
-  },
-])('After $name is confirmed, no renewal is charged', ({ change, table }) => {
+type Change = (customer: Customer) => Promise<StaffResponse<unknown>>;
+
+describe.each<[name: string, lastTable: string | null, change: Change]>([
+  [
+    'an exclusion',
+    'renewal_rules',
+    ({ call, proxyId: id }) => call('POST', '/renewals/exclusions', { proxy_id: String(id) }),
+  ],
+  [
+    'a narrower rule with a lower guard',
+    'renewal_rules',
+    ({ call, proxyId: id }) => {
+      const narrow = { target: 'proxy', proxy_id: String(id), period: 7, max_price: '0.01' };
+      return call('POST', '/renewals/rules', narrow);
+    },
+  ],
+  ['a budget', 'renewal_settings', ({ call }) => call('PUT', '/renewals/budget', { monthly: '0.01' })],
+  ['a block', 'audit_log', ({ user }) => staff.post(`/staff/users/${user.id}/block`, REASON)],
+  [
+    'a pause',
+    'renewal_settings',
+    ({ user }) => staff.change('PUT', `/staff/users/${user.id}/renewals`, PAUSE),
+  ],
+  [
+    'a change of tags',
+    null,
+    ({ call, proxyId }) => call('PATCH', `/proxies/${proxyId}`, { tags: ['team-b'] }),
+  ],
+  [
+    'a change of the label',
+    null,
+    ({ call, proxyId }) => call('PATCH', `/proxies/${proxyId}`, { descr: 'two' }),
+  ],
+  [
+    'switching the rule off',
+    'renewal_rules',
+    ({ call, ruleId }) => call('DELETE', `/renewals/rules/${ruleId}`),
+  ],
+  ['switching all rules off', 'renewal_rules', ({ call }) => call('DELETE', '/renewals/rules')],
+  ['a pause of all renewals', 'audit_log', () => staff.change('PUT', '/staff/renewals', PAUSE)],
+])('After %s is confirmed, no renewal is charged', (_, lastTable, change) => {
   afterEach(async () => {
     await service.untilSettled();
     await service.owner.query('UPDATE renewals_pause SET paused_at = NULL, paused_reason = NULL');
@@ -147,14 +127,15 @@ describe.each<{
     expect([chargedBefore, await chargedTo(one.user)]).toEqual([1, 1]);
   });
 
-  if (table === undefined) return;
+  // A change writes it after it has locked the rows that keep renewals from being placed.
+  if (lastTable === null) return;
   it('that began to be placed while the change was written', async () => {
     const one = await customer();
     const orders = service.app.get(RenewalOrders);
     const place = orders.place.bind(orders);
     let changing: Promise<StaffResponse<unknown>> | undefined;
     jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
-      const held = await lockRow(service.owner, `LOCK TABLE ${table} IN SHARE MODE`);
+      const held = await lockRow(service.owner, `LOCK TABLE ${lastTable} IN SHARE MODE`);
       changing = change(one);
       await untilOneWaits(`NOT ${PLACES}`);
       const placing = place(renewals);

@@ -7,6 +7,7 @@ import type * as users from '../src/staff/users/staff-users.dto';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
+import { readDescription } from './support/description';
 import { forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { exchangeRaw, type RawResponse, sendRaw } from './support/raw-http';
@@ -69,6 +70,10 @@ function initData(
   return signed.toString();
 }
 
+/** The data of a user who is in it as this text, of now. */
+const signed = (user: string, botToken?: string): string =>
+  initData({ user, auth_date: String(nowSeconds()) }, botToken);
+
 /** A JSON object with so many unknown fields. */
 const bodyOf = (fieldCount: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: fieldCount }, (_, n) => [n.toString(36), 1])));
@@ -80,13 +85,15 @@ const validFor = (person: Person, atSeconds = nowSeconds()) =>
 let addresses = 0;
 const anyAddress = () => `198.51.100.${(addresses += 1) % 250}`;
 
-const signIn = (text: unknown, from = anyAddress(), baseUrl = service.baseUrl): Promise<RawResponse> =>
+const post = (body: string | Buffer, from: string, baseUrl = service.baseUrl): Promise<RawResponse> =>
   sendRaw(baseUrl, {
     method: 'POST',
     path: '/auth/telegram',
     headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
-    body: JSON.stringify({ initData: text }),
+    body,
   });
+const signIn = (text: unknown, from = anyAddress(), baseUrl?: string): Promise<RawResponse> =>
+  post(JSON.stringify({ initData: text }), from, baseUrl);
 
 async function createPerson(username?: string): Promise<Person & { id: number }> {
   lastTgId += 1;
@@ -160,8 +167,7 @@ describe('A customer who opens the Mini App', () => {
     const person = await createPerson();
     const { token } = await tokenOf(signIn(validFor(person)));
     expect(await me(token)).toMatchObject({ username: 'by staff', has_app: true });
-    const strange = { auth_date: String(nowSeconds()), user: `{"id":${person.tgId},"username":"\\u0000"}` };
-    await tokenOf(signIn(initData(strange)));
+    await tokenOf(signIn(signed(`{"id":${person.tgId},"username":"\\u0000"}`)));
     expect(await me(token)).toMatchObject({ username: 'by staff' });
   });
 
@@ -248,10 +254,7 @@ describe('A customer who opens the Mini App', () => {
 
 describe('A person who is no customer, or has no valid data,', () => {
   const refusals: [what: string, make: (person: Person) => string][] = [
-    [
-      'of another bot',
-      (person) => initData({ user: userField(person), auth_date: `${nowSeconds()}` }, OTHER_BOT),
-    ],
+    ['of another bot', (person) => signed(userField(person), OTHER_BOT)],
     ['with a wrong hash', (person) => validFor(person).replace(/hash=\w/, 'hash=g')],
     ['without a hash', (person) => validFor(person).replace(/&hash=.*/, '')],
     [
@@ -265,13 +268,10 @@ describe('A person who is no customer, or has no valid data,', () => {
       (person) => initData({ user: userField(person), auth_date: `${nowSeconds()}x` }),
     ],
     ['without a user', () => initData({ query_id: 'AA', auth_date: `${nowSeconds()}` })],
-    ['with a user that is no JSON', () => initData({ user: 'anna', auth_date: `${nowSeconds()}` })],
-    ['with a user that is a list', () => initData({ user: '[1]', auth_date: `${nowSeconds()}` })],
-    [
-      'with an id as text',
-      (person) => initData({ user: `{"id":"${person.tgId}"}`, auth_date: `${nowSeconds()}` }),
-    ],
-    ['with an id beyond all numbers', () => initData({ user: '{"id":1e300}', auth_date: `${nowSeconds()}` })],
+    ['with a user that is no JSON', () => signed('anna')],
+    ['with a user that is a list', () => signed('[1]')],
+    ['with an id as text', (person) => signed(`{"id":"${person.tgId}"}`)],
+    ['with an id beyond all numbers', () => signed('{"id":1e300}')],
     [
       'with two users, both signed',
       (person) =>
@@ -370,13 +370,8 @@ describe('A person who is no customer, or has no valid data,', () => {
     'is refused with 429 by address after %s was sent too often, before it is read',
     async (_, status, body) => {
       const from = anyAddress();
-      const request = {
-        method: 'POST',
-        path: '/auth/telegram',
-        headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
-      };
       for (let n = 0; n < FAILURE_LIMIT; n += 1) {
-        const refused = await sendRaw(service.baseUrl, { ...request, body });
+        const refused = await post(body, from);
         expect(refused.status).toBe(status);
         expect(refused.text.length).toBeLessThan(10_000);
       }
@@ -440,12 +435,10 @@ describe('Signing in', () => {
   });
 
   it('has an example in the description that its bot signed', async () => {
-    const description = (await (await fetch(`${service.baseUrl}/openapi.json`)).json()) as {
-      paths: Record<string, { post: { security?: object; requestBody: { content: object } } }>;
-    };
-    const operation = description.paths['/auth/telegram']?.post;
+    const description = await readDescription(`${service.baseUrl}/openapi.json`);
+    const operation = description.paths['/auth/telegram']?.['post'];
     expect(operation?.security).toEqual([]);
-    const example = /"initData":"([^"]*)"/.exec(JSON.stringify(operation?.requestBody.content))?.[1] ?? '';
+    const example = /"initData":"([^"]*)"/.exec(JSON.stringify(operation?.requestBody))?.[1] ?? '';
     const person = { id: 0, tgId: 123456789 };
     await service.app.get(UsersService).create({ username: 'x', tgId: person.tgId });
     const response = await signIn(example);

@@ -176,20 +176,23 @@ describe('A change of type whose response says nothing', () => {
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
   });
 
-  it('returns 503 while the listing is silent too, and a retry finds out', async () => {
+  /** Changes a type at the provider, whose listing says nothing either. */
+  async function changeUnseen() {
     const proxy = await buy();
     await fault({ kind: 'answer-lost' });
     await fault({ kind: 'http-status', status: 500 }, 'getproxy');
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 503, retryAfter: '5' });
+    return proxy;
+  }
+
+  it('returns 503 while the listing is silent too, and a retry finds out', async () => {
+    const proxy = await changeUnseen();
     // The repetition is refused with error 30, as nothing changes any more.
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
   });
 
   it('does not take the stored type for that of the provider afterwards', async () => {
-    const proxy = await buy();
-    await fault({ kind: 'answer-lost' });
-    await fault({ kind: 'http-status', status: 500 }, 'getproxy');
-    await change(proxy.id, 'socks');
+    const proxy = await changeUnseen();
     expect(await list()).toMatchObject([{ proxy_type: 'http' }]);
     // The row says `http` already, and the provider does not.
     expect(await change(proxy.id, 'http')).toMatchObject({ status: 200, data: proxy });
@@ -200,10 +203,7 @@ describe('A change of type whose response says nothing', () => {
   });
 
   it('is put right by the sweep without a retry', async () => {
-    const proxy = await buy();
-    await fault({ kind: 'answer-lost' });
-    await fault({ kind: 'http-status', status: 500 }, 'getproxy');
-    await change(proxy.id, 'socks');
+    await changeUnseen();
     expect(await sweep()).toMatchObject({ changed: 1 });
     expect(await list()).toMatchObject([{ proxy_type: 'socks' }]);
     expect(await sweep()).toMatchObject({ changed: 0 });

@@ -67,6 +67,15 @@ async function happen(type: string): Promise<string> {
   });
 }
 
+/** The data of the user's events of webhooks that were disabled. */
+async function disablings(): Promise<object[]> {
+  const events = await service.dataSource.query<{ data: object }[]>(
+    `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
+    [user.id],
+  );
+  return events.map(({ data }) => data);
+}
+
 /** The other invariants do not hold of events that are made up. */
 async function auditWebhooks(): Promise<void> {
   const { checks } = await service.app.get(IntegrityService).run();
@@ -240,11 +249,7 @@ describe('A webhook', () => {
     const off = { enabled: false, disabled_at: MOMENT, disabled_reason: 'customer' };
     expect((await send('PATCH', path, { enabled: false })).body).toMatchObject(off);
     expect((await send('PATCH', path, { enabled: false })).body).toMatchObject(off);
-    const logged = await service.dataSource.query<object[]>(
-      `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
-      [user.id],
-    );
-    expect(logged).toEqual([{ data: { webhook_id: id, reason: 'customer' } }]);
+    expect(await disablings()).toEqual([{ webhook_id: id, reason: 'customer' }]);
     const on = { enabled: true, disabled_at: null, disabled_reason: null };
     expect((await send('PATCH', path, { enabled: true })).body).toMatchObject(on);
   });
@@ -261,10 +266,8 @@ describe('A webhook', () => {
     });
     const url = 'https://127.0.0.3/other';
     expect((await send('PATCH', `/webhooks/${id}`, { url })).body).toMatchObject({ failing_since: null });
-    const [row] = await service.dataSource.query('SELECT failures_in_a_row FROM webhooks WHERE id = $1', [
-      id,
-    ]);
-    expect(row).toEqual({ failures_in_a_row: 0 });
+    const rows = await service.dataSource.query('SELECT failures_in_a_row FROM webhooks WHERE id = $1', [id]);
+    expect(rows).toEqual([{ failures_in_a_row: 0 }]);
   });
 
   it('has its old secret for some time next to a new one, and an even older one no longer', async () => {
@@ -594,11 +597,7 @@ describe('Staff', () => {
       status: 409,
       body: { detail: 'The operator has disabled the webhook' },
     });
-    const logged = await service.dataSource.query<object[]>(
-      `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
-      [user.id],
-    );
-    expect(logged).toEqual([{ data: { webhook_id: id, reason: 'operator' } }]);
+    expect(await disablings()).toEqual([{ webhook_id: id, reason: 'operator' }]);
     await staff.post(`${path}/enable`, { reason: 'settled' });
     expect((await send('GET', `/webhooks/${id}`)).body).toMatchObject({ enabled: true });
     const { body } = await staff.get<{ items: { action: string }[] }>(`/staff/actions?target=webhook:${id}`);
