@@ -138,23 +138,23 @@ describe('A customer with tokens:write', () => {
     expect(await list(issuer)).toHaveLength(1);
   });
 
-  it('hands on the bounds of its token where the request names none', async () => {
-    const expiresAt = new Date('2100-01-01T00:00:00Z');
+  it('hands on the bounds of its token where the request names none, and accepts the same', async () => {
+    const bounds = {
+      expires_at: '2100-01-01T00:00:00.000Z',
+      allowed_ips: ['127.0.0.0/8'],
+      daily_limit: '30.00',
+    };
     const issuer = await createIssuer({
-      expiresAt,
+      expiresAt: new Date(bounds.expires_at),
       allowedIps: ['127.0.0.0/8'],
       dailyLimit: Money.parse('30.00'),
       scopes: [...WRITE, 'proxies:write'],
     });
     const child = await issued(issuer, { scopes: ['proxies:write'] });
-    expect(child).toMatchObject({
-      expires_at: expiresAt.toISOString(),
-      allowed_ips: ['127.0.0.0/8'],
-      daily_limit: '30.00',
-    });
+    expect(child).toMatchObject(bounds);
     const body = { country: 'ru', period: 30 } as const;
     expect((await child.api.POST('/proxies/buy', { body })).response.status).toBe(200);
-    const second = await issued(issuer, { scopes: ['proxies:write'] });
+    const second = await issued(issuer, { scopes: ['proxies:write'], ...bounds });
     const { error } = await second.api.POST('/proxies/buy', { body });
     // The spending of one child counts for all of them.
     expect(error).toEqual({ detail: 'Daily spending limit of the token exceeded' });

@@ -1,4 +1,4 @@
-import { isNetwork, isWithin } from './network';
+import { isNetwork, isWithin, liesWithin } from './network';
 
 describe('a network', () => {
   it.each(['203.0.113.7', '10.0.0.0/8', '10.1.2.3/8', '0.0.0.0/0', '2001:db8::/32', '::1', '::1/128'])(
@@ -33,5 +33,20 @@ describe('a network', () => {
       expect([address, isWithin(networks, address)]).toEqual([address, false]);
     }
     expect(isWithin([], '10.0.0.1')).toBe(false);
+  });
+
+  it.each([
+    ['10.1.0.0/16', '10.0.0.0/8', true],
+    ['10.0.0.0/8', '10.0.0.0/8', true],
+    ['10.0.0.0/7', '10.0.0.0/8', false],
+    ['11.0.0.0/16', '10.0.0.0/8', false],
+    ['10.0.0.1', '::/0', true],
+    // Both notations of an address are in use.
+    ['::ffff:10.1.0.0/112', '10.0.0.0/8', true],
+    ['10.0.0.0/8', '::ffff:10.0.0.0/104', true],
+    ['::ffff:10.0.0.0/97', '10.0.0.0/8', false],
+    ['::/0', '0.0.0.0/0', false],
+  ])('%s lies within %s: %s', (inner, outer, expected) => {
+    expect(liesWithin([outer], inner)).toBe(expected);
   });
 });
