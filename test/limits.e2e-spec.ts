@@ -14,6 +14,10 @@ jest.setTimeout(60_000);
 const SHARE_INTERVAL_MS = 20;
 const STRANGERS_TOKEN = generateToken();
 
+interface Bought {
+  readonly proxies: readonly { readonly id: string }[];
+}
+
 // The limits are small, and the clock advances.
 const service = forAllTests(() =>
   startTestService({
@@ -50,14 +54,17 @@ const requestTimes = async (count: number, token: string | undefined, from?: str
   return statuses;
 };
 
-const buy = ({ token }: TestUser, key?: string): Promise<RawResponse> =>
+const post = ({ token }: TestUser, path: string, body: object, key?: string): Promise<RawResponse> =>
   sendRaw(service.baseUrl, {
     method: 'POST',
-    path: '/proxies/buy',
+    path,
     token,
     headers: { 'Content-Type': 'application/json', ...(key !== undefined && { 'Idempotency-Key': key }) },
-    body: '{"country":"ru","period":30}',
+    body: JSON.stringify(body),
   });
+
+const buy = (user: TestUser, key?: string, version = '6'): Promise<RawResponse> =>
+  post(user, '/proxies/buy', { country: 'ru', period: 30, version }, key);
 
 const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
 
@@ -156,6 +163,22 @@ describe('The replay of an earlier order', () => {
     expect(refused.headers).toHaveProperty('retry-after');
     expect(await service.balanceOf(user)).toMatchObject({ available });
     expect((await request(user.token, { path: '/me' })).status).toBe(429);
+  });
+
+  it('of a bulk is served above the limit, unless there is something left to retry', async () => {
+    const user = await service.createUser();
+    const bought = [await buy(user), await buy(user, undefined, '4')];
+    const [six, four] = bought.map(({ text }) => (JSON.parse(text) as Bought).proxies[0]?.id);
+    const prolong = (ids: unknown[], key: string) =>
+      post(user, '/proxies/prolong', { proxy_ids: ids, period: 3 }, key);
+    const whole = await prolong([six], 'whole');
+    // Three days are too few for version 4.
+    expect((await prolong([six, four], 'part')).text).toContain(
+      '"prolonged":1,"being_confirmed":0,"refused":1',
+    );
+    await requestTimes(TOKEN_LIMIT, user.token);
+    expect(await prolong([six], 'whole')).toMatchObject({ status: 200, text: whole.text });
+    for (const key of ['part', 'new']) expect((await prolong([six, four], key)).status).toBe(429);
   });
 });
 
