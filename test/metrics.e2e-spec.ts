@@ -132,6 +132,22 @@ describe('GET /metrics', () => {
     expect((await scrape()).value('renewals_paused{of="all"}')).toBe(1);
   });
 
+  it('measures the waits of customers in the queue, and not those of renewals', async () => {
+    await service.dataSource.query('UPDATE renewals_pause SET paused_at = NULL');
+    const renewing = await service.createUser();
+    await renewing.buy({ period: 7 });
+    await service.dataSource.query(
+      'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 168)',
+      [renewing.id],
+    );
+    const before = await scrape();
+    await service.runJob('renewals');
+    const after = await scrape();
+    const grew = (series: string): number => after.value(series) - before.value(series);
+    expect(grew('orders_total{kind="prolongation",outcome="completed"}')).toBe(1);
+    expect(grew('queue_wait_seconds_count')).toBe(0);
+  });
+
   it('shows when a job last succeeded, also while its next run is under way', async () => {
     let meanwhile = (): Promise<void> => Promise.resolve();
     const work = service.app.get(Work);
