@@ -99,7 +99,7 @@ describe('The concurrent requests of one user', () => {
     const revoked = await openOrder();
     const blocked = await openOrder();
     const waiting = [revoked, blocked].map(({ user, path }) => get(user, path));
-    await eventually(() => waitingOf() === 2);
+    await eventually(() => service.app.get(OrderWaits).count() === 2);
     const tokens = service.app.get(TokensService);
     const token = await tokens.findCaller(revoked.user.token);
     await tokens.revoke(token?.tokenId ?? 0);
