@@ -6,7 +6,7 @@ import { startReplica } from './support/replica';
 import { startTestService } from './support/test-service';
 
 describe('The stored flags of proxies', () => {
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   // The flags of all users are refreshed, by the test alone.
   const service = forAllTests(() =>
     startTestService({

@@ -4,6 +4,7 @@ import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { createStaff } from './support/staff';
+import { countWaiting, lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
 interface AuditRun {
@@ -19,7 +20,7 @@ describe('the audit as a job', () => {
   let logged: number;
 
   // The audits are of all orders, and the tests break what they check.
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   const service = forAllTests(startTestService);
   const staff = forAllTests(() => createStaff(service, ['staff:system']));
   const user = forEachTest(() => service.createUser());
@@ -102,12 +103,12 @@ describe('the audit as a job', () => {
     const runDue = async () => {
       for (const scope of ['day', 'all'] as const) await service.app.get(Work).runWhenDue(`audit-${scope}`);
     };
-    const count = async (scope: string) => {
-      const [row] = await service.dataSource.query<{ runs: number }[]>(
-        'SELECT count(*) AS runs FROM audit_runs WHERE scope = $1',
-        [scope],
+    const counts = async (): Promise<{ day: number; all: number }> => {
+      const [row] = await service.dataSource.query(
+        `SELECT count(*) FILTER (WHERE scope = 'day') AS day, count(*) FILTER (WHERE scope = 'all') AS all
+           FROM audit_runs`,
       );
-      return row?.runs ?? 0;
+      return row;
     };
     for (const scope of ['day', 'all'] as const) await run(scope);
     const time = 3 * 60;
@@ -117,17 +118,17 @@ describe('the audit as a job', () => {
       lastMoment(service.clock.now(), time),
       lastMoment(service.clock.now(), time, SUNDAY),
     ];
-    const before = { day: await count('day'), all: await count('all') };
+    const before = await counts();
     await ran('day', day);
     await ran('all', week);
     await runDue();
-    expect({ day: await count('day'), all: await count('all') }).toEqual(before);
+    expect(await counts()).toEqual(before);
     await ran('day', new Date(day.getTime() - 120_000));
     await Promise.all([runDue(), runDue()]);
-    expect({ day: await count('day'), all: await count('all') }).toEqual({ ...before, day: before.day + 1 });
+    expect(await counts()).toEqual({ ...before, day: before.day + 1 });
     await ran('all', new Date(week.getTime() - 120_000));
     await runDue();
-    expect(await count('all')).toBe(before.all + 1);
+    expect((await counts()).all).toBe(before.all + 1);
     now.mockRestore();
   });
 
@@ -143,22 +144,13 @@ describe('the audit as a job', () => {
   });
 
   it('ends with its statement when the service stops', async () => {
-    const blocker = service.owner.createQueryRunner();
-    await blocker.startTransaction();
-    await blocker.query('LOCK TABLE price_rules IN ACCESS EXCLUSIVE MODE');
+    const blocker = await lockRow(service.owner, 'LOCK TABLE price_rules IN ACCESS EXCLUSIVE MODE');
     const stopping = new AbortController();
     const running = service.runJob('audit-all', stopping.signal);
-    const waiting = () =>
-      service.owner.query(
-        `SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND query LIKE 'WITH audited_orders%'
-            AND wait_event_type = 'Lock'`,
-      );
-    await eventually(async () => (await waiting()).length === 1);
+    await untilWaiting(service.owner, 'WITH audited_orders');
     stopping.abort();
     await expect(running).rejects.toThrow();
-    await blocker.rollbackTransaction();
     await blocker.release();
-    await eventually(async () => (await waiting()).length === 0);
+    await eventually(async () => (await countWaiting(service.owner, 'WITH audited_orders')) === 0);
   });
 });

@@ -9,7 +9,7 @@ import { startTestService } from './support/test-service';
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 
 describe('the circuit breakers', () => {
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   // Breakers that open, and a balance that is read as a whole.
   const service = forAllTests(() =>
     startTestService({

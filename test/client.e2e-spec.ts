@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import {
   createClient,
@@ -13,6 +12,7 @@ import {
 import { EventWaits } from '../src/events';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
+import { listen } from './support/listen';
 import { leaveOrderOpen } from './support/open-order';
 import { checkNow } from './support/quiet-time';
 import { startTestService } from './support/test-service';
@@ -36,8 +36,7 @@ async function startCuttingRelay(target: string, cuts: number): Promise<{ url: s
     });
     service.on('close', () => caller.end());
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+  return { url: `http://127.0.0.1:${await listen(server)}`, server };
 }
 
 describe('The TypeScript client', () => {

@@ -1,8 +1,6 @@
-import { Client } from 'pg';
-import { DataSource } from 'typeorm';
-import { dataSourceOptions, findExcessiveRights } from '../src/database';
+import { findExcessiveRights } from '../src/database';
 import { forAllTests } from './support/fixtures';
-import { createTestDatabase } from './support/test-database';
+import { connectClient, connectTo, createTestDatabase } from './support/test-database';
 
 /** Statements that a thief of the service's connection could send, one after the other. */
 const ATTACKS: Readonly<Record<string, readonly string[]>> = {
@@ -106,26 +104,17 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
 const VACUUMED = ['relpages', 'reltuples', 'relallvisible', 'relallfrozen', 'relfrozenxid', 'relminmxid'];
 
 describe("The service's role", () => {
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const owner = forAllTests(
-    () => connect(database.ownerUrl),
-    (opened) => opened.end(),
-  );
+  const database = forAllTests(createTestDatabase);
+  const owner = forAllTests(() => connectClient(database.ownerUrl));
   beforeAll(async () => {
     await owner.query(`
       INSERT INTO users (username) VALUES ('anna'), ('boris');
       INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (1, 'topup', 10, 0)`);
   });
 
-  async function connect(url: string): Promise<Client> {
-    const client = new Client({ connectionString: url });
-    await client.connect();
-    return client;
-  }
-
   /** Sends all statements, also after a refusal, and returns the refusals. */
   async function attack(statements: readonly string[]): Promise<string[]> {
-    const thief = await connect(database.url);
+    const thief = await connectClient(database.url);
     const refusals: string[] = [];
     for (const statement of statements) {
       await thief.query(statement).catch((error: Error) => refusals.push(error.message));
@@ -176,7 +165,7 @@ describe("The service's role", () => {
   });
 
   it('changes a balance by a ledger entry', async () => {
-    const service = await connect(database.url);
+    const service = await connectClient(database.url);
     const { rows } = await service.query(
       `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (2, 'topup', 5, 0)
        RETURNING seq::int, available_after`,
@@ -190,8 +179,7 @@ describe("The service's role", () => {
 
   it('may do nothing that the start would complain about, unlike the owner', async () => {
     const rightsOf = async (url: string) => {
-      const dataSource = new DataSource(dataSourceOptions({ url, poolSize: 1, applicationName: 'test' }));
-      await dataSource.initialize();
+      const dataSource = await connectTo(url, 1);
       try {
         return await findExcessiveRights(dataSource);
       } finally {

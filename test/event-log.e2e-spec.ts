@@ -1,4 +1,3 @@
-import { Client } from 'pg';
 import { TokensService } from '../src/auth';
 import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
 import { HoldReleases, OutcomeChecks } from '../src/orders';
@@ -8,6 +7,7 @@ import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { SeededRandom } from './support/seeded-random';
 import { createStaff } from './support/staff';
+import { connectClient } from './support/test-database';
 import { startTestService, type TestUser } from './support/test-service';
 
 interface Logged {
@@ -246,8 +246,7 @@ describe('The event of a change', () => {
   ])('of %s is rolled back with it', async (_, type, change, parameters) => {
     await buy();
     const before = await loggedFor(user);
-    const client = new Client({ connectionString: service.databaseUrl });
-    await client.connect();
+    const client = await connectClient(service.databaseUrl);
     try {
       await client.query('BEGIN');
       await client.query(change, parameters());
@@ -281,8 +280,7 @@ describe('Published events', () => {
   afterEach(forget);
 
   it('come after what was read before, when their transaction took a lower id and ended later', async () => {
-    const slow = new Client({ connectionString: service.databaseUrl });
-    await slow.connect();
+    const slow = await connectClient(service.databaseUrl);
     await slow.query('BEGIN');
     await slow.query(numbered, [user.id, 1]);
     await query(numbered, [user.id, 2]);
@@ -331,8 +329,7 @@ describe('Published events', () => {
     };
     /** A user's own changes come one after the other; those of users overlap, some of them for long. */
     const write = async (userId: number): Promise<void> => {
-      const client = new Client({ connectionString: service.databaseUrl });
-      await client.connect();
+      const client = await connectClient(service.databaseUrl);
       for (let n = 1; n <= EACH; n += 1) {
         await client.query('BEGIN');
         await client.query(numbered, [userId, n]);

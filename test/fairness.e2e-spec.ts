@@ -2,6 +2,8 @@ import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
+import { knowCatalog } from './support/know-catalog';
+import { countOpenOrders } from './support/settled';
 import { startTestService, type TestUser } from './support/test-service';
 
 interface ServiceResponse {
@@ -25,31 +27,17 @@ const countOf = (responses: readonly ServiceResponse[], status: number): number 
 
 // A provider that allows few calls, and whose second is short: three calls in 200 ms.
 const service = forAllTests(() =>
-  startTestService({
-    environment: { PROVIDER_RATE_PER_SECOND: '3', PURCHASE_WAIT_MS: '30000' },
-  }),
+  startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '3', PURCHASE_WAIT_MS: '30000' } }),
 );
-beforeAll(() => {
-  Object.assign(service.app.get(RatePermits), { windowMs: 50 });
-});
+beforeAll(() => void Object.assign(service.app.get(RatePermits), { windowMs: 50 }));
 
-const openOrders = async (): Promise<number> => {
-  const [row] = await service.dataSource.query<{ count: number }[]>(
-    `SELECT count(*) AS count FROM orders WHERE state IN ('reserved', 'submitting', 'confirming')`,
-  );
-  return row?.count ?? 0;
-};
+const openOrders = (): Promise<number> => countOpenOrders(service.dataSource);
 
 describe('A stock that is smaller than what is ordered at once', () => {
   const users = (count: number) => Promise.all(Array.from({ length: count }, () => service.createUser()));
 
   beforeAll(async () => {
-    // Fetches what orders are checked against, so that no order needs a call for it.
-    const { api } = await service.createUser();
-    await api.GET('/price', { params: { query: { count: 1, period: 30 } } });
-    for (const country of ['ru', 'us', 'de', 'nl', 'fr', 'it']) {
-      await api.GET('/countries/{country}/count', { params: { path: { country }, query: {} } });
-    }
+    await knowCatalog((await service.createUser()).api, ['ru', 'us', 'de', 'nl', 'fr', 'it']);
   });
   beforeEach(() => service.control.clearCalls());
   afterEach(async () => {
@@ -79,8 +67,7 @@ describe('A stock that is smaller than what is ordered at once', () => {
   }
 
   it('is sold once more to as many as fit, and does not delay other customers', async () => {
-    const [busy, neighbour] = await users(2);
-    if (!busy || !neighbour) throw new Error('no users');
+    const [busy, neighbour] = (await users(2)) as [TestUser, TestUser];
     const [many, { other }] = await sellOut(
       'nl',
       async () => {

@@ -8,6 +8,7 @@ import { type Caught, startDatabaseRelay } from './support/database-relay';
 import { forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { startReplica } from './support/replica';
+import { lockRow } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
 jest.setTimeout(60_000);
@@ -29,7 +30,7 @@ const LIVE: ServiceResponse = { status: 200, body: { status: 'live' } };
 const notReady = (detail: string): ServiceResponse => ({ status: 503, body: { detail, code: 'not-ready' } });
 
 describe('A replica', () => {
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   // A service of its own: its database is cut off, and its schema is made older.
   // The job would log an error for each round in which the database does not work.
   const service = forAllTests(() =>
@@ -92,9 +93,7 @@ describe('A replica', () => {
 
   it('is ready while all connections of its pool are taken', async () => {
     const user = await service.createUser();
-    const lock = service.owner.createQueryRunner();
-    await lock.startTransaction();
-    await lock.query('LOCK TABLE api_tokens');
+    const lock = await lockRow(service.owner, 'LOCK TABLE api_tokens');
     let isPoolTaken = false;
     const waiting: Promise<void>[] = [];
     // Look-ups of tokens that begin at the same time share a statement, so that these begin one by one.
@@ -109,7 +108,6 @@ describe('A replica', () => {
     const response = readiness(replica.baseUrl);
     probe.letGo();
     expect(await response).toEqual(READY);
-    await lock.rollbackTransaction();
     await lock.release();
     await Promise.all(waiting);
   });

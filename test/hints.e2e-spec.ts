@@ -1,9 +1,10 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { eventually } from './support/built-service';
 import { startDatabaseRelay } from './support/database-relay';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { purchase, send } from './support/replicas';
+import { connectClient } from './support/test-database';
 import { startTestService, type TestUser } from './support/test-service';
 
 /** When a request looks for the first time at what became of its order, without having got a hint. */
@@ -29,8 +30,7 @@ describe('A request whose order another replica sends', () => {
   );
   beforeAll(async () => {
     users = await Promise.all([service.createUser(), service.createUser()]);
-    listener = new Client({ connectionString: service.databaseUrl });
-    await listener.connect();
+    listener = await connectClient(service.databaseUrl);
     await listener.query('LISTEN settled_orders');
     listener.on('notification', ({ payload = '' }) => heard.push(payload));
     // Both fetch what they check orders against, and the replica begins to listen.

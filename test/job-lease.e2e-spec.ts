@@ -9,11 +9,8 @@ describe('The lease of a run', () => {
   let name: string;
   let named = 0;
 
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const dataSource = forAllTests(
-    () => connectAsOwner(database),
-    (opened) => opened.destroy(),
-  );
+  const database = forAllTests(createTestDatabase);
+  const dataSource = forAllTests(() => connectAsOwner(database));
   const work = forEachTest(() => new Work(dataSource, Metrics.off));
   beforeEach(() => {
     name = `run-${(named += 1)}`;

@@ -271,7 +271,7 @@ describe('GET /ledger as CSV', () => {
     const [last] = (await readPage('?limit=1')).items;
     const file = service.app
       .get(BalanceHistoryService)
-      .writeCsv(user.id, { from: null, to: null, kind: null, orderId: null });
+      .writeCsv(user.id, { from: null, to: null, kind: null, order_id: null });
     let text = String((await file.next()).value);
     await buy();
     for await (const lines of file) text += lines;

@@ -2,7 +2,7 @@ import { WithdrawalsService } from '../src/inventory';
 import { OutcomeChecks } from '../src/orders/transitions/outcome-checks';
 import { RenewalRecords } from '../src/renewals/running/renewal-records';
 import { forAllTests } from './support/fixtures';
-import { insertProxies } from './support/proxy-rows';
+import { insertOrphan, insertProxies } from './support/proxy-rows';
 import { createStaff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
@@ -193,14 +193,9 @@ describe('Renewals are locked in the order of their ids when', () => {
 it('Staff who assign an orphan lock the order before the account, as a settlement does', async () => {
   const staff = await createStaff(service);
   const { data } = await user.buy();
-  const [orphan] = await query<{ id: number }>(
-    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, country,
-                          version, date_start, date_end)
-     VALUES ('test', gen_random_uuid(), 'prs.test', '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6',
-             now(), now() + interval '1 day') RETURNING id`,
-  );
+  const orphan = await insertOrphan(service.owner);
   const settling = await lockRow(service.owner, `SELECT FROM orders WHERE id = ${data?.order_id} FOR UPDATE`);
-  const assigned = staff.post(`/staff/orphans/${orphan?.id}/assign`, {
+  const assigned = staff.post(`/staff/orphans/${orphan}/assign`, {
     order_id: data?.order_id,
     reason: 'test',
   });

@@ -5,6 +5,7 @@ import { startDatabaseRelay } from './support/database-relay';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
+import { countWaiting, lockRow } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
 const CLAIM = 'WITH waiting AS (';
@@ -30,22 +31,13 @@ describe('When the connection to the database is lost', () => {
   const orders = (): Promise<{ state: string }[]> =>
     service.owner.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
 
-  const waitingClaims = (): Promise<unknown[]> =>
-    service.owner.query(
-      `SELECT FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH waiting%'`,
-    );
-
   /** Runs the work while a transaction holds a lock, and then ends the transaction. */
   async function whileLocked<Result>(lock: string, work: () => Promise<Result>): Promise<Result> {
-    const runner = service.owner.createQueryRunner();
-    await runner.startTransaction();
+    const held = await lockRow(service.owner, lock);
     try {
-      await runner.query(lock);
       return await work();
     } finally {
-      await runner.rollbackTransaction();
-      await runner.release();
+      await held.release();
     }
   }
 
@@ -111,7 +103,7 @@ describe('When the connection to the database is lost', () => {
     await whileLocked('LOCK TABLE orders IN EXCLUSIVE MODE', async () => {
       placed.letGo();
       await cut.reached;
-      await eventually(async () => (await waitingClaims()).length === 0);
+      await eventually(async () => (await countWaiting(service.owner, 'WITH waiting')) === 0);
     });
     nextClaim.letGo();
     expect((await pending).response.status).toBe(200);

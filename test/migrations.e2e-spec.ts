@@ -14,7 +14,8 @@ import {
 } from '../src/database';
 import { eventually } from './support/built-service';
 import { forEachTest } from './support/fixtures';
-import { connectAsOwner, createTestDatabase } from './support/test-database';
+import { lockRow, untilWaiting } from './support/table-lock';
+import { connectAsOwner, connectTo, createTestDatabase } from './support/test-database';
 
 /** Stands for a later migration: an index on a table that is written to all the time. */
 class IndexOfCountries9000000000000 implements MigrationInterface {
@@ -79,21 +80,14 @@ describe('Migrating', () => {
     await database.drop();
   });
 
-  const waitsForLock = (): Promise<unknown[]> =>
-    owner.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-
   const isIndexValid = (): Promise<unknown[]> =>
     owner.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('orders_country_idx')`);
 
   it('builds an index while others write, while another replica waits for its turn to migrate', async () => {
     // The writer keeps the first replica in its migration until the second one is waiting.
-    const writer = owner.createQueryRunner();
-    await writer.startTransaction();
-    await writer.query('LOCK TABLE orders IN ROW EXCLUSIVE MODE');
+    const writer = await lockRow(owner, 'LOCK TABLE orders IN ROW EXCLUSIVE MODE');
     const first = migrate(database, withIndex);
-    await eventually(async () => (await waitsForLock()).length > 0);
+    await untilWaiting(owner);
     const second = migrate(database, withIndex);
     await eventually(async () => {
       const [row] = await owner.query<{ sessions: number }[]>(
@@ -103,7 +97,6 @@ describe('Migrating', () => {
       // The first one holds the lock in the session that builds the index.
       return (row?.sessions ?? 0) > 0;
     });
-    await writer.commitTransaction();
     await writer.release();
     expect(await Promise.all([first, second])).toEqual([[IndexOfCountries9000000000000.name], []]);
     expect(await isIndexValid()).toEqual([{ indisvalid: true }]);
@@ -122,19 +115,16 @@ describe('Migrating', () => {
   });
 
   it('gives the service its rights on a new table with the table, and not on tables of others', async () => {
-    const reader = owner.createQueryRunner();
-    await reader.startTransaction();
-    await reader.query('SELECT FROM orders');
+    const reader = await lockRow(owner, 'SELECT FROM orders');
     const migrating = migrate(database, [
       ...migrations,
       TableOfColours9000000000000,
       ColumnOfOrders9000000000001,
     ]);
-    await eventually(async () => (await waitsForLock()).length > 0);
+    await untilWaiting(owner);
     const mayWrite = (table: string) =>
       owner.query(`SELECT has_table_privilege('proxy_rental_test', $1, 'INSERT') AS "mayWrite"`, [table]);
     expect(await mayWrite('colours')).toEqual([{ mayWrite: true }]);
-    await reader.commitTransaction();
     await reader.release();
     await migrating;
     await owner.query('CREATE TABLE notes_of_the_owner ()');
@@ -170,10 +160,7 @@ describe('A start that does not migrate', () => {
     await migrate(database);
     expect(await waiting).toBe(true);
     expect(notes).toEqual([expect.stringContaining(`${migrations.length} migrations: Baseline`)]);
-    const service = new DataSource(
-      dataSourceOptions({ url: database.url, poolSize: 2, applicationName: 'test' }),
-    );
-    await service.initialize();
+    const service = await connectTo(database.url);
     expect(await service.query('SELECT FROM accounts')).toEqual([]);
     await service.destroy();
   });

@@ -1,30 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { eventually } from '../../test/support/built-service';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { forAllTests } from '../../test/support/fixtures';
+import { connectTo, createTestDatabase } from '../../test/support/test-database';
 import { AppLogger } from '../common';
-import { dataSourceOptions } from './data-source-options';
 import { Hints } from './hints';
 
 describe('Hints', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
   let heard: number[];
   let missed: number;
   let hints: Hints;
 
-  beforeAll(async () => {
-    Logger.overrideLogger(new AppLogger({ level: 'warn', format: 'json' }));
-    database = await createTestDatabase();
-    dataSource = await new DataSource(
-      dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'hints-spec' }),
-    ).initialize();
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  const database = forAllTests(createTestDatabase);
+  const dataSource = forAllTests(() => connectTo(database.url, 1));
+  beforeAll(() => Logger.overrideLogger(new AppLogger({ level: 'warn', format: 'json' })));
   beforeEach(() => {
     heard = [];
     missed = 0;

@@ -1,20 +1,12 @@
-import { DataSource } from 'typeorm';
 import { forAllTests } from '../../test/support/fixtures';
-import { createTestDatabase } from '../../test/support/test-database';
-import { dataSourceOptions } from './data-source-options';
+import { connectTo, createTestDatabase } from '../../test/support/test-database';
 import { preparedRows } from './prepared';
 import { ServiceClient } from './service-client';
 import { isDatabaseUnavailable, mayHaveCommitted, queryRows } from './sql';
 
 describe('A connection of the service', () => {
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const dataSource = forAllTests(
-    () =>
-      new DataSource(
-        dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'service-client-spec' }),
-      ).initialize(),
-    (opened) => opened.destroy(),
-  );
+  const database = forAllTests(createTestDatabase);
+  const dataSource = forAllTests(() => connectTo(database.url, 1));
 
   const session = async (): Promise<number | undefined> =>
     (await queryRows<{ pid: number }>(dataSource, 'SELECT pg_backend_pid() AS pid'))[0]?.pid;

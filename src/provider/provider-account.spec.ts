@@ -3,31 +3,21 @@ import { DataSource } from 'typeorm';
 import { eventually } from '../../test/support/built-service';
 import { beforeClosing, forAllTests } from '../../test/support/fixtures';
 import { captureLog } from '../../test/support/log-capture';
-import { connectAsOwner, createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { connectAsOwner, connectTo, createTestDatabase } from '../../test/support/test-database';
 import { AppLogger } from '../common';
-import { dataSourceOptions, queryRows } from '../database';
+import { queryRows } from '../database';
 import { ProviderAccount } from './provider-account';
 
 describe('ProviderAccount', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
   const accounts: ProviderAccount[] = [];
 
-  const log = forAllTests(captureLog, (opened) => opened.stop());
-  beforeAll(async () => {
-    Logger.overrideLogger(new AppLogger({ level: 'debug', format: 'json' }));
-    database = await createTestDatabase();
-    dataSource = await new DataSource(
-      dataSourceOptions({ url: database.url, poolSize: 4, applicationName: 'provider-account-spec' }),
-    ).initialize();
-  });
-  beforeClosing(async () => {
-    for (const account of accounts) account.onModuleDestroy();
-    await dataSource.destroy();
-    await database.drop();
-  });
+  const log = forAllTests(captureLog);
+  beforeAll(() => Logger.overrideLogger(new AppLogger({ level: 'debug', format: 'json' })));
+  const database = forAllTests(createTestDatabase);
+  const dataSource = forAllTests(() => connectTo(database.url, 4));
+  beforeClosing(() => accounts.forEach((account) => account.onModuleDestroy()));
 
-  const createAccount = (provider: string, from = dataSource): ProviderAccount => {
+  const createAccount = (provider: string, from: DataSource = dataSource): ProviderAccount => {
     const account = new ProviderAccount(from, provider, '1000.00');
     accounts.push(account);
     return account;

@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { eventually } from '../../test/support/built-service';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { forAllTests } from '../../test/support/fixtures';
+import { connectTo, createTestDatabase } from '../../test/support/test-database';
 import { AppLogger } from '../common';
-import { dataSourceOptions } from '../database';
 import { ProviderUnavailable } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority } from './proxy-provider';
 import { RatePermits } from './rate-permits';
@@ -12,21 +12,11 @@ import { RatePermits } from './rate-permits';
 const SHORT_WINDOW_MS = -145;
 
 describe('RatePermits', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
   let providers = 0;
 
-  beforeAll(async () => {
-    Logger.overrideLogger(new AppLogger({ level: 'warn', format: 'json' }));
-    database = await createTestDatabase();
-    dataSource = await new DataSource(
-      dataSourceOptions({ url: database.url, poolSize: 4, applicationName: 'rate-permits-spec' }),
-    ).initialize();
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
+  const database = forAllTests(createTestDatabase);
+  const dataSource = forAllTests(() => connectTo(database.url, 4));
+  beforeAll(() => Logger.overrideLogger(new AppLogger({ level: 'warn', format: 'json' })));
 
   const createPermits = (calls: number, windowMs: number) =>
     new RatePermits(dataSource, `provider ${(providers += 1)}`, calls, windowMs);

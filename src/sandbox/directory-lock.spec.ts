@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { listen } from '../../test/support/listen';
 import { DirectoryInUseError, DirectoryLock } from './directory-lock';
 
 const ROUNDS = 60;
@@ -20,8 +19,7 @@ const server = createServer(({ url = '' }, response) => {
 let directory: string;
 let controlUrl: string;
 beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  controlUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  controlUrl = `http://127.0.0.1:${await listen(server)}`;
 });
 afterAll(() => server.close());
 beforeEach(async () => {

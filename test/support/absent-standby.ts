@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { eventually } from './built-service';
+import { connectClient } from './test-database';
 
 /** A server whose commits wait for a synchronous standby, as long as a test wants. */
 export interface AbsentStandby {
@@ -16,8 +17,7 @@ export interface AbsentStandby {
 
 /** @param ownerUrl of a superuser on a server that no other test uses */
 export async function connectAbsentStandby(ownerUrl: string): Promise<AbsentStandby> {
-  const owner = new Client({ connectionString: ownerUrl });
-  await owner.connect();
+  const owner = await connectClient(ownerUrl);
   await owner.query('SET synchronous_commit = local');
   await owner.query('CREATE TABLE probes (id integer)');
 

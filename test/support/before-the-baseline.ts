@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { connectClient } from './test-database';
 
 const FIXTURE = join(__dirname, '../fixtures/before-the-baseline.sql');
 
@@ -10,8 +10,7 @@ const FIXTURE = join(__dirname, '../fixtures/before-the-baseline.sql');
  * @param url of the owner of the tables
  */
 export async function loadBeforeTheBaseline(url: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
+  const client = await connectClient(url);
   try {
     const { rowCount } = await client.query(`SELECT FROM pg_roles WHERE rolname = 'proxy_rental_test'`);
     // The rights of the service are granted to this one.

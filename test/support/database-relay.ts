@@ -1,6 +1,7 @@
 import net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client } from 'pg';
+import { listen } from './listen';
+import { connectClient } from './test-database';
 
 /**
  * When to intercept a statement: before the database receives it, while the database waits for a lock on its
@@ -95,8 +96,7 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       void trap.released.then(() => service.write(chunk)).then(() => database.resume());
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
+  const port = await listen(server);
 
   return {
     url: Object.assign(new URL(databaseUrl), { host: `127.0.0.1:${port}` }).href,
@@ -120,8 +120,7 @@ const WATCH_INTERVAL_MS = 5;
 
 /** Waits until the session of a connection waits for a lock, or is over. */
 async function untilWaiting(databaseUrl: string, connection: net.Socket): Promise<void> {
-  const watcher = new Client({ connectionString: databaseUrl });
-  await watcher.connect();
+  const watcher = await connectClient(databaseUrl);
   try {
     while (!connection.destroyed) {
       const { rowCount } = await watcher.query(

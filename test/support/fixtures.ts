@@ -1,13 +1,16 @@
 /** As long as a build takes, on which some wait. */
 const HOOK_TIMEOUT_MS = 200_000;
 
+/** A fixture ends by one of these, of which it has one at most. */
+const ENDS = ['close', 'destroy', 'drop', 'end', 'stop'] as const;
+
 /** How to close each fixture that is open, the latest last. */
 const closings: (() => unknown)[] = [];
 
 /**
  * Opens a fixture that the tests of this block share, and closes it after them, the last one first.
  *
- * @param close is its own `close`, when it has one and none is given
+ * @param close is what ends it by its own name for that, such as `close`, if omitted
  * @returns stands for the fixture, which exists from the first test on
  */
 export function forAllTests<Opened extends object>(
@@ -50,8 +53,9 @@ function atBothEnds(begin: () => (() => unknown) | Promise<() => unknown>): void
   }, HOOK_TIMEOUT_MS);
 }
 
-async function closeItself(opened: { readonly close?: () => unknown }): Promise<void> {
-  await opened.close?.();
+async function closeItself(opened: object): Promise<void> {
+  const name = ENDS.find((end) => end in opened);
+  if (name) await (Reflect.get(opened, name) as () => unknown).call(opened);
 }
 
 /** An object that is used as another one, once it is filled with that. */

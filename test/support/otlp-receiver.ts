@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from './listen';
 
 type Value = string | number | readonly Value[];
 
@@ -66,9 +65,8 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       response.setHeader('Content-Type', 'application/json').end('{}');
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`,
+    url: `http://127.0.0.1:${await listen(server)}/v1/traces`,
     spans,
     bodies,
     async close() {

@@ -1,6 +1,5 @@
 import { chown, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { migrate } from '../../src/database';
 import {
   type Cluster,
@@ -16,7 +15,7 @@ import {
   startServer,
 } from '../../src/local/postgres/embedded-postgres';
 import { eventually } from './built-service';
-import type { DatabaseUrls } from './test-database';
+import { connectClient, type DatabaseUrls } from './test-database';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
 
 /** A PostgreSQL server for one test, which can be stopped abruptly. */
@@ -45,8 +44,7 @@ export async function startOwnPostgres(
   const again = { ...all, port: String(port) };
   const place = `${LOOPBACK}:${port}`;
   const owner = `postgres://${SUPERUSER}:${cluster.password}@${place}`;
-  const admin = new Client({ connectionString: `${owner}/postgres` });
-  await admin.connect();
+  const admin = await connectClient(`${owner}/postgres`);
   await admin.query('CREATE DATABASE service');
   await admin.end();
   const url = `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${place}/service`;

@@ -1,3 +1,7 @@
+interface Database {
+  query(statement: string, parameters: unknown[]): Promise<unknown>;
+}
+
 /** Deviations from an ordinary proxy: HTTP, version 6, in ru, rented for 30 days from now. */
 export interface ProxyRow {
   readonly host?: string;
@@ -16,7 +20,7 @@ export interface ProxyRow {
  * and password stands for the number of the row.
  */
 export async function insertProxies(
-  database: { query(statement: string, parameters: unknown[]): Promise<unknown> },
+  database: Database,
   userId: number,
   count: number,
   { host, port, login, password, proxyType, endsInSeconds, active, descr }: ProxyRow = {},
@@ -51,4 +55,17 @@ export async function insertProxies(
     ],
   )) as { id: number }[];
   return rows.map(({ id }) => id).sort((a, b) => a - b);
+}
+
+/** Inserts a proxy that the provider lists under a tag of ours, and that no order accounts for. */
+export async function insertOrphan(database: Database, tag = 'prs.test.u1.o1'): Promise<number> {
+  const [row] = (await database.query(
+    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, country,
+                          version, date_start, date_end)
+     VALUES ('px6', gen_random_uuid(), $1, '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6', now(),
+             now() + interval '1 day')
+     RETURNING id`,
+    [tag],
+  )) as [{ id: number }];
+  return row.id;
 }

@@ -1,12 +1,11 @@
-import { Client } from 'pg';
+import { connectClient } from './test-database';
 
 /**
  * Gives the proxies and users of a seeded database what months of a business leave behind: events, webhooks
  * with what was sent to them, and renewals. Nothing of it is due, and none of it was yesterday.
  */
 export async function seedEvents(databaseUrl: string): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
+  const client = await connectClient(databaseUrl);
   try {
     await client.query(`
       INSERT INTO events (user_id, type, data, at, position)

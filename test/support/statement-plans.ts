@@ -24,6 +24,20 @@ export function recordStatements(dataSource: DataSource): ReadonlyMap<string, Se
   return sent;
 }
 
+/** Every statement that a data source sends while the work runs. */
+export async function statementsDuring(
+  dataSource: DataSource,
+  work: () => Promise<unknown>,
+): Promise<SentStatement[]> {
+  const sent = jest.spyOn(dataSource.logger, 'logQuery');
+  try {
+    await work();
+    return sent.mock.calls.map(([text, parameters]) => ({ text, parameters: [parameters ?? []].flat() }));
+  } finally {
+    sent.mockRestore();
+  }
+}
+
 /** A node of a plan in EXPLAIN (FORMAT JSON). */
 interface PlanNode {
   readonly 'Node Type': string;

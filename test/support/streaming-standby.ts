@@ -1,5 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 import { eventually } from './built-service';
+import { connectClient } from './test-database';
 
 const SLOT = 'standby_of_a_test';
 
@@ -9,8 +10,7 @@ const SLOT = 'standby_of_a_test';
  * @param ownerUrl of a superuser
  */
 export async function connectStreamingStandby(ownerUrl: string): Promise<{ leave(): Promise<void> }> {
-  const owner = new Client({ connectionString: ownerUrl });
-  await owner.connect();
+  const owner = await connectClient(ownerUrl);
   // pg passes the parameter on, and its types do not know it.
   const replicating: ClientConfig & { replication: string } = {
     connectionString: ownerUrl,

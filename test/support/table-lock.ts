@@ -1,10 +1,14 @@
-import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { eventually } from './built-service';
+import { connectClient } from './test-database';
+
+const WAITING = `
+  SELECT FROM pg_stat_activity
+   WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0`;
 
 export interface HeldLock {
-  /** Waits until as many sessions wait for a lock in a statement that begins with the text. */
-  untilWaiting(beginning: string, sessions?: number): Promise<void>;
+  /** Waits until as many sessions wait for a lock in a statement with the text in it. */
+  untilWaiting(text: string, sessions?: number): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -14,36 +18,27 @@ export async function lockTable(
   table: 'orders' | 'accounts',
   mode: 'SHARE' | 'EXCLUSIVE',
 ): Promise<HeldLock> {
-  const client = new Client({ connectionString: ownerUrl });
-  await client.connect();
+  const client = await connectClient(ownerUrl);
   await client.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`);
   return {
-    async untilWaiting(beginning, sessions = 1) {
+    async untilWaiting(text, sessions = 1) {
       await eventually(async () => {
         // A transaction sees the same activity until it says otherwise.
         await client.query('SELECT pg_stat_clear_snapshot()');
-        const { rowCount } = await client.query(
-          `SELECT FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock' AND starts_with(query, $1)`,
-          [beginning],
-        );
-        return (rowCount ?? 0) >= sessions;
+        return ((await client.query(WAITING, [text])).rowCount ?? 0) >= sessions;
       });
     },
     release: () => client.end(),
   };
 }
 
-/** Waits until as many sessions wait for a lock in a statement with the text in it. */
-export async function untilWaiting(owner: DataSource, text: string, sessions = 1): Promise<void> {
-  await eventually(async () => {
-    const waiting: unknown[] = await owner.query(
-      `SELECT FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0`,
-      [text],
-    );
-    return waiting.length >= sessions;
-  });
+/** How many sessions wait for a lock in a statement with the text in it, or in any. */
+export const countWaiting = async (owner: DataSource, text = ''): Promise<number> =>
+  (await owner.query<unknown[]>(WAITING, [text])).length;
+
+/** Waits until as many sessions wait for a lock in a statement with the text in it, or in any. */
+export async function untilWaiting(owner: DataSource, text = '', sessions = 1): Promise<void> {
+  await eventually(async () => (await countWaiting(owner, text)) >= sessions);
 }
 
 /** Holds the lock of a statement in a transaction of its own. */

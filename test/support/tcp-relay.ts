@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import net from 'node:net';
+import { listen } from './listen';
 
 export interface TcpRelay {
   readonly port: number;
@@ -27,9 +27,8 @@ export async function startTcpRelay(): Promise<TcpRelay> {
     if (service) client.pipe(service).pipe(client);
     else end();
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   const relay: TcpRelay = {
-    port: (server.address() as net.AddressInfo).port,
+    port: await listen(server),
     target: null,
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -35,9 +35,15 @@ const addressOf = (database: string): DatabaseUrls => {
   };
 };
 
+/** One session, for what a pool of connections cannot do. */
+export async function connectClient(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  return client;
+}
+
 async function asAdmin<Result>(work: (admin: Client) => Promise<Result>): Promise<Result> {
-  const admin = new Client({ connectionString: serverUrl() });
-  await admin.connect();
+  const admin = await connectClient(serverUrl());
   try {
     return await work(admin);
   } finally {
@@ -69,8 +75,10 @@ async function ensureTemplate(admin: Client, name: string): Promise<void> {
   }
 }
 
-export const connectAsOwner = ({ ownerUrl }: DatabaseUrls, poolSize = 2): Promise<DataSource> =>
-  new DataSource(dataSourceOptions({ url: ownerUrl, poolSize, applicationName: 'test' })).initialize();
+export const connectTo = (url: string, poolSize = 2): Promise<DataSource> =>
+  new DataSource(dataSourceOptions({ url, poolSize, applicationName: 'test' })).initialize();
+
+export const connectAsOwner = ({ ownerUrl }: DatabaseUrls): Promise<DataSource> => connectTo(ownerUrl);
 
 const dropDatabase = (name: string): Promise<void> =>
   asAdmin(async (admin) => void (await admin.query(`DROP DATABASE ${name} WITH (FORCE)`)));
@@ -103,8 +111,5 @@ export async function createTestDatabase({ migrated = true } = {}): Promise<Test
     // A copy does not have the rights on the database itself.
     await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
   });
-  return {
-    ...addressOf(name),
-    drop: () => dropDatabase(name),
-  };
+  return { ...addressOf(name), drop: () => dropDatabase(name) };
 }

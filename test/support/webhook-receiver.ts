@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
+import { listen } from './listen';
 
 /** A secret as the service makes them, for webhooks that a test writes into the database itself. */
 export const TEST_SECRET = `whsec_${Buffer.from('a secret of 24 bytes or so').toString('base64')}`;
@@ -63,12 +63,11 @@ export async function startWebhookReceiver(responder: Responder = () => 204): Pr
   });
   // A replica that is killed may leave requests that are never closed.
   server.keepAliveTimeout = 60_000;
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   const receiver: WebhookReceiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     received: [],
     forged: [],
-    responder: responder,
+    responder,
     mostAtOnce: (path) => most.get(path) ?? 0,
     trust: (path, ...trusted) => void secrets.set(path, trusted),
     of: (path) => receiver.received.filter((webhook) => webhook.path === path),

@@ -1,5 +1,4 @@
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -7,6 +6,7 @@ import { HttpModule } from '@nestjs/axios';
 import { Test } from '@nestjs/testing';
 import { eventually } from '../../../test/support/built-service';
 import { forAllTests } from '../../../test/support/fixtures';
+import { listen } from '../../../test/support/listen';
 import { PROVIDER_HTTP } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
@@ -29,10 +29,8 @@ describe('The adapter of YooKassa', () => {
   );
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
     const config = {
-      payments: { provider: 'sandbox', baseUrl: `http://127.0.0.1:${port}/v3` },
+      payments: { provider: 'sandbox', baseUrl: `http://127.0.0.1:${await listen(server)}/v3` },
       tuning: { paymentTimeoutMs: 1500 },
     };
     const module = await Test.createTestingModule({

@@ -1,11 +1,11 @@
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { Global, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import PUBLISHED from '../../../test/fixtures/px6-responses.json';
 import { eventually } from '../../../test/support/built-service';
 import { beforeClosing, forAllTests } from '../../../test/support/fixtures';
+import { listen } from '../../../test/support/listen';
 import { TestClock } from '../../../test/support/test-clock';
 import { createTestDatabase } from '../../../test/support/test-database';
 import { Clock, SystemClock } from '../../common';
@@ -72,7 +72,7 @@ describe('the PROXY6 adapter', () => {
   let urls: string[];
   const calls: ProviderCallRecord[] = [];
 
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const database = forAllTests(createTestDatabase);
   const server = forAllTests(() =>
     http.createServer((request, response) => {
       urls.push(request.url ?? '');
@@ -80,8 +80,7 @@ describe('the PROXY6 adapter', () => {
     }),
   );
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    provider = await createProvider((server.address() as AddressInfo).port);
+    provider = await createProvider(await listen(server));
   });
   beforeEach(() => {
     urls = [];
@@ -433,8 +432,7 @@ describe('the PROXY6 adapter', () => {
 
   it('reports that nothing was sent when the connection is refused', async () => {
     const closed = http.createServer();
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-    const { port } = closed.address() as AddressInfo;
+    const port = await listen(closed);
     await new Promise((resolve) => closed.close(resolve));
     const unreachable = await createProvider(port);
     const error = await unreachable

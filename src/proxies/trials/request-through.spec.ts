@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import tls from 'node:tls';
 import { forAllTests } from '../../../test/support/fixtures';
+import { listen } from '../../../test/support/listen';
 import { WireClient } from '../../../test/support/wire-client';
 import { startSandbox } from '../../sandbox';
 import { type ProxyToTry, requestThrough } from './request-through';
@@ -18,11 +18,6 @@ async function buy(proxyType: 'http' | 'socks'): Promise<ProxyToTry> {
   const [bought] = list;
   if (!bought) throw new Error('nothing was bought');
   return { proxyType, host: bought.host, port: bought.port, login: bought.user, password: bought.pass };
-}
-
-async function listen(server: net.Server): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return (server.address() as net.AddressInfo).port;
 }
 
 const close = (server: net.Server) => new Promise((resolve) => server.close(resolve));

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { connect, createServer as createNetServer, type Socket } from 'node:net';
+import { connect, createServer as createNetServer } from 'node:net';
+import { forAllTests } from '../../../test/support/fixtures';
+import { openSilentPort } from '../../../test/support/silent-port';
 import { listenOnFirstFree, stopListening } from '../system';
 import { createHttpEndpoint } from './http-endpoint';
 
@@ -74,34 +74,10 @@ test('a target that resets the connection is 502', async () => {
 });
 
 describe('a target that does not accept connections', () => {
-  let busy: ChildProcess;
-  let address: string;
-  const waiting: Socket[] = [];
-
-  beforeAll(async () => {
-    const program = `
-      const server = require('node:net').createServer();
-      server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
-        require('node:fs').writeSync(1, String(server.address().port));
-        for (;;);
-      });`;
-    busy = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const [text]: Buffer[] = busy.stdout ? await once(busy.stdout, 'data') : [];
-    address = `127.0.0.1:${String(text)}`;
-    // They fill the queue of the kernel.
-    for (let count = 0; count < 8; count += 1) {
-      waiting.push(connect(Number(text), '127.0.0.1').on('error', () => undefined));
-    }
-    await Promise.any(waiting.map((socket) => once(socket, 'connect')));
-  });
-
-  afterAll(() => {
-    for (const socket of waiting) socket.destroy();
-    busy.kill('SIGKILL');
-  });
+  const busy = forAllTests(openSilentPort);
 
   test.each(both('BUSY'))('is 504 for %s', async (_kind, lines) => {
-    await expect(talk(lines.map((line) => line.replace('BUSY', address)))).resolves.toMatch(
+    await expect(talk(lines.map((line) => line.replace('BUSY', `127.0.0.1:${busy.port}`)))).resolves.toMatch(
       /^HTTP\/1\.1 504 Gateway Timeout\r\n/,
     );
   });

@@ -22,7 +22,7 @@ describe('over HTTP', () => {
 
     const refused = responses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(1);
-    expect(refused[0]?.contentType).toContain('text/plain');
+    expect(refused[0]?.headers['content-type']).toContain('text/plain');
     const control = new SandboxControl(sandbox);
     const [surplus] = await control.getCalls('buy');
     expect((await control.getState()).sales).toHaveLength(surplus?.status === 429 ? 0 : 1);

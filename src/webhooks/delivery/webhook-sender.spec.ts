@@ -1,8 +1,9 @@
-import { getEventListeners, once } from 'node:events';
+import { getEventListeners } from 'node:events';
 import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import { startDnsServer } from '../../../test/support/dns-server';
 import { forAllTests } from '../../../test/support/fixtures';
+import { listen } from '../../../test/support/listen';
 import { openSilentPort } from '../../../test/support/silent-port';
 import { AddressRefused, AddressRules, receiverOf } from '../addresses';
 import { STORED_RESPONSE_BYTES, WebhookSender } from './webhook-sender';
@@ -30,11 +31,6 @@ const sender = (
   return made;
 };
 
-const listen = async (server: net.Server, port: number, host: string): Promise<number> => {
-  await once(server.listen(port, host), 'listening');
-  return (server.address() as AddressInfo).port;
-};
-
 async function startReceiver(): Promise<Receiver> {
   const made: Receiver = { port: 0, connections: 0, requests: [], close: () => undefined };
   const servers = [0, 1].map(() =>
@@ -51,7 +47,7 @@ async function startReceiver(): Promise<Receiver> {
   );
   const [four, six] = servers;
   if (!four || !six) throw new Error('no servers');
-  const port = await listen(four, 0, '127.0.0.1');
+  const port = await listen(four);
   await listen(six, port, '::1').catch(() => undefined);
   return Object.assign(made, {
     port,
@@ -332,7 +328,7 @@ describe('The result of a webhook', () => {
 
   it('is a failure when there is no listener, and the text names no address', async () => {
     const server = net.createServer();
-    const port = await listen(server, 0, '127.0.0.1');
+    const port = await listen(server);
     server.close();
     expect(await post(`http://receiver.test:${port}/`)).toMatchObject({
       outcome: 'unreachable',
@@ -348,7 +344,7 @@ describe('The result of a webhook', () => {
     ];
     for (const text of responses) {
       const server = net.createServer((socket) => socket.on('error', () => undefined).end(text));
-      const port = await listen(server, 0, '127.0.0.1');
+      const port = await listen(server);
       expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ outcome: 'unreachable', status: null });
       server.close();
     }
@@ -371,7 +367,7 @@ describe('The result of a webhook', () => {
       socket.on('error', () => undefined).on('drain', flood);
       socket.once('data', () => (socket.write(begin), flood()));
     });
-    const port = await listen(server, 0, '127.0.0.1');
+    const port = await listen(server);
     expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({
       outcome: 'unreachable',
       status: null,
@@ -382,7 +378,7 @@ describe('The result of a webhook', () => {
 
   it('is a failure when the certificate is not trusted', async () => {
     const server = net.createServer((socket) => socket.on('error', () => undefined).end('no TLS'));
-    const port = await listen(server, 0, '127.0.0.1');
+    const port = await listen(server);
     const { outcome, error } = await post(`https://127.0.0.1:${port}/`);
     expect({ outcome, error }).toEqual({
       outcome: 'unreachable',
