@@ -1,5 +1,4 @@
 export { Conditions } from './conditions';
-export { batchedLookup } from './batched-lookup';
 export { clientOutsideThePool, connectionPool } from './connection-pool';
 export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
@@ -8,7 +7,7 @@ export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
 export { RowWaits, untilEnded } from './row-waits';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
-export { groupedStatement } from './grouped-statement';
+export { batchedLookup, groupedStatement } from './grouped-statement';
 export { installFunctions, type InstallsFunctions } from './install-functions';
 export { resolveLostReply, StatementOutcomeUnknown } from './lost-responses';
 export { preparedRow, preparedRows } from './prepared';

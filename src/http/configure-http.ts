@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application, NextFunction, Request, Response } from 'express';
+import helmet from 'helmet';
 import { Metrics } from '../metrics';
 import { beginRequest } from './begin-request';
 import { preferFixedPaths } from './errors/allowed-methods';
@@ -11,7 +12,6 @@ import { respondToMalformedRequests } from './errors/malformed-requests';
 import { HttpAdapter } from './http-adapter';
 import { atMostEachMinute } from './rare-warning';
 import { parseQuery, toNormalUrl } from './request-url';
-import { securityHeaders } from './security-headers';
 import { RequestValidationPipe } from './validation/request-validation.pipe';
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -71,6 +71,23 @@ export function configureHttp(
     adapter.boundAddresses(Math.ceil(limits.maxConnections * PART_OF_ADDRESS));
   }
 }
+
+/** Responses are data and load nothing. Pages replace this policy. */
+const NOTHING_IS_LOADED = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
+/** TLS, if any, ends at a reverse proxy, which decides about Strict-Transport-Security. */
+const securityHeaders = helmet({
+  strictTransportSecurity: false,
+  contentSecurityPolicy: NOTHING_IS_LOADED,
+});
 
 /** A single middleware, because the router takes longer than each of its parts. */
 const prepareRequest =

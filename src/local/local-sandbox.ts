@@ -4,6 +4,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
+import type { AppConfig } from '../config';
 import { isAlive } from './system';
 
 /** Without an extension: it is TypeScript for `npm run start:dev`. */
@@ -15,6 +16,7 @@ const EXIT_ALREADY_RUNNING = 3;
 const IN_USE_TIMEOUT_MS = 5000;
 const END_TIMEOUT_MS = 2000;
 const POLL_MS = 50;
+const SUBSCRIBE_TIMEOUT_MS = 5000;
 
 /** The part of a running sandbox's address file that is read here. */
 const addressSchema = z.object({
@@ -136,4 +138,19 @@ async function stop(child: ChildProcess, end: AbortController): Promise<void> {
 
 function logFileIn(directory: string): string {
   return join(directory, 'sandbox.log');
+}
+
+/**
+ * Has a sandbox of payments notify this service. At the real provider, an operator subscribes in the profile
+ * of the shop. Without notifications, payments are found by the checks of their deposits.
+ */
+export async function subscribeToSandbox({ payments }: AppConfig, serviceUrl: string): Promise<void> {
+  const { provider, baseUrl, shopId = '', secretKey = '' } = payments;
+  if (provider !== 'sandbox') return;
+  await fetch(`${baseUrl}/webhooks`, {
+    method: 'POST',
+    headers: { Authorization: `Basic ${Buffer.from(`${shopId}:${secretKey}`).toString('base64')}` },
+    body: JSON.stringify({ url: `${serviceUrl}/payments/sandbox/notifications` }),
+    signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS),
+  }).catch(() => undefined);
 }

@@ -12,8 +12,7 @@ import { DomainError } from '../../common';
 import { statusOf } from '../errors/error.filter';
 import type { ValidationItem } from '../validation/refusal';
 import { hasInput, inputOf } from '../validation/route-input';
-import { bodyOf, contentOf, ErrorResponse } from './error-response';
-import { HTTPValidationError } from './http-validation-error';
+import { bodyOf, contentOf, ErrorResponse, HTTPValidationError } from './error-response';
 import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';
 import { refusedExample } from './refused-example';
 

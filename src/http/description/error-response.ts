@@ -24,3 +24,49 @@ export const contentOf = (bodies: readonly ErrorResponse[]) => ({
     examples: Object.fromEntries(bodies.map((body) => [body.detail, { value: body }])),
   },
 });
+
+/** An item of a 422 response, as the description shows it. */
+export class ValidationError {
+  @ApiProperty({
+    type: 'array',
+    items: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+    title: 'Location',
+  })
+  readonly loc!: readonly (string | number)[];
+
+  @ApiProperty({ type: 'string', title: 'Message' })
+  readonly msg!: string;
+
+  @ApiProperty({ type: 'string', title: 'Error Type' })
+  readonly type!: string;
+
+  @ApiProperty({
+    anyOf: [
+      { type: 'string' },
+      { type: 'number' },
+      { type: 'boolean' },
+      { type: 'object', additionalProperties: true },
+      { type: 'array', items: {} },
+      { type: 'null' },
+    ],
+    title: 'Input',
+    description: 'The rejected input, of any type',
+    required: false,
+  })
+  readonly input?: unknown;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    title: 'Context',
+    description: 'The bound or pattern that the input violates',
+    selfRequired: false,
+  })
+  readonly ctx?: Readonly<Record<string, unknown>>;
+}
+
+/** The body of a 422 response, as the description shows it. */
+export class HTTPValidationError {
+  @ApiProperty({ type: [ValidationError], title: 'Detail', required: false })
+  readonly detail!: readonly ValidationError[];
+}

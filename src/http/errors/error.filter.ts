@@ -10,8 +10,7 @@ import {
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { codeOf, DomainError, type ErrorKind, messageOf, ServiceUnavailable, stackOf } from '../../common';
-import type { JsonValue } from '../json/json-value';
-import { writeJson } from '../json/write-json';
+import { type JsonValue, writeJson } from '../json/json-value';
 import { routeTemplate, UNMATCHED } from '../request-metrics';
 import { Disconnected } from '../under-way';
 import { RequestInvalid } from '../validation/refusal';

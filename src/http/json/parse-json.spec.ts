@@ -1,6 +1,5 @@
-import type { JsonValue } from './json-value';
+import { type JsonValue, writeJson } from './json-value';
 import { JsonSyntaxError, JsonTooComplexError, parseJson } from './parse-json';
-import { writeJson } from './write-json';
 
 describe('parseJson', () => {
   const values: [text: string, value: JsonValue][] = [

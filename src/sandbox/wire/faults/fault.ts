@@ -3,8 +3,8 @@ import { WIRE_METHOD_NAMES, type WireMethodName } from '../methods/wire-methods'
 import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
 /**
- * The kinds of faults, and whether the call takes effect unless the fault's `effect` says otherwise. It always
- * does where the call's own response is sent, which does not exist without the effect.
+ * The kinds of faults, and whether the call takes effect unless the fault's `effect` says otherwise. It
+ * always does where the call's own response is sent, which does not exist without the effect.
  */
 export const FAULT_KINDS = {
   /** Closes the connection instead of responding. */

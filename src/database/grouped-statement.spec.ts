@@ -1,4 +1,4 @@
-import { batchedLookup } from './batched-lookup';
+import { batchedLookup } from './grouped-statement';
 
 /** A look-up whose statements return when the test says so. */
 function withOpenStatements() {
