@@ -5,7 +5,6 @@ import { AccessRecheck } from './access-recheck';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
 import { BearerStrategy } from './bearer.strategy';
-import { ScopeCatalog } from './scope-catalog';
 import { TokensService } from './tokens.service';
 
 @Module({
@@ -15,10 +14,9 @@ import { TokensService } from './tokens.service';
     BearerStrategy,
     AccessCheck,
     AccessRecheck,
-    ScopeCatalog,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_GUARD, useClass: RequestInputGuard },
   ],
-  exports: [AccessRecheck, TokensService, ScopeCatalog],
+  exports: [AccessRecheck, TokensService],
 })
 export class AuthModule {}

@@ -23,8 +23,6 @@ export { isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';
 export { Route, type RouteOptions } from './route';
 export { findRoutes } from './routes';
-export { ScopeCatalog } from './scope-catalog';
-export { ScopeOut } from './scope.dto';
 export {
   ALL_PAYMENT_SCOPES,
   ALL_SCOPES,
@@ -37,6 +35,7 @@ export {
   type Scope,
   type StaffScope,
   USUAL_SCOPES,
+  whatIsGranted,
 } from './scopes';
 export { generateSecret, hexHashOf, isWellFormedSecret } from './token-text';
 export { type Caller, type NewToken, TOKEN_REFERENCES, TokensService } from './tokens.service';

@@ -46,5 +46,4 @@ export {
 export { HoldReleases } from './transitions/hold-releases';
 export { OrderClaims } from './transitions/order-claims';
 export { doubtOpenOrders, OutcomeChecks } from './transitions/outcome-checks';
-export { ProlongationSettlement } from './transitions/prolongation-settlement';
-export { PurchaseSettlement } from './transitions/purchase-settlement';
+export { Settlement } from './transitions/settlement';

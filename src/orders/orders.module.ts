@@ -34,8 +34,7 @@ import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
 import { HoldReleases } from './transitions/hold-releases';
 import { OrderClaims } from './transitions/order-claims';
 import { OutcomeChecks } from './transitions/outcome-checks';
-import { ProlongationSettlement } from './transitions/prolongation-settlement';
-import { PurchaseSettlement } from './transitions/purchase-settlement';
+import { Settlement } from './transitions/settlement';
 
 /** An order whose response was lost is first checked within a second. */
 const RECONCILE_INTERVAL_MS = 1000;
@@ -50,8 +49,7 @@ const RECORDS = [
   OrderClaims,
   EndReadings,
   OutcomeChecks,
-  PurchaseSettlement,
-  ProlongationSettlement,
+  Settlement,
   HoldReleases,
   ForgottenOrderRecords,
   ProviderCallLog,

@@ -4,13 +4,7 @@ import type { Money } from '../../common';
 import { type Queryable, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { OVERDRAFT } from '../../ledger';
-import {
-  type ForgottenOrder,
-  ForgottenOrderRecords,
-  ProlongationSettlement,
-  PROXY_OF_ANOTHER,
-  PurchaseSettlement,
-} from '../../orders';
+import { type ForgottenOrder, ForgottenOrderRecords, PROXY_OF_ANOTHER, Settlement } from '../../orders';
 import type { ProviderProxy } from '../../provider';
 import {
   FoundProlongationDecided,
@@ -75,8 +69,7 @@ const DAY_MS = 86_400_000;
 export class ForgottenOrdersService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly purchases: PurchaseSettlement,
-    private readonly prolongations: ProlongationSettlement,
+    private readonly settlement: Settlement,
     private readonly records: ForgottenOrderRecords,
   ) {}
 
@@ -135,7 +128,7 @@ export class ForgottenOrdersService {
       manager,
     );
     await refusedBy(PROXY_OF_ANOTHER, () =>
-      this.purchases.deliverPurchases(
+      this.settlement.deliverPurchases(
         place.batchId ?? id,
         { proxies: orphans },
         { only: [id], queryable: manager },
@@ -219,7 +212,7 @@ export class ForgottenOrdersService {
       },
       manager,
     );
-    await this.prolongations.deliverProlongations({ ends: [{ orderId, dateEnd }] }, { queryable: manager });
+    await this.settlement.deliverProlongations({ ends: [{ orderId, dateEnd }] }, { queryable: manager });
     await queryRows(
       manager,
       `WITH found AS (

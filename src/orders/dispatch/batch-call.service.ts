@@ -24,8 +24,7 @@ import { ReconciliationService } from '../reconciliation/reconciliation.service'
 import { HoldReleases } from '../transitions/hold-releases';
 import { OrderClaims } from '../transitions/order-claims';
 import { OutcomeChecks } from '../transitions/outcome-checks';
-import { ProlongationSettlement } from '../transitions/prolongation-settlement';
-import { PurchaseSettlement } from '../transitions/purchase-settlement';
+import { Settlement } from '../transitions/settlement';
 
 /** Permission for the call of a batch: a rate permit, and the time after which it must not be sent. */
 export interface CallPermission {
@@ -61,8 +60,7 @@ export class BatchCallService {
   constructor(
     private readonly claims: OrderClaims,
     private readonly checks: OutcomeChecks,
-    private readonly purchases: PurchaseSettlement,
-    private readonly prolongations: ProlongationSettlement,
+    private readonly settlement: Settlement,
     private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
     private readonly reconciliation: ReconciliationService,
@@ -118,7 +116,7 @@ export class BatchCallService {
     const isShort = purchase.proxies.length < sizeOf(batch);
     const delivery = isShort ? await this.confirmShortDelivery(batch, purchase, onCall) : purchase;
     const closed = await calls.storeFirstBy((call) =>
-      this.purchases.deliverPurchases(batch.id, delivery, { call }),
+      this.settlement.deliverPurchases(batch.id, delivery, { call }),
     );
     this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
     return closed;
@@ -150,7 +148,7 @@ export class BatchCallService {
     if (ends.length > 0) {
       const delivered = { ends, providerOrderId, charge };
       const closed = await calls.storeFirstBy((call) =>
-        this.prolongations.deliverProlongations(delivered, { call }),
+        this.settlement.deliverProlongations(delivered, { call }),
       );
       outcomes.push(...closed);
     }

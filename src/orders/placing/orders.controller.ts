@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
 import { CountryNotAvailable, NotEnoughProxies, PeriodTooShort, UnsupportedPeriod } from '../../catalog';
 import { Money, ServiceUnavailable } from '../../common';
-import { type ErrorsOfStatus, markReplay, statusOf } from '../../http';
+import { type ErrorsOfStatus, markReplay } from '../../http';
 import { InsufficientBalance } from '../../ledger';
 import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
 import {
@@ -22,7 +22,7 @@ import { nameGuards } from './dto/guards';
 import { ProlongRequest, ProlongResponse, PurchaseRequest, PurchaseResponse } from './dto/orders.dto';
 import { OrderChecks } from './order-checks';
 import { orderResponse, PROXY, RECEIPT } from './order-response';
-import { type Delivery, type DryRun, OrdersService } from './orders.service';
+import { type Delivery, OrdersService } from './orders.service';
 
 const ORDER_KEY = {
   required: false,
@@ -124,7 +124,7 @@ export class OrdersController {
   ): Promise<PurchaseResponse | DryRunResponse> {
     nameGuards(response, request);
     const order = this.checks.readPurchase(caller, request, idempotencyKey);
-    if (request.dry_run) return toDryRunResponse(await this.orders.rehearse(order));
+    if (request.dry_run) return this.orders.rehearse(order);
     const delivery = await this.orders.place(order);
     markReplay(response, delivery.replayed);
     return { ...receiptOf(delivery), proxies: delivery.proxies };
@@ -182,7 +182,7 @@ export class OrdersController {
   ): Promise<ProlongResponse | DryRunResponse> {
     nameGuards(response, request);
     const order = this.checks.readProlongation(caller, proxyId, request, idempotencyKey);
-    if (request.dry_run) return toDryRunResponse(await this.orders.rehearse(order));
+    if (request.dry_run) return this.orders.rehearse(order);
     const delivery = await this.orders.place(order);
     const [proxy] = delivery.proxies;
     if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);
@@ -196,17 +196,3 @@ const receiptOf = ({ orderId, charged }: Delivery) => ({
   price_charged: charged,
   currency: 'RUB',
 });
-
-function toDryRunResponse({ order, earlierId, available, refusals }: DryRun): DryRunResponse {
-  const isPlaced = order !== undefined && refusals.length === 0;
-  return {
-    dry_run: true,
-    order_id: earlierId,
-    price_single: order?.unitPrice.toString() ?? null,
-    price_final: order?.total.toString() ?? null,
-    currency: 'RUB',
-    balance_available: available.toString(),
-    balance_after: (isPlaced ? available.minus(order.total) : available).toString(),
-    refusals: refusals.map((error) => ({ status: statusOf(error), detail: error.detail })),
-  };
-}

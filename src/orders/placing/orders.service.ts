@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Clock, DomainError, type Money, stackOf } from '../../common';
+import { Clock, DomainError, stackOf } from '../../common';
+import { statusOf } from '../../http';
 import { LedgerService } from '../../ledger';
 import { Metrics } from '../../metrics';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
@@ -12,6 +13,7 @@ import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from
 import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
 import { IN_EARNEST, NotedChecks } from './checks';
+import type { DryRunResponse } from './dto/dry-run-response.dto';
 import type { NewOrder } from './new-order';
 import { OrderChecks, type OrderRequest, PLACEMENT_REFUSALS, placementFailure } from './order-checks';
 import { OrderPlacement } from './order-placement';
@@ -23,17 +25,6 @@ export interface Delivery {
   readonly proxies: readonly ProxyOut[];
   /** Whether this is the response of an earlier request with the same idempotency key. */
   readonly replayed: boolean;
-}
-
-export interface DryRun {
-  /** The order that would be placed; undefined without a price. */
-  readonly order: NewOrder | undefined;
-  /** The earlier order with the idempotency key, whose response would be returned. */
-  readonly earlierId: number | null;
-  /** The caller's available balance. */
-  readonly available: Money;
-  /** The first refusal is the error that the request would get. */
-  readonly refusals: readonly DomainError[];
 }
 
 /** The description of a proxy in a replay after the replay window. */
@@ -135,7 +126,7 @@ export class OrdersService {
   }
 
   /** Runs all checks of an order, and places nothing. */
-  async rehearse(request: OrderRequest): Promise<DryRun> {
+  async rehearse(request: OrderRequest): Promise<DryRunResponse> {
     const { userId, overLimit } = request.caller;
     if (overLimit) throw overLimit;
     const noted = new NotedChecks();
@@ -145,8 +136,17 @@ export class OrdersService {
     const available = order
       ? await this.checks.checkPlacement(order, noted)
       : await this.ledger.available(userId);
-    const earlierId = earlier && earlier !== WRITTEN_OFF ? earlier.id : null;
-    return { order, earlierId, available, refusals: noted.refusals };
+    const isPlaced = order !== undefined && noted.refusals.length === 0;
+    return {
+      dry_run: true,
+      order_id: earlier && earlier !== WRITTEN_OFF ? earlier.id : null,
+      price_single: order?.unitPrice.toString() ?? null,
+      price_final: order?.total.toString() ?? null,
+      currency: 'RUB',
+      balance_available: available.toString(),
+      balance_after: (isPlaced ? available.minus(order.total) : available).toString(),
+      refusals: noted.refusals.map((error) => ({ status: statusOf(error), detail: error.detail })),
+    };
   }
 
   private async placeOnce(order: NewOrder): Promise<number | EarlierRequest> {

@@ -26,8 +26,7 @@ import { OrderWaits } from '../order-waits';
 import { ProviderCallLog } from '../provider-call-log';
 import { HoldReleases } from '../transitions/hold-releases';
 import { OutcomeChecks } from '../transitions/outcome-checks';
-import { ProlongationSettlement } from '../transitions/prolongation-settlement';
-import { PurchaseSettlement } from '../transitions/purchase-settlement';
+import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
 /**
@@ -41,8 +40,7 @@ export class ReconciliationService {
 
   constructor(
     private readonly checks: OutcomeChecks,
-    private readonly purchases: PurchaseSettlement,
-    private readonly prolongations: ProlongationSettlement,
+    private readonly settlement: Settlement,
     private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
@@ -144,7 +142,7 @@ export class ReconciliationService {
           return false;
         }
         await this.deliverOrReview(batch, () =>
-          this.purchases.deliverPurchases(batch.id, { proxies: listed }),
+          this.settlement.deliverPurchases(batch.id, { proxies: listed }),
         );
         return false;
       case 'contradictory':
@@ -171,7 +169,7 @@ export class ReconciliationService {
       case 'prolonged': {
         if (evidence.times === 2) this.logger.error(`${nameOf(alone)}: the provider prolonged twice`);
         const ends = [{ orderId: member.id, dateEnd: evidence.dateEnd }];
-        await this.deliverOrReview(alone, () => this.prolongations.deliverProlongations({ ends }));
+        await this.deliverOrReview(alone, () => this.settlement.deliverProlongations({ ends }));
         return false;
       }
       case 'inconclusive':

@@ -9,8 +9,7 @@ import { OrderQueries } from '../order-queries';
 import { NothingToDeliver, OrderNotFound, OrderNotInReview, PROXY_OF_ANOTHER } from '../orders.errors';
 import { ProviderCallLog } from '../provider-call-log';
 import { HoldReleases } from '../transitions/hold-releases';
-import { ProlongationSettlement } from '../transitions/prolongation-settlement';
-import { PurchaseSettlement } from '../transitions/purchase-settlement';
+import { Settlement } from '../transitions/settlement';
 
 /** Delivers an order in review as the provider shows it. */
 type Delivery = (manager: EntityManager) => Promise<OrderOutcome[]>;
@@ -19,8 +18,7 @@ type Delivery = (manager: EntityManager) => Promise<OrderOutcome[]>;
 @Injectable()
 export class ReviewService {
   constructor(
-    private readonly purchases: PurchaseSettlement,
-    private readonly prolongations: ProlongationSettlement,
+    private readonly settlement: Settlement,
     private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
@@ -68,7 +66,7 @@ export class ReviewService {
     if (proxies.length === 0) throw new NothingToDeliver();
     return (manager) =>
       refusedBy(PROXY_OF_ANOTHER, () =>
-        this.purchases.deliverPurchases(batch.id, { proxies }, { only: [orderId], queryable: manager }),
+        this.settlement.deliverPurchases(batch.id, { proxies }, { only: [orderId], queryable: manager }),
       );
   }
 
@@ -78,7 +76,7 @@ export class ReviewService {
       const proxy = listed.find(({ id }) => id === member?.providerProxyId);
       if (proxy && member?.dateEndBefore && proxy.dateEnd > member.dateEndBefore) {
         const ends = [{ orderId, dateEnd: proxy.dateEnd }];
-        return (manager) => this.prolongations.deliverProlongations({ ends }, { queryable: manager });
+        return (manager) => this.settlement.deliverProlongations({ ends }, { queryable: manager });
       }
     }
     throw new NothingToDeliver();

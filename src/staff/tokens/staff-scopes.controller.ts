@@ -1,12 +1,15 @@
 import { Controller, Get } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import { ApiTags } from '@nestjs/swagger';
-import { ScopeCatalog, ScopeOut } from '../../auth';
+import { findRoutes, isStaffScope, whatIsGranted } from '../../auth';
 import { StaffRoute } from '../staff-route';
+import { ScopeOut } from './scope.dto';
+import { everyScope } from './staff-tokens.dto';
 
 @ApiTags('Access and log')
 @Controller('staff/scopes')
 export class StaffScopesController {
-  constructor(private readonly scopes: ScopeCatalog) {}
+  constructor(private readonly discovery: DiscoveryService) {}
 
   @Get()
   @StaffRoute({
@@ -16,7 +19,15 @@ export class StaffScopesController {
     description: 'For issuers of tokens: every scope with its meaning and the routes that require it.',
     response: { description: 'All scopes', type: [ScopeOut] },
   })
-  list(): readonly ScopeOut[] {
-    return this.scopes.list();
+  list(): ScopeOut[] {
+    const routes = findRoutes(this.discovery);
+    return everyScope().map((scope) => ({
+      scope,
+      grants: whatIsGranted(scope),
+      for: isStaffScope(scope) ? 'staff' : 'customers',
+      routes: routes
+        .filter(({ access }) => access?.public === false && access.scope === scope)
+        .map(({ method, path }) => `${method} ${path}`),
+    }));
   }
 }

@@ -24,7 +24,11 @@ import {
 } from '../../http';
 import { ReasonRequest } from '../fields';
 
-const everyScope = (): readonly Scope[] => [...ALL_SCOPES, ...offeredPaymentScopes(), ...ALL_STAFF_SCOPES];
+export const everyScope = (): readonly Scope[] => [
+  ...ALL_SCOPES,
+  ...offeredPaymentScopes(),
+  ...ALL_STAFF_SCOPES,
+];
 
 @StrictRequest()
 export class NewTokenRequest {

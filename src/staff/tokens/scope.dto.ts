@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiTexts } from '../http';
+import { ApiTexts } from '../../http';
 
 export class ScopeOut {
   @ApiProperty({ type: 'string', example: 'profile:read' })
