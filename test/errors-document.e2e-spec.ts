@@ -1,10 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSpecified } from '../src/http/errors/specified-routes';
 import { examplesOf, operationsOf, readDescription } from './support/description';
 import { forAllTests } from './support/fixtures';
+import { expectGenerated, wrapped } from './support/generated';
 import { sharedTestService } from './support/test-service';
-import { wrapped } from './support/wrapped';
 
 const DOCUMENT = join(__dirname, '../docs/errors.md');
 const BEGIN = '<!-- Generated from the descriptions by `npm run generate:errors`. -->\n';
@@ -81,8 +81,7 @@ describe('docs/errors.md', () => {
       `${before}${BEGIN}\n## Errors of customers\n\n` +
       listOf(customers, (code, text) => !repeatsCode(code, text)) +
       `\n## Further errors of staff\n\n\`/staff/docs\` has their texts.\n\n${listOf(ofStaff, () => false)}`;
-    if (process.env['UPDATE_ERRORS'] === '1') writeFileSync(DOCUMENT, expected);
-    expect(readFileSync(DOCUMENT, 'utf8')).toBe(expected);
+    expectGenerated(DOCUMENT, 'UPDATE_ERRORS', expected);
   });
 
   it('has codes for every route that is not specified, and for no other', () => {

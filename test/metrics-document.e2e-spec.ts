@@ -1,7 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type MetricDefinition, METRICS } from '../src/metrics';
-import { wrapped } from './support/wrapped';
+import { expectGenerated, withPart, wrapped } from './support/generated';
 
 const DOCUMENT = join(__dirname, '../docs/metrics.md');
 const BEGIN = '<!-- Generated from src/metrics/definitions.ts by `npm run generate:metrics`. -->\n';
@@ -17,7 +16,7 @@ function describeMetric(
     .filter(([label, meaning]) => explained.get(label) !== meaning)
     .map(([label, meaning]) => {
       explained.set(label, meaning);
-      return wrapped(`\`${label}\`: ${meaning}.`, '  -').replaceAll('\n  ', '\n    ');
+      return wrapped(`\`${label}\`: ${meaning}.`, '  -');
     });
   const kind = isShared ? `${type}, shared` : type;
   const names = Object.keys(labels).join(',');
@@ -30,16 +29,11 @@ function list(): string {
   const entries = Object.entries<MetricDefinition>(METRICS).map(([name, definition]) =>
     describeMetric(name, definition, explained),
   );
-  return `${BEGIN}\n${entries.join('')}\n${END}`;
+  return `\n${entries.join('')}\n`;
 }
 
 describe('docs/metrics.md', () => {
   it('lists every metric, as it is defined (npm run generate:metrics)', () => {
-    const document = readFileSync(DOCUMENT, 'utf8');
-    const [before, rest = ''] = document.split(BEGIN);
-    const after = rest.split(END)[1] ?? '';
-    const expected = `${before}${list()}${after}`;
-    if (process.env['UPDATE_METRICS'] === '1') writeFileSync(DOCUMENT, expected);
-    expect(readFileSync(DOCUMENT, 'utf8')).toBe(expected);
+    expectGenerated(DOCUMENT, 'UPDATE_METRICS', withPart(DOCUMENT, BEGIN, list(), END));
   });
 });

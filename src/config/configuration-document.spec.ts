@@ -1,9 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expectGenerated, wrapped } from '../../test/support/generated';
 import { settingGroups } from './settings';
 
 const DOCUMENT = join(__dirname, '../../docs/configuration.md');
-const WIDTH = 110;
 
 const secretVariables = (): string =>
   settingGroups()
@@ -24,17 +23,6 @@ setting both is a mistake. Secrets are
 ${secretVariables()}.
 `;
 
-/** Breaks a text into lines, each of which begins with the indent. */
-function wrap(text: string, indent: string): string {
-  const lines = [indent];
-  for (const word of text.split(' ')) {
-    const line = `${lines.at(-1)}${lines.at(-1)?.trim() ? ' ' : ''}${word}`;
-    if (line.length <= WIDTH) lines[lines.length - 1] = line;
-    else lines.push(`${indent}${word}`);
-  }
-  return lines.join('\n');
-}
-
 type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
 
 function describeSetting({ variable, rule, default: fallback, defaultText, description }: Setting): string {
@@ -42,9 +30,9 @@ function describeSetting({ variable, rule, default: fallback, defaultText, descr
   const described = rule.description?.replace('a whole number from', 'from') ?? '';
   const format = defaultText === undefined ? described.replace(/, e\.g\. .*?(?=, or |$)/, '') : described;
   const range = format && ` ${format.charAt(0).toUpperCase()}${format.slice(1)}.`;
-  const text = wrap(`\`${variable}\`: ${description}`, '  ').replace(/^ /, '-');
+  const text = wrapped(`\`${variable}\`: ${description}`, '-');
   const details = (defaultValue === 'none' ? range : `Default: ${defaultValue}.${range}`).trim();
-  return details === '' ? `${text}\n` : `${text}\n${wrap(details, '  ')}\n`;
+  return details === '' ? `${text}\n` : `${text}\n${wrapped(details, ' ', '  ')}\n`;
 }
 
 /** All settings, a section for each group. */
@@ -60,9 +48,7 @@ function renderDocument(): string {
 
 describe('docs/configuration.md', () => {
   it('is what the settings say (npm run generate:configuration)', () => {
-    const document = renderDocument();
-    if (process.env['UPDATE_CONFIGURATION'] === '1') writeFileSync(DOCUMENT, document);
-    expect(readFileSync(DOCUMENT, 'utf8')).toBe(document);
+    expectGenerated(DOCUMENT, 'UPDATE_CONFIGURATION', renderDocument());
   });
 
   it('names each variable once', () => {
