@@ -1,4 +1,6 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
+import { PriceRulesService } from '../src/pricing';
+import { ReplicaReports } from '../src/status/replica-reports';
 import {
   examplesOf,
   expectPage,
@@ -9,6 +11,7 @@ import {
   scopesOf,
 } from './support/description';
 import { forAllTests } from './support/fixtures';
+import { createStaff } from './support/staff';
 import { sharedTestService } from './support/test-service';
 
 const service = forAllTests(sharedTestService);
@@ -146,6 +149,76 @@ describe('The description for staff', () => {
         ]);
       }
     }
+  });
+
+  it('names exactly the fields of responses about the system, its prices and its sales', async () => {
+    const staff = await createStaff(service, ['staff:system']);
+    const user = await service.createUser();
+    await user.buy({ count: 2 });
+    await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    await service.app.get(ReplicaReports).write();
+    await service.runJob('active-flags');
+    const { id } = await service.app
+      .get(PriceRulesService)
+      .add({ userId: user.id, markupPercent: '1' }, { by: 'test', reason: 'test' });
+    const dayOf = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const which = `period=30&user_id=${user.id}&at=2099-01-01T00:00:00Z`;
+    const responses = {
+      '/staff/status': await staff.get('/staff/status'),
+      '/staff/sales': await staff.get(`/staff/sales?from=${dayOf(-1)}&to=${dayOf(2)}`),
+      '/staff/price-rules': await staff.get('/staff/price-rules'),
+      '/staff/price-rules/{rule_id}': await staff.get(`/staff/price-rules/${id}`),
+      '/staff/price-rules/which': await staff.get(`/staff/price-rules/which?${which}`),
+      '/staff/price-rules/preview': await staff.post('/staff/price-rules/preview', {
+        add: { markup_percent: '1' },
+      }),
+    };
+
+    const resolve = (schema: Json | undefined): { readonly [name: string]: Json } => {
+      if (!isObject(schema)) return {};
+      const { $ref: reference, anyOf, allOf } = schema;
+      const choices = [anyOf ?? allOf ?? []].flat();
+      const [first] = choices.filter((choice) => !isObject(choice) || choice['type'] !== 'null');
+      if (first !== undefined) return resolve(first);
+      if (typeof reference !== 'string') return schema;
+      const name = reference.replace('#/components/schemas/', '');
+      return description.components.schemas[name] ?? {};
+    };
+    const named = [...JSON.stringify(description).matchAll(/"#\/components\/schemas\/([^"]*)"/g)];
+    const schemas = Object.keys(description.components.schemas);
+    expect(schemas).toEqual(expect.arrayContaining(named.map(([, name]) => name)));
+    const compared = new Set<string>();
+    const compare = (response: unknown, schema: Json | undefined, place: string): void => {
+      const { items, properties } = resolve(schema);
+      if (Array.isArray(response)) {
+        for (const item of response) compare(item, items, `${place}[]`);
+      } else if (typeof response === 'object' && response !== null && isObject(properties)) {
+        expect([place, Object.keys(response).sort()]).toEqual([place, Object.keys(properties).sort()]);
+        compared.add(place);
+        for (const [name, value] of Object.entries(response)) {
+          compare(value, properties[name], `${place}.${name}`);
+        }
+      }
+    };
+    for (const [path, { status, body }] of Object.entries(responses)) {
+      expect([path, status]).toEqual([path, 200]);
+      const operation = Object.values(description.paths[path] ?? {}).find((one) => one.responses['200']);
+      compare(body, operation?.responses['200']?.content?.['application/json']?.schema, path);
+    }
+    expect([...compared]).toEqual(
+      expect.arrayContaining([
+        '/staff/status.provider_balance',
+        '/staff/status.catalog[]',
+        '/staff/status.jobs[]',
+        '/staff/status.replicas[].breakers[]',
+        '/staff/status.replicas[].waiting_calls',
+        '/staff/sales.total',
+        '/staff/sales.items[]',
+        '/staff/price-rules.items[]',
+        '/staff/price-rules/which.rule',
+        '/staff/price-rules/preview.offers[].before',
+      ]),
+    );
   });
 
   it('has a page of its own', () =>
