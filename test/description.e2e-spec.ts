@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DiscoveryService, Reflector } from '@nestjs/core';
 import Ajv2020 from 'ajv/dist/2020';
@@ -15,7 +15,9 @@ import {
   operationsOf,
   readDescription,
 } from './support/description';
+import { ENDPOINTS } from './support/endpoints';
 import { forAllTests } from './support/fixtures';
+import { expectGenerated } from './support/generated';
 import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
 
 /** The formats of `GET /proxies/lists/{format}`. */
@@ -147,86 +149,27 @@ describe('The description', () => {
     ]);
   });
 
-  /** The scope that each endpoint requires, and the errors in addition to those of any endpoint. */
-  const ENDPOINTS: Readonly<Record<string, readonly [scope: string | null, ...errors: string[]]>> = {
-    'GET /health': [null],
-    'GET /me': ['profile:read'],
-    'GET /ledger': ['profile:read', '422'],
-    'GET /ledger/csv': ['profile:read', '422'],
-    'GET /usage': ['profile:read'],
-    'GET /countries': ['countries:read', '422'],
-    'GET /countries/{country}/count': ['countries:read', '422'],
-    'GET /price': ['price:read', '422'],
-    'GET /proxies': ['proxies:read', '422'],
-    'GET /proxies/export': ['proxies:export', '422'],
-    ...Object.fromEntries(FILES.map(([path]) => [`GET ${path}`, ['proxies:export', '422']])),
-    'GET /orders': ['proxies:read', '422'],
-    'GET /orders/{order_id}': ['proxies:read', '404', '422'],
-    'GET /proxies/{proxy_id}/ping': ['proxies:read', '404', '422'],
-    'GET /proxies/{proxy_id}': ['proxies:read', '404'],
-    'GET /proxies/{proxy_id}/history': ['proxies:read', '404', '422'],
-    'PATCH /proxies/{proxy_id}': ['proxies:write', '404', '413', '422'],
-    'PATCH /proxies': ['proxies:write', '413', '422'],
-    'POST /proxies/ping': ['proxies:read', '413', '422'],
-    'POST /proxies/prolong': ['proxies:write', '409', '413', '422'],
-    'POST /proxies/buy': ['proxies:write', '409', '413', '422'],
-    'POST /proxies/{proxy_id}/prolong': ['proxies:write', '404', '409', '413', '422'],
-    'PUT /proxies/{proxy_id}/type': ['proxies:write', '404', '409', '413', '422'],
-    'GET /proxies/{proxy_id}/check': ['proxies:read', '404'],
-    'GET /proxies/{proxy_id}/checks': ['proxies:read', '404', '422'],
-    'POST /links': ['proxies:export', '409', '413', '422'],
-    'GET /links': ['proxies:export', '422'],
-    'GET /events': ['events:read', '410', '422'],
-    'GET /events/settings': ['events:read'],
-    'PUT /events/settings': ['events:write', '413', '422'],
-    'GET /links/{link_id}': ['proxies:export', '404', '422'],
-    'DELETE /links/{link_id}': ['proxies:export', '404', '422'],
-    'GET /renewals': ['proxies:read', '422'],
-    'GET /renewals/forecast': ['profile:read', '422'],
-    'GET /renewals/rules': ['proxies:read', '422'],
-    'POST /renewals/rules': ['proxies:write', '404', '409', '413', '422'],
-    'DELETE /renewals/rules': ['proxies:read'],
-    'DELETE /renewals/rules/{rule_id}': ['proxies:read', '404', '422'],
-    'POST /renewals/exclusions': ['proxies:read', '404', '413', '422'],
-    'GET /renewals/budget': ['proxies:read'],
-    'PUT /renewals/budget': ['proxies:read', '413', '422'],
-    'POST /webhooks': ['events:write', '409', '413', '422'],
-    'GET /webhooks': ['events:read', '422'],
-    'GET /webhooks/{webhook_id}': ['events:read', '404', '422'],
-    'PATCH /webhooks/{webhook_id}': ['events:write', '404', '409', '413', '422'],
-    'DELETE /webhooks/{webhook_id}': ['events:write', '404', '422'],
-    'POST /webhooks/{webhook_id}/secret': ['events:write', '404', '413', '422'],
-    'GET /webhooks/{webhook_id}/attempts': ['events:read', '404', '422'],
-    'POST /webhooks/{webhook_id}/replay': ['events:write', '404', '409', '410', '413', '422'],
-    'POST /webhooks/{webhook_id}/test': ['events:write', '404', '409', '422'],
-    'GET /l/{secret}': [null, '404', '429', '503'],
-    'GET /tokens': ['tokens:write', '422'],
-    'POST /tokens': ['tokens:write', '409', '413', '422'],
-    'DELETE /tokens/{token_id}': ['tokens:write', '404', '422'],
-    'POST /auth/telegram': [null, '401', '403', '404', '413', '422', '429', '503'],
-  };
-
   it('requires a token with the scope of each endpoint, and none where there can be none', () => {
     expect(description.components.securitySchemes).toEqual({
       bearer: expect.objectContaining({ type: 'http', scheme: 'bearer' }),
     });
     expect(JSON.stringify(description.components.securitySchemes)).not.toContain('JWT');
     for (const { name, operation } of operations()) {
-      const [scope] = ENDPOINTS[name] ?? [];
+      const scope = ENDPOINTS.find((endpoint) => endpoint.name === name)?.scope;
       expect([name, operation.security ?? []]).toEqual([name, scope ? [{ bearer: [scope] }] : []]);
     }
     expect(
       operations()
         .map(({ name }) => name)
         .sort(),
-    ).toEqual(Object.keys(ENDPOINTS).sort());
+    ).toEqual(ENDPOINTS.map(({ name }) => name).sort());
   });
 
   it('lists every error of each endpoint, and those that any endpoint may return', () => {
     const EVERYWHERE = ['400', '405', '408', '431'];
     const WITH_TOKEN = [...EVERYWHERE, '401', '403', '429', '503'];
     for (const { name, operation } of operations()) {
-      const [scope, ...errors] = ENDPOINTS[name] ?? [];
+      const { scope, errors = [] } = ENDPOINTS.find((endpoint) => endpoint.name === name) ?? {};
       const expected = [...(scope ? WITH_TOKEN : EVERYWHERE), ...errors];
       const listed = Object.keys(operation.responses).filter((status) => Number(status) >= 400);
       expect([name, listed]).toEqual([name, expected.sort()]);
@@ -394,8 +337,7 @@ describe('The description', () => {
       '// Not to be edited: `npm run generate:client`.\n\n';
     const style = JSON.parse(readFileSync(join(__dirname, '../.oxfmtrc.json'), 'utf8')) as FormatConfig;
     const { code: formatted } = await format(API_TYPES, header + astToString(types), style);
-    if (process.env['UPDATE_API_TYPES'] === '1') writeFileSync(API_TYPES, formatted);
-    expect(readFileSync(API_TYPES, 'utf8')).toBe(formatted);
+    expectGenerated(API_TYPES, 'UPDATE_API_TYPES', formatted);
   });
 });
 

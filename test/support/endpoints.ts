@@ -2,73 +2,95 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from '../../src/auth';
 
-export interface Endpoint {
-  readonly method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
-  /** With an id that belongs to no user where the path has one. */
-  readonly path: string;
-  readonly scope: Scope;
-  /** A valid body, where one is needed. */
-  readonly body?: string;
-}
+const LISTS = ['json', 'txt', 'url', 'csv', 'curl', 'proxychains', 'playwright', 'clash', 'sing-box'];
 
-/** Every endpoint that needs a token, as a valid request. */
-export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
-  { method: 'GET', path: '/me', scope: 'profile:read' },
-  { method: 'GET', path: '/ledger', scope: 'profile:read' },
-  { method: 'GET', path: '/ledger/csv', scope: 'profile:read' },
-  { method: 'GET', path: '/usage', scope: 'profile:read' },
-  { method: 'GET', path: '/countries', scope: 'countries:read' },
-  { method: 'GET', path: '/countries/ru/count', scope: 'countries:read' },
-  { method: 'GET', path: '/price?count=1&period=30', scope: 'price:read' },
-  { method: 'GET', path: '/proxies', scope: 'proxies:read' },
-  { method: 'GET', path: '/proxies/export', scope: 'proxies:export' },
-  { method: 'GET', path: '/proxies/lists/url', scope: 'proxies:export' },
-  { method: 'GET', path: '/proxies/lists/template?template=a', scope: 'proxies:export' },
-  { method: 'GET', path: '/proxies/1/ping', scope: 'proxies:read' },
-  { method: 'GET', path: '/proxies/1', scope: 'proxies:read' },
-  { method: 'GET', path: '/proxies/1/history', scope: 'proxies:read' },
-  { method: 'PATCH', path: '/proxies/1', scope: 'proxies:write', body: '{"descr":"mine"}' },
-  { method: 'PATCH', path: '/proxies', scope: 'proxies:write', body: '{"proxy_ids":["1"],"tags":[]}' },
-  { method: 'GET', path: '/proxies/1/check', scope: 'proxies:read' },
-  { method: 'GET', path: '/proxies/1/checks', scope: 'proxies:read' },
-  { method: 'POST', path: '/proxies/buy', scope: 'proxies:write', body: '{"country":"ru","period":30}' },
-  { method: 'POST', path: '/proxies/1/prolong', scope: 'proxies:write', body: '{"period":30}' },
-  { method: 'PUT', path: '/proxies/1/type', scope: 'proxies:write', body: '{"proxy_type":"socks"}' },
-  { method: 'GET', path: '/renewals', scope: 'proxies:read' },
-  { method: 'GET', path: '/renewals/forecast', scope: 'profile:read' },
-  { method: 'GET', path: '/renewals/rules', scope: 'proxies:read' },
-  { method: 'POST', path: '/renewals/rules', scope: 'proxies:write', body: '{"target":"all","period":30}' },
-  { method: 'DELETE', path: '/renewals/rules', scope: 'proxies:read' },
-  { method: 'DELETE', path: '/renewals/rules/999', scope: 'proxies:read' },
-  { method: 'POST', path: '/renewals/exclusions', scope: 'proxies:read', body: '{"proxy_id":"1"}' },
-  { method: 'GET', path: '/renewals/budget', scope: 'proxies:read' },
-  { method: 'PUT', path: '/renewals/budget', scope: 'proxies:read', body: '{"monthly":"5000.00"}' },
-  { method: 'POST', path: '/links', scope: 'proxies:export', body: '{"format":"txt"}' },
-  { method: 'GET', path: '/events', scope: 'events:read' },
-  { method: 'GET', path: '/events/settings', scope: 'events:read' },
-  { method: 'PUT', path: '/events/settings', scope: 'events:write', body: '{"balance_low":"500.00"}' },
-  { method: 'GET', path: '/links', scope: 'proxies:export' },
-  { method: 'GET', path: '/links/999', scope: 'proxies:export' },
-  { method: 'DELETE', path: '/links/999', scope: 'proxies:export' },
-  { method: 'POST', path: '/webhooks', scope: 'events:write', body: '{"url":"https://127.0.0.1/hooks"}' },
-  { method: 'GET', path: '/webhooks', scope: 'events:read' },
-  { method: 'GET', path: '/webhooks/999', scope: 'events:read' },
-  { method: 'PATCH', path: '/webhooks/999', scope: 'events:write', body: '{"enabled":true}' },
-  { method: 'DELETE', path: '/webhooks/999', scope: 'events:write' },
-  { method: 'POST', path: '/webhooks/999/secret', scope: 'events:write', body: '{}' },
-  { method: 'GET', path: '/webhooks/999/attempts', scope: 'events:read' },
-  { method: 'POST', path: '/webhooks/999/replay', scope: 'events:write', body: '{"event_id":"evt_1"}' },
-  { method: 'POST', path: '/webhooks/999/test', scope: 'events:write' },
+/**
+ * Every route of customers where no deposits are accepted, the scope that it requires, and the errors that it
+ * has in addition to those of any route. The last text is the query or the body of a valid request.
+ */
+const ROUTES: readonly (readonly [name: string, scope: Scope | null, errors: string, given?: string])[] = [
+  ['GET /health', null, ''],
+  ['GET /me', 'profile:read', ''],
+  ['GET /ledger', 'profile:read', '422'],
+  ['GET /ledger/csv', 'profile:read', '422'],
+  ['GET /usage', 'profile:read', ''],
+  ['GET /countries', 'countries:read', '422'],
+  ['GET /countries/{country}/count', 'countries:read', '422'],
+  ['GET /price', 'price:read', '422', 'count=1&period=30'],
+  ['GET /proxies', 'proxies:read', '422'],
+  ['GET /proxies/export', 'proxies:export', '422'],
+  ...LISTS.map((format) => [`GET /proxies/lists/${format}`, 'proxies:export', '422'] as const),
+  ['GET /proxies/lists/template', 'proxies:export', '422', 'template=a'],
+  ['GET /orders', 'proxies:read', '422'],
+  ['GET /orders/{order_id}', 'proxies:read', '404 422'],
+  ['GET /proxies/{proxy_id}/ping', 'proxies:read', '404 422'],
+  ['GET /proxies/{proxy_id}', 'proxies:read', '404'],
+  ['GET /proxies/{proxy_id}/history', 'proxies:read', '404 422'],
+  ['PATCH /proxies/{proxy_id}', 'proxies:write', '404 413 422', '{"descr":"mine"}'],
+  ['PATCH /proxies', 'proxies:write', '413 422', '{"proxy_ids":["1"],"tags":[]}'],
+  ['POST /proxies/ping', 'proxies:read', '413 422', '{"proxy_ids":["1"]}'],
+  ['POST /proxies/prolong', 'proxies:write', '409 413 422', '{"filter":{},"period":30}'],
+  ['POST /proxies/buy', 'proxies:write', '409 413 422', '{"country":"ru","period":30}'],
+  ['POST /proxies/{proxy_id}/prolong', 'proxies:write', '404 409 413 422', '{"period":30}'],
+  ['PUT /proxies/{proxy_id}/type', 'proxies:write', '404 409 413 422', '{"proxy_type":"socks"}'],
+  ['GET /proxies/{proxy_id}/check', 'proxies:read', '404'],
+  ['GET /proxies/{proxy_id}/checks', 'proxies:read', '404 422'],
+  ['POST /links', 'proxies:export', '409 413 422', '{"format":"txt"}'],
+  ['GET /links', 'proxies:export', '422'],
+  ['GET /events', 'events:read', '410 422'],
+  ['GET /events/settings', 'events:read', ''],
+  ['PUT /events/settings', 'events:write', '413 422', '{"balance_low":"500.00"}'],
+  ['GET /links/{link_id}', 'proxies:export', '404 422'],
+  ['DELETE /links/{link_id}', 'proxies:export', '404 422'],
+  ['GET /renewals', 'proxies:read', '422'],
+  ['GET /renewals/forecast', 'profile:read', '422'],
+  ['GET /renewals/rules', 'proxies:read', '422'],
+  ['POST /renewals/rules', 'proxies:write', '404 409 413 422', '{"target":"all","period":30}'],
+  ['DELETE /renewals/rules', 'proxies:read', ''],
+  ['DELETE /renewals/rules/{rule_id}', 'proxies:read', '404 422'],
+  ['POST /renewals/exclusions', 'proxies:read', '404 413 422', '{"proxy_id":"1"}'],
+  ['GET /renewals/budget', 'proxies:read', ''],
+  ['PUT /renewals/budget', 'proxies:read', '413 422', '{"monthly":"5000.00"}'],
+  ['POST /webhooks', 'events:write', '409 413 422', '{"url":"https://127.0.0.1/hooks"}'],
+  ['GET /webhooks', 'events:read', '422'],
+  ['GET /webhooks/{webhook_id}', 'events:read', '404 422'],
+  ['PATCH /webhooks/{webhook_id}', 'events:write', '404 409 413 422', '{"enabled":true}'],
+  ['DELETE /webhooks/{webhook_id}', 'events:write', '404 422'],
+  ['POST /webhooks/{webhook_id}/secret', 'events:write', '404 413 422', '{}'],
+  ['GET /webhooks/{webhook_id}/attempts', 'events:read', '404 422'],
+  ['POST /webhooks/{webhook_id}/replay', 'events:write', '404 409 410 413 422', '{"event_id":"evt_1"}'],
+  ['POST /webhooks/{webhook_id}/test', 'events:write', '404 409 422'],
+  ['GET /l/{secret}', null, '404 429 503'],
+  ['GET /tokens', 'tokens:write', '422'],
+  ['POST /tokens', 'tokens:write', '409 413 422', '{"scopes":["profile:read"]}'],
+  ['DELETE /tokens/{token_id}', 'tokens:write', '404 422'],
+  ['POST /auth/telegram', null, '401 403 404 413 422 429 503'],
 ];
 
 const reference = JSON.parse(readFileSync(join(__dirname, '../fixtures/reference-openapi.json'), 'utf8')) as {
   readonly paths: Readonly<Record<string, object>>;
 };
 
-/** Whether the reference has the endpoint. The errors of such an endpoint have no code. */
-export const isSpecified = ({ method, path }: Pick<Endpoint, 'method' | 'path'>): boolean =>
-  Object.entries(reference.paths).some(
-    ([template, methods]) =>
-      method.toLowerCase() in methods &&
-      new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path.replace(/\?.*/, '')),
-  );
+/** Every endpoint of customers, as a valid request. */
+export const ENDPOINTS = ROUTES.map(([name, scope, errors, given]) => {
+  const [method = '', template = ''] = name.split(' ');
+  const ids = { '{country}': 'ru', '{proxy_id}': '1' };
+  // Nothing of these ids belongs to a user.
+  const path = template.replace(/\{\w+\}/, (id) => Reflect.get(ids, id) ?? '999');
+  const hasQuery = method === 'GET' && given !== undefined;
+  return {
+    name,
+    method,
+    path: hasQuery ? `${path}?${given}` : path,
+    scope,
+    errors: errors === '' ? [] : errors.split(' '),
+    body: hasQuery ? undefined : given,
+    /** Whether the reference has it. Its errors have no code then. */
+    isSpecified: method.toLowerCase() in (reference.paths[template] ?? {}),
+  };
+});
+
+/** Those that need a token. */
+export const PROTECTED_ENDPOINTS = ENDPOINTS.flatMap(({ scope, ...one }) =>
+  scope ? [{ ...one, scope }] : [],
+);

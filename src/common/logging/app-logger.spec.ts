@@ -1,5 +1,5 @@
 import { AppLogger } from './app-logger';
-import { chooseRequestId, requestId, runInRequest } from './request-context';
+import { requestId, runInRequest } from './request-context';
 
 function linesOf(
   options: ConstructorParameters<typeof AppLogger>[0],
@@ -78,14 +78,6 @@ describe('AppLogger', () => {
 });
 
 describe('The id of a request', () => {
-  it.each(['a', '0af7651916cd43dd', 'with space', '~'.repeat(128)])('is that of the caller: %s', (id) => {
-    expect(chooseRequestId(id)).toBe(id);
-  });
-
-  it.each([undefined, '', 'a'.repeat(129), 'a\tb', 'é', '\u007f'])('is a new one in place of %j', (id) => {
-    expect(chooseRequestId(id)).toMatch(/^[0-9a-f-]{36}$/);
-  });
-
   it('follows the request through asynchronous calls', async () => {
     await runInRequest({ requestId: 'abc' }, async () => {
       await new Promise(setImmediate);
