@@ -5,9 +5,11 @@ import { DispatcherService, HoldReleases, OrderClaims } from '../src/orders';
 import { renewalKey } from '../src/orders/order-keys';
 import { newOrder, type NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
+import { EndReadings } from '../src/orders/transitions/end-readings';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { lookAway } from './support/look-away';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
 const PERIOD = 30;
@@ -86,6 +88,19 @@ describe('An order in the queue that no request waits for', () => {
     );
     await untilCompleted(order);
     expect(await listings()).toBe(1);
+  });
+
+  it('is claimed by one of two replicas that look at the same moment', async () => {
+    const proxyId = await buy(user);
+    lookAway(service);
+    const order = await leave(user, proxyId);
+    const lock = await lockRow(service.owner, `SELECT FROM orders WHERE id = ${order} FOR UPDATE`);
+    const readings = service.app.get(EndReadings);
+    const claims = [readings.claim('everything'), readings.claim('everything')];
+    await untilWaiting(service.owner, 'WITH unread', claims.length);
+    await lock.release();
+    expect((await Promise.all(claims)).flat()).toMatchObject([{ orderId: order }]);
+    await service.app.get(HoldReleases).releaseHolds([order], 'unavailable', ['reserved']);
   });
 
   it('is read again when its end was read long ago', async () => {
