@@ -5,7 +5,9 @@ export async function isOverWithin(ms: number, something: Promise<unknown>): Pro
   const waiting = new AbortController();
   const { signal } = waiting;
   const tooLong = pause(ms, false, { signal }).catch(() => false);
-  const isOver = await Promise.race([something.then(() => true), tooLong]);
-  waiting.abort();
-  return isOver;
+  try {
+    return await Promise.race([something.then(() => true), tooLong]);
+  } finally {
+    waiting.abort();
+  }
 }
