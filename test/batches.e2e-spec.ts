@@ -1,19 +1,18 @@
 import { HoldReleases, OrderClaims } from '../src/orders';
 import { CLAIM_LOCK } from '../src/orders/transitions/order-claims';
 import { RatePermits } from '../src/provider/rate-permits';
+import { outcomeOf } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { knowCatalog } from './support/know-catalog';
 import { passQuietTime } from './support/quiet-time';
 import { sendRaw } from './support/raw-http';
+import { countOpenOrders } from './support/settled';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
-const ENVIRONMENT = {
-  PROVIDER_RATE_PER_SECOND: '10',
-  PURCHASE_WAIT_MS: '15000',
-};
+const ENVIRONMENT = { PROVIDER_RATE_PER_SECOND: '10', PURCHASE_WAIT_MS: '15000' };
 
 interface PurchaseResponse {
   readonly status: number;
@@ -32,20 +31,13 @@ describe('Orders that are in the queue at the same moment', () => {
     inquirer = await service.createUser();
   }, 30_000);
   beforeClosing(() => service.audit({ withProvider: true }));
-  beforeEach(async () => {
-    await service.control.clearCalls();
-  });
+  beforeEach(() => service.control.clearCalls());
   afterEach(async () => {
     await service.control.resetFaults();
     await service.untilSettled();
   });
 
-  const openOrders = async (): Promise<number> => {
-    const [row] = await service.dataSource.query<{ count: number }[]>(
-      `SELECT count(*) AS count FROM orders WHERE state IN ('reserved', 'submitting', 'confirming')`,
-    );
-    return row?.count ?? 0;
-  };
+  const openOrders = (): Promise<number> => countOpenOrders(service.dataSource);
 
   async function buy(
     user: TestUser,
@@ -82,6 +74,10 @@ describe('Orders that are in the queue at the same moment', () => {
       await eventually(async () => (await openOrders()) >= at);
       return order(user);
     });
+
+  /** How many proxies each call bought. */
+  const boughtCounts = async () =>
+    (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
 
   const knowAll = () => knowCatalog(inquirer.api, ['ru', 'us', 'de', 'nl']);
 
@@ -122,8 +118,7 @@ describe('Orders that are in the queue at the same moment', () => {
   });
 
   it('are sent in separate calls when their kinds differ', async () => {
-    const [one, two, three, four] = await users(4);
-    if (!one || !two || !three || !four) throw new Error('no users');
+    const [one, two, three, four] = (await users(4)) as [TestUser, TestUser, TestUser, TestUser];
     const responses = await inQueue(4, () => [
       buy(one),
       buy(two, { country: 'de' }),
@@ -135,8 +130,7 @@ describe('Orders that are in the queue at the same moment', () => {
   });
 
   it('stay there while another replica claims, which would take the same ones', async () => {
-    const [user] = await users(1);
-    if (!user) throw new Error('no user');
+    const user = await service.createUser();
     await knowAll();
     const claims = jest.spyOn(service.app.get(OrderClaims), 'claimNextBatch');
     const bought = await service.owner.transaction(async (manager) => {
@@ -189,8 +183,7 @@ describe('Orders that are in the queue at the same moment', () => {
     );
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 400, 400]);
     expect(responses[3]?.detail).toBe('Not enough proxies available');
-    const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
-    expect(counts).toEqual(['8', '4']);
+    expect(await boughtCounts()).toEqual(['8', '4']);
     for (const user of members.slice(2)) {
       expect(await service.balanceOf(user)).toEqual({ available: '10000.00', held: '0.00' });
     }
@@ -248,8 +241,7 @@ describe('Orders that are in the queue at the same moment', () => {
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 200 });
     const bought = await inQueue(3, () => members.map((user) => buy(user)));
     expect(bought.map(({ status }) => status)).toEqual([200, 200, 200]);
-    const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
-    expect(counts).toEqual(['3', '1', '1', '1']);
+    expect(await boughtCounts()).toEqual(['3', '1', '1', '1']);
   }, 30_000);
 
   it('are bought until our balance at the provider is spent, which is read after a refusal', async () => {
@@ -261,8 +253,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const members = await users(4);
     const responses = await inQueue(4, () => oneAfterTheOther(members, (user) => buy(user)));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 503, 503]);
-    const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
-    expect(counts).toEqual(['4', '2']);
+    expect(await boughtCounts()).toEqual(['4', '2']);
     await service.control.setBalance('100000.00');
     await eventually(async () => (await buy(inquirer)).status === 200);
   }, 30_000);
@@ -285,8 +276,7 @@ describe('Orders that are in the queue at the same moment', () => {
   });
 
   it('do not keep a user waiting behind one who places many orders', async () => {
-    const [busy, single] = await users(2, '100000.00');
-    if (!busy || !single) throw new Error('no users');
+    const [busy, single] = (await users(2, '100000.00')) as [TestUser, TestUser];
     const periods = [3, 7, 14, 30, 60, 90];
     await inQueue(7, () => {
       const many = periods.map((period) => buy(busy, { period }));
@@ -301,8 +291,7 @@ describe('Orders that are in the queue at the same moment', () => {
   }, 30_000);
 
   it('do not keep a prolongation waiting for all listings that those of another user need', async () => {
-    const [busy, single] = await users(2);
-    if (!busy || !single) throw new Error('no users');
+    const [busy, single] = (await users(2)) as [TestUser, TestUser];
     // Each is bought under a tag of its own, and is listed by it.
     const owned: { user: TestUser; proxyId: string }[] = [];
     for (const user of [...Array.from({ length: 16 }, () => busy), single]) {
@@ -326,8 +315,7 @@ describe('Orders that are in the queue at the same moment', () => {
   }, 60_000);
 
   it('are prolonged as one batch when the period is the same, each from its own end', async () => {
-    const [user] = await users(1);
-    if (!user) throw new Error('no user');
+    const user = await service.createUser();
     const { proxyIds } = await buy(user, { count: 4 });
     await service.control.clearCalls();
     await service.control.addFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
@@ -390,14 +378,12 @@ describe('An order whose rate permit does not come', () => {
 
   it('leaves the queue after PURCHASE_WAIT_MS, unsent and refunded', async () => {
     const user = await service.createUser({ balance: '100.00' });
-    await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
-    await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
+    await knowCatalog(user.api);
     // Other waiters for a permit look again when the pause was to end.
     await service.dataSource.query(`UPDATE rate_permits SET paused_until = now() + interval '6 s'`);
-    const { response, error } = await user.buy();
-    expect(response.status).toBe(503);
-    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
-    expect(Number(response.headers.get('Retry-After'))).toBeGreaterThan(0);
+    const refused = await user.buy();
+    expect(outcomeOf(refused)).toEqual([503, { detail: 'Service temporarily unavailable' }]);
+    expect(Number(refused.response.headers.get('Retry-After'))).toBeGreaterThan(0);
     expect(await service.dataSource.query('SELECT state, failure FROM orders')).toEqual([
       { state: 'refunded', failure: 'busy' },
     ]);

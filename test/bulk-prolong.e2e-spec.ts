@@ -1,7 +1,7 @@
 import { PriceRulesService } from '../src/pricing';
 import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
-import { beforeClosing, forAllTests } from './support/fixtures';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { PriceLead } from './support/price-lead';
 import { passQuietTime } from './support/quiet-time';
 import { startTestService, type TestUser } from './support/test-service';
@@ -11,29 +11,30 @@ const DAY_MS = 24 * 3_600_000;
 describe('POST /proxies/prolong', () => {
   // A proxy is withdrawn at the provider.
   const service = forAllTests(startTestService);
+  const user = forEachTest(() => service.createUser());
   beforeClosing(() => service.audit());
   afterEach(() => service.control.resetFaults());
 
-  const prolong = (user: TestUser, key: string | undefined, body: object) =>
+  const prolong = (key: string | undefined, body: object) =>
     user.api.POST('/proxies/prolong', {
       params: { header: { ...(key !== undefined && { 'Idempotency-Key': key }) } as never },
       body: { period: 30, ...body } as never,
     });
 
-  async function buy(user: TestUser, order: { count?: number; version?: '4' | '6'; country?: string } = {}) {
-    const { data, error } = await user.buy(order);
+  async function buy(order: { count?: number; version?: '4' | '6' } = {}, by: TestUser = user) {
+    const { data, error } = await by.buy(order);
     if (!data) throw new Error(`nothing was bought: ${JSON.stringify(error)}`);
     return data.proxies;
   }
   const idsOf = (proxies: readonly { id: string }[]): string[] => proxies.map(({ id }) => id);
 
   /** The price of a prolongation of a proxy of version 6 for 30 days. */
-  async function price(user: TestUser): Promise<number> {
+  async function price(): Promise<number> {
     const { data } = await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     return Number(data?.price_final);
   }
 
-  async function setBalance(user: TestUser, amount: number): Promise<void> {
+  async function setBalance(amount: number): Promise<void> {
     await service.dataSource.query(
       `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
        SELECT user_id, 'adjustment', $2::numeric - available, 0, 'test' FROM accounts WHERE user_id = $1`,
@@ -41,8 +42,8 @@ describe('POST /proxies/prolong', () => {
     );
   }
 
-  /** How often the provider has prolonged each proxy of a user. */
-  async function executions(user: TestUser): Promise<Record<string, number>> {
+  /** How often the provider has prolonged each proxy of the user. */
+  async function executions(): Promise<Record<string, number>> {
     const rows = await service.dataSource.query<{ id: string; providerId: string }[]>(
       'SELECT id::text, provider_proxy_id AS "providerId" FROM proxies WHERE user_id = $1',
       [user.id],
@@ -55,14 +56,13 @@ describe('POST /proxies/prolong', () => {
   }
 
   it('prolongs each proxy by an order of its own, and replays the same body', async () => {
-    const user = await service.createUser();
-    const bought = await buy(user, { count: 3 });
+    const bought = await buy({ count: 3 });
     const [first, second, third] = idsOf(bought);
-    const unit = await price(user);
+    const unit = await price();
     const before = await service.balanceOf(user);
     const body = { proxy_ids: [third, first, third, second, `0${first}`] };
 
-    const { data, response } = await prolong(user, 'each', body);
+    const { data, response } = await prolong('each', body);
 
     expect(response.status).toBe(200);
     expect(data?.proxies.map(({ proxy_id: id }) => id)).toEqual([third, first, second, `0${first}`]);
@@ -86,18 +86,17 @@ describe('POST /proxies/prolong', () => {
     expect(Number(before.available) - Number(after.available)).toBeCloseTo(3 * unit, 2);
 
     // A prolongation under another key does not change the request of this key.
-    expect((await prolong(user, 'again', { proxy_ids: [first] })).data?.totals.prolonged).toBe(1);
-    const replay = await prolong(user, 'each', body);
+    expect((await prolong('again', { proxy_ids: [first] })).data?.totals.prolonged).toBe(1);
+    const replay = await prolong('each', body);
     expect(replay.response.headers.get('Idempotency-Replayed')).toBe('true');
     expect(replay.data).toEqual(data);
-    expect(await executions(user)).toEqual({ [first ?? '']: 2, [second ?? '']: 1, [third ?? '']: 1 });
+    expect(await executions()).toEqual({ [first ?? '']: 2, [second ?? '']: 1, [third ?? '']: 1 });
   });
 
   it('has its orders listed under its key', async () => {
-    const user = await service.createUser();
-    const proxies = await buy(user, { count: 3 });
-    await prolong(user, 'listed', { proxy_ids: idsOf(proxies) });
-    await prolong(user, 'other', { proxy_ids: idsOf(proxies) });
+    const proxies = await buy({ count: 3 });
+    await prolong('listed', { proxy_ids: idsOf(proxies) });
+    await prolong('other', { proxy_ids: idsOf(proxies) });
     const { data } = await user.api.GET('/orders', { params: { query: { key: 'listed' } as never } });
     expect(data?.items.map(({ proxy_id: id }) => id)).toEqual(idsOf(proxies).toReversed());
     const page = await user.api.GET('/orders', { params: { query: { key: 'listed', limit: 2 } as never } });
@@ -109,26 +108,24 @@ describe('POST /proxies/prolong', () => {
   });
 
   it('means by a filter the same proxies at each try', async () => {
-    const user = await service.createUser();
-    const bought = idsOf(await buy(user, { count: 2 }));
-    const { data } = await prolong(user, 'filter', { filter: { version: '6' } });
+    const bought = idsOf(await buy({ count: 2 }));
+    const { data } = await prolong('filter', { filter: { version: '6' } });
     expect(data?.proxies.map(({ proxy_id: id }) => id)).toEqual(bought);
-    const more = idsOf(await buy(user, { count: 2 }));
-    const again = await prolong(user, 'filter', { filter: { version: '6' } });
+    const more = idsOf(await buy({ count: 2 }));
+    const again = await prolong('filter', { filter: { version: '6' } });
     expect(again.data).toEqual(data);
-    expect(await executions(user)).toEqual(
+    expect(await executions()).toEqual(
       Object.fromEntries([...bought.map((id) => [id, 1]), ...more.map((id) => [id, 0])]),
     );
   });
 
   it('reports for each proxy why it was not prolonged', async () => {
-    const user = await service.createUser();
-    const [shortest] = idsOf(await buy(user, { version: '4' }));
-    const [good] = idsOf(await buy(user));
-    const [foreign] = idsOf(await buy(await service.createUser()));
-    const [withdrawn] = idsOf(await buy(user));
+    const [shortest] = idsOf(await buy({ version: '4' }));
+    const [good] = idsOf(await buy());
+    const [foreign] = idsOf(await buy({}, await service.createUser()));
+    const [withdrawn] = idsOf(await buy());
     await service.control.withdrawProxy(await service.providerIdOf(withdrawn));
-    const { data } = await prolong(user, 'mixed', {
+    const { data } = await prolong('mixed', {
       proxy_ids: [foreign, shortest, 'abc', good, withdrawn],
       period: 3,
     });
@@ -144,60 +141,57 @@ describe('POST /proxies/prolong', () => {
   });
 
   it('gives the balance to the first ones requested, and the rest a new chance under the key', async () => {
-    const user = await service.createUser();
-    const ids = idsOf(await buy(user, { count: 4 })).toReversed();
-    const unit = await price(user);
-    await setBalance(user, 2.5 * unit);
-    const { data } = await prolong(user, 'funds', { proxy_ids: ids });
+    const ids = idsOf(await buy({ count: 4 })).toReversed();
+    const unit = await price();
+    await setBalance(2.5 * unit);
+    const { data } = await prolong('funds', { proxy_ids: ids });
     expect(data?.proxies.map(({ proxy_id: id, status, detail }) => [id, status, detail])).toEqual([
       [ids[0], 'prolonged', null],
       [ids[1], 'prolonged', null],
       [ids[2], 'refused', 'Insufficient balance'],
       [ids[3], 'refused', 'Insufficient balance'],
     ]);
-    await setBalance(user, 10 * unit);
-    const again = await prolong(user, 'funds', { proxy_ids: ids });
+    await setBalance(10 * unit);
+    const again = await prolong('funds', { proxy_ids: ids });
     expect(again.response.headers.get('Idempotency-Replayed')).toBeNull();
     expect(again.data?.totals).toMatchObject({ prolonged: 4, price_charged: (4 * unit).toFixed(2) });
     expect(again.data?.proxies.slice(0, 2)).toEqual(data?.proxies.slice(0, 2));
-    expect(Object.values(await executions(user))).toEqual([1, 1, 1, 1]);
+    expect(Object.values(await executions())).toEqual([1, 1, 1, 1]);
   });
 
   it('refuses what costs more than max_price with the present price, and leaves the key free', async () => {
-    const user = await service.createUser();
-    const ids = idsOf(await buy(user, { count: 2 }));
-    const unit = await price(user);
+    const ids = idsOf(await buy({ count: 2 }));
+    const unit = await price();
     const [low, high] = [(2 * unit - 0.01).toFixed(2), (2 * unit).toFixed(2)];
     const before = await service.balanceOf(user);
-    const { error, response } = await prolong(user, 'guard', { proxy_ids: ids, max_price: low });
+    const { error, response } = await prolong('guard', { proxy_ids: ids, max_price: low });
     expect(response.status).toBe(409);
     expect(error).toMatchObject({ detail: `The price is ${high}, above the max_price of ${low}` });
     expect(await service.balanceOf(user)).toEqual(before);
-    const { data } = await prolong(user, 'guard', { proxy_ids: ids, max_price: high });
+    const { data } = await prolong('guard', { proxy_ids: ids, max_price: high });
     expect(data?.totals).toMatchObject({ prolonged: 2, price_charged: high });
   });
 
   it('never charges more than max_price in all, also when the price rises between the tries', async () => {
-    const user = await service.createUser();
-    const ids = idsOf(await buy(user, { count: 2 }));
-    const unit = await price(user);
-    await setBalance(user, unit);
+    const ids = idsOf(await buy({ count: 2 }));
+    const unit = await price();
+    await setBalance(unit);
     const body = { proxy_ids: ids, max_price: (2 * unit).toFixed(2) };
-    expect((await prolong(user, 'rise', body)).data?.totals).toMatchObject({ prolonged: 1, refused: 1 });
-    await setBalance(user, 10 * unit);
+    expect((await prolong('rise', body)).data?.totals).toMatchObject({ prolonged: 1, refused: 1 });
+    await setBalance(10 * unit);
     const lead = new PriceLead(service);
     await service.app
       .get(PriceRulesService)
       .add({ userId: user.id, markupPercent: '30' }, { by: 'anna', reason: 'test' }, undefined);
     await lead.applyChanges();
-    const { data } = await prolong(user, 'rise', body);
+    const { data } = await prolong('rise', body);
     lead.restore();
     expect(data?.totals).toMatchObject({ prolonged: 1, refused: 1, price_charged: unit.toFixed(2) });
     expect(data?.proxies[1]?.detail).toMatch(/^The price is \S+, above the max_price of \S+$/);
 
     // Each proxy has its share of a larger amount.
     const [third, fourth] = ids;
-    await prolong(user, 'room', { proxy_ids: [third, fourth], max_price: (4 * unit).toFixed(2) });
+    await prolong('room', { proxy_ids: [third, fourth], max_price: (4 * unit).toFixed(2) });
     const guards = await service.dataSource.query<{ guard: string }[]>(
       `SELECT max_price AS guard FROM orders WHERE user_id = $1 AND idempotency_key LIKE 'room %'`,
       [user.id],
@@ -206,21 +200,20 @@ describe('POST /proxies/prolong', () => {
   });
 
   it('refuses another request with the same key', async () => {
-    const user = await service.createUser();
-    const ids = idsOf(await buy(user, { count: 2 }));
-    await prolong(user, 'reused', { proxy_ids: ids });
+    const ids = idsOf(await buy({ count: 2 }));
+    await prolong('reused', { proxy_ids: ids });
     for (const body of [
       { proxy_ids: ids.slice(1) },
       { proxy_ids: ids, period: 14 },
       { proxy_ids: ids, max_price: '1000.00' },
       { filter: {} },
     ]) {
-      const { error, response } = await prolong(user, 'reused', body);
+      const { error, response } = await prolong('reused', body);
       expect(response.status).toBe(422);
       expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
     }
     await user.buy({}, 'bought');
-    const { response } = await prolong(user, 'bought', { proxy_ids: ids });
+    const { response } = await prolong('bought', { proxy_ids: ids });
     expect(response.status).toBe(422);
   });
 
@@ -232,20 +225,19 @@ describe('POST /proxies/prolong', () => {
     ['a field that it does not know', 'k', { proxy_ids: ['1'], maxPrice: '1.00' }, 'extra_forbidden'],
     ['a period that is text', 'k', { proxy_ids: ['1'], period: '30' }, 'int_type'],
   ])('refuses a request with %s', async (_, key, body, type) => {
-    const { error, response } = await prolong(await service.createUser(), key, body);
+    const { error, response } = await prolong(key, body);
     expect(response.status).toBe(422);
     expect(error).toMatchObject({ detail: [{ type }] });
   });
 
   it('accepts a filter that matches nothing', async () => {
-    const { data, response } = await prolong(await service.createUser(), 'nothing', { filter: {} });
+    const { data, response } = await prolong('nothing', { filter: {} });
     expect(response.status).toBe(200);
     expect(data).toMatchObject({ proxies: [], totals: { proxies: 0, price_charged: '0.00' } });
   });
 
   it('returns 409 while the first request is in progress, and goes on without its caller', async () => {
-    const user = await service.createUser();
-    const ids = idsOf(await buy(user, { count: 3 }));
+    const ids = idsOf(await buy({ count: 3 }));
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
     const caller = new AbortController();
     const first = user.api
@@ -256,52 +248,48 @@ describe('POST /proxies/prolong', () => {
       })
       .catch(() => 'hung up');
     await service.control.untilGateReached(gate);
-    const second = await prolong(user, 'twins', { proxy_ids: ids });
+    const second = await prolong('twins', { proxy_ids: ids });
     expect(second.response.status).toBe(409);
     expect(second.error).toMatchObject({ detail: 'A request with this Idempotency-Key is in progress' });
     caller.abort();
     expect(await first).toBe('hung up');
     await service.control.openGate(gate);
     const { data } = await eventually(async () => {
-      const response = await prolong(user, 'twins', { proxy_ids: ids });
+      const response = await prolong('twins', { proxy_ids: ids });
       return response.response.status === 200 && response;
     });
     expect(data?.totals.prolonged).toBe(3);
-    expect(Object.values(await executions(user))).toEqual([1, 1, 1]);
+    expect(Object.values(await executions())).toEqual([1, 1, 1]);
   });
 
   it('charges each proxy once when many requests with the key come at once', async () => {
-    const user = await service.createUser();
-    const ids = idsOf(await buy(user, { count: 20 }));
-    const twins = await Promise.all(
-      Array.from({ length: 10 }, () => prolong(user, 'at-once', { proxy_ids: ids })),
-    );
+    const ids = idsOf(await buy({ count: 20 }));
+    const twins = await Promise.all(Array.from({ length: 10 }, () => prolong('at-once', { proxy_ids: ids })));
     expect(twins.every(({ response }) => [200, 409].includes(response.status))).toBe(true);
     const { data } = await eventually(async () => {
-      const response = await prolong(user, 'at-once', { proxy_ids: ids });
+      const response = await prolong('at-once', { proxy_ids: ids });
       return response.data?.totals.prolonged === 20 && response;
     });
     expect(data?.totals.prolonged).toBe(20);
-    expect(new Set(Object.values(await executions(user)))).toEqual(new Set([1]));
+    expect(new Set(Object.values(await executions()))).toEqual(new Set([1]));
   });
 
   it('reports what is being confirmed, and its end to the next request', async () => {
-    const user = await service.createUser();
-    const ids = idsOf(await buy(user, { count: 2 }));
+    const ids = idsOf(await buy({ count: 2 }));
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
-    const { data } = await prolong(user, 'lost', { proxy_ids: ids });
+    const { data } = await prolong('lost', { proxy_ids: ids });
     expect(data?.totals).toMatchObject({ being_confirmed: 2, price_charged: '0.00' });
     expect(data?.proxies[0]).toMatchObject({
       order_id: expect.any(Number),
       detail: `Service temporarily unavailable: order ${data?.proxies[0]?.order_id} is being confirmed`,
     });
-    const early = await prolong(user, 'lost', { proxy_ids: ids });
+    const early = await prolong('lost', { proxy_ids: ids });
     expect(early.data).toEqual(data);
     await passQuietTime(service);
     await service.untilSettled();
-    const again = await prolong(user, 'lost', { proxy_ids: ids });
+    const again = await prolong('lost', { proxy_ids: ids });
     expect(again.data?.totals).toMatchObject({ prolonged: 2 });
-    expect(new Set(Object.values(await executions(user)))).toEqual(new Set([1]));
+    expect(new Set(Object.values(await executions()))).toEqual(new Set([1]));
   });
 });
 

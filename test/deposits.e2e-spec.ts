@@ -1,11 +1,14 @@
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
+import { Money } from '../src/common';
 import { IntegrityService } from '../src/integrity';
+import { LedgerService } from '../src/ledger';
 import { PaymentProvider } from '../src/payments';
 import { DepositRecords } from '../src/payments/records/deposit-records';
 import { PaymentsSandbox } from '../src/sandbox';
+import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
-import { beforeClosing, forAllTests } from './support/fixtures';
-import { createStaff } from './support/staff';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
+import { createStaff, type StaffResponse } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
 // The service takes payments here, which the shared one does not.
@@ -20,72 +23,49 @@ interface Deposit {
 
 type SandboxPayment = ReturnType<PaymentsSandbox['book']['payment']>;
 
-interface ServiceResponse<Body> {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: Body;
-}
-
 const payments = forAllTests(() => PaymentsSandbox.start());
 const service = forAllTests(() => startTestService({ payments }));
 beforeClosing(() => service.audit());
-let user: TestUser;
-
-beforeAll(async () => {
-  user = await createUser();
-});
+const createUser = () =>
+  service.createUser({ balance: '0.00', scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
+const customer = forEachTest(createUser);
 afterEach(() => payments.resetFaults());
-
-const createUser = (balance = '0.00') =>
-  service.createUser({ balance, scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
 
 let keys = 0;
 
 async function call<Body>(
-  of: TestUser,
   path: string,
-  { headers, ...options }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {},
-): Promise<ServiceResponse<Body>> {
-  const response = await fetch(service.baseUrl + path, {
-    ...options,
-    headers: { Authorization: `Bearer ${of.token}`, 'Content-Type': 'application/json', ...headers },
-  });
+  { of = customer, body, headers }: { of?: TestUser; body?: object; headers?: Record<string, string> } = {},
+): Promise<StaffResponse<Body>> {
+  const response = await fetchAs(of, body ? 'POST' : 'GET', service.baseUrl + path, body, headers);
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
 
-const deposit = (
-  of: TestUser,
-  amount: unknown,
-  key = `key-${(keys += 1)}`,
-): Promise<ServiceResponse<Deposit>> =>
-  call<Deposit>(of, '/deposits', {
-    method: 'POST',
-    headers: { 'Idempotency-Key': key },
-    body: JSON.stringify({ amount }),
-  });
+const deposit = (amount: unknown, key = `key-${(keys += 1)}`): Promise<StaffResponse<Deposit>> =>
+  call<Deposit>('/deposits', { body: { amount }, headers: { 'Idempotency-Key': key } });
 
-const read = async (of: TestUser, id: number, query = ''): Promise<Deposit> =>
-  (await call<Deposit>(of, `/deposits/${id}${query}`)).body;
+const read = async (id: number, query = ''): Promise<Deposit> =>
+  (await call<Deposit>(`/deposits/${id}${query}`)).body;
 
 const paymentOf = ({ payment_url: url }: Deposit): string => url?.split('/').at(-1) ?? '';
 
-const untilState = (of: TestUser, id: number, state: string) =>
-  eventually(async () => (await read(of, id)).state === state);
+const untilState = (id: number, state: string) => eventually(async () => (await read(id)).state === state);
 
 /** Has the payments of pending deposits read at the next look. */
 const checkNow = () =>
   service.dataSource.query(`UPDATE deposits SET next_check_at = now() WHERE next_check_at IS NOT NULL`);
 
-/** Keeps the checks from a customer's deposits, so that the comparison finds what has become of them. */
-const letBe = ({ id }: TestUser) =>
-  service.dataSource.query('UPDATE deposits SET next_check_at = NULL WHERE user_id = $1', [id]);
+/** Keeps the checks from the customer's deposits, so that the comparison finds what has become of them. */
+const letBe = () =>
+  service.dataSource.query('UPDATE deposits SET next_check_at = NULL WHERE user_id = $1', [customer.id]);
 
-const available = async (of: TestUser) => (await service.balanceOf(of)).available;
+const available = async () => (await service.balanceOf(customer)).available;
+/** The payment that was made last, also when its response was lost. */
+const lastPayment = (): SandboxPayment => [...payments.book.payments.values()].at(-1) as SandboxPayment;
 
 describe('A deposit', () => {
   it('is paid on the page of the provider, and credited within a second', async () => {
-    const customer = await createUser();
-    const { status, body } = await deposit(customer, '1000.00');
+    const { status, body } = await deposit('1000.00');
     expect([status, body]).toEqual([
       201,
       {
@@ -103,101 +83,92 @@ describe('A deposit', () => {
     const page = await fetch(body.payment_url ?? '');
     expect(await page.text()).toContain('1000.00 RUB');
     const payMs = async ({ id, payment_url: url }: Deposit): Promise<number> => {
-      const waiting = read(customer, id, '?wait=30');
+      const waiting = read(id, '?wait=30');
       const paidAt = performance.now();
       await fetch(`${url}/pay`, { method: 'POST' });
       expect(await waiting).toMatchObject({ state: 'succeeded', payment_url: null });
       return performance.now() - paidAt;
     };
     const firstMs = await payMs(body);
-    expect(await available(customer)).toBe('1000.00');
+    expect(await available()).toBe('1000.00');
     // A busy machine may need more than one try.
-    await eventually(
-      async () => firstMs < 1000 || (await payMs((await deposit(customer, '100')).body)) < 1000,
-    );
+    await eventually(async () => firstMs < 1000 || (await payMs((await deposit('100')).body)) < 1000);
   });
 
   it('is shown in the ledger and in events', async () => {
-    const customer = await createUser();
-    const { body } = await deposit(customer, 250);
+    const { body } = await deposit(250);
     payments.pay(paymentOf(body));
-    await untilState(customer, body.id, 'succeeded');
-    const ledger = await call<{ items: object[] }>(customer, '/ledger');
+    await untilState(body.id, 'succeeded');
+    const ledger = await call<{ items: object[] }>('/ledger');
     expect(ledger.body.items).toEqual([
       expect.objectContaining({ kind: 'credit', available_delta: '250.00', deposit_id: body.id }),
     ]);
-    const events = await call<{ items: object[] }>(customer, '/events?wait=5&type=deposit.succeeded');
+    const events = await call<{ items: object[] }>('/events?wait=5&type=deposit.succeeded');
     expect(events.body.items).toEqual([
       expect.objectContaining({ data: { deposit_id: body.id, state: 'succeeded', amount: '250.00' } }),
     ]);
-    const csv = await fetch(`${service.baseUrl}/ledger/csv`, {
-      headers: { Authorization: `Bearer ${customer.token}` },
-    });
+    const csv = await fetchAs(customer, 'GET', `${service.baseUrl}/ledger/csv`);
     expect(await csv.text()).toMatch(new RegExp(`,deposit_id\r\n.*,${body.id}\r\n$`));
   });
 
   it('is one for each key, however often the request is sent', async () => {
-    const customer = await createUser();
-    const responses = await Promise.all(Array.from({ length: 4 }, () => deposit(customer, '300', 'same')));
+    const responses = await Promise.all(Array.from({ length: 4 }, () => deposit('300', 'same')));
     expect(new Set(responses.map(({ body }) => body.id)).size).toBe(1);
-    const again = await deposit(customer, '300.00', 'same');
+    const again = await deposit('300.00', 'same');
     expect(again.headers.get('Idempotency-Replayed')).toBe('true');
     expect(again.body).toEqual(responses[0]?.body);
-    expect((await deposit(customer, '301', 'same')).status).toBe(422);
+    expect((await deposit('301', 'same')).status).toBe(422);
   });
 
   it('has bounds, needs a key, and is one of a few that are pending', async () => {
-    const customer = await createUser();
-    expect(await deposit(customer, '99.99')).toMatchObject({
+    expect(await deposit('99.99')).toMatchObject({
       status: 400,
       body: { detail: 'The amount must be from 100.00 to 100000.00' },
     });
-    expect((await deposit(customer, '100000.01')).status).toBe(400);
-    const without = await call(customer, '/deposits', { method: 'POST', body: '{"amount":"500"}' });
+    expect((await deposit('100000.01')).status).toBe(400);
+    const without = await call('/deposits', { body: { amount: '500' } });
     expect(without.status).toBe(422);
-    for (let n = 0; n < 20; n += 1) expect((await deposit(customer, '100')).status).toBe(201);
-    expect((await deposit(customer, '100')).status).toBe(429);
+    for (let n = 0; n < 20; n += 1) expect((await deposit('100')).status).toBe(201);
+    expect((await deposit('100')).status).toBe(429);
   });
 
   it('is found by its customer alone', async () => {
-    const { body } = await deposit(user, '100');
+    const { body } = await deposit('100');
     const other = await createUser();
     for (const path of [`/deposits/${body.id}`, '/deposits/0', '/deposits/x']) {
-      expect((await call(other, path)).status).toBe(404);
+      expect((await call(path, { of: other })).status).toBe(404);
     }
-    const list = await call<{ items: Deposit[] }>(other, '/deposits');
+    const list = await call<{ items: Deposit[] }>('/deposits', { of: other });
     expect(list.body.items).toEqual([]);
-    const own = await call<{ items: Deposit[] }>(user, '/deposits?limit=1');
+    const own = await call<{ items: Deposit[] }>('/deposits?limit=1');
     expect(own.body.items.map(({ id }) => id)).toEqual([body.id]);
   });
 
   it('is canceled or expires as the provider shows', async () => {
-    const [canceled, expired] = await Promise.all([deposit(user, '100'), deposit(user, '100')]);
+    const [canceled, expired] = await Promise.all([deposit('100'), deposit('100')]);
     payments.cancel(paymentOf(canceled.body));
     payments.cancel(paymentOf(expired.body), 'expired_on_confirmation');
-    await untilState(user, canceled.body.id, 'canceled');
-    await untilState(user, expired.body.id, 'expired');
+    await untilState(canceled.body.id, 'canceled');
+    await untilState(expired.body.id, 'expired');
   });
 });
 
 describe('Without its notification', () => {
   it('a payment is found by the checks', async () => {
-    const customer = await createUser();
     payments.notifier.goWrong({ lost: true });
-    const { body } = await deposit(customer, '100');
+    const { body } = await deposit('100');
     payments.pay(paymentOf(body));
     await checkNow();
-    await untilState(customer, body.id, 'succeeded');
+    await untilState(body.id, 'succeeded');
   });
 
   it.each(['lost', '500-done'] as const)(
     'and when the creation was done and its response %s, a retry gives the same payment',
     async (fault) => {
-      const customer = await createUser();
       payments.fail('create', fault);
-      const first = await deposit(customer, '100', `lost-${fault}`);
+      const first = await deposit('100', `lost-${fault}`);
       expect(first).toMatchObject({ status: 503 });
-      const again = await deposit(customer, '100', `lost-${fault}`);
+      const again = await deposit('100', `lost-${fault}`);
       expect(again.status).toBe(201);
       const { id } = again.body;
       const mine = [...payments.book.payments.values()].filter(
@@ -208,25 +179,22 @@ describe('Without its notification', () => {
   );
 
   it('and the response to its creation, it is found by the comparison', async () => {
-    const customer = await createUser();
     payments.notifier.goWrong({ lost: true });
     payments.fail('create', 'lost');
-    await deposit(customer, '100');
-    await letBe(customer);
-    const payment = [...payments.book.payments.values()].at(-1);
-    payments.pay(payment?.id ?? '');
+    await deposit('100');
+    await letBe();
+    payments.pay(lastPayment().id);
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1, unmatched: 0 });
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 0, unmatched: 0 });
-    expect(await available(customer)).toBe('100.00');
+    expect(await available()).toBe('100.00');
   });
 
   it('and that response, it is found after the clock of the database was set back', async () => {
-    const customer = await createUser();
     payments.notifier.goWrong({ lost: true });
     payments.fail('create', 'lost');
-    await deposit(customer, '100');
-    await letBe(customer);
-    payments.pay([...payments.book.payments.keys()].at(-1) ?? '');
+    await deposit('100');
+    await letBe();
+    payments.pay(lastPayment().id);
     await service.dataSource.query(`UPDATE payment_comparisons SET compared_to = now() + interval '1 day'`);
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1 });
     const [last] = await service.dataSource.query<{ isPast: boolean }[]>(
@@ -236,15 +204,14 @@ describe('Without its notification', () => {
   });
 
   it('a payment of a deposit that a restore has forgotten is credited once to its customer', async () => {
-    const customer = await createUser();
     payments.notifier.goWrong({ lost: true });
-    const { body } = await deposit(customer, '700', 'before-the-restore');
+    const { body } = await deposit('700', 'before-the-restore');
     payments.pay(paymentOf(body));
     await service.owner.query('DELETE FROM deposits WHERE id = $1', [body.id]);
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1 });
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 0 });
-    expect(await available(customer)).toBe('700.00');
-    expect(await deposit(customer, '700', 'before-the-restore')).toMatchObject({
+    expect(await available()).toBe('700.00');
+    expect(await deposit('700', 'before-the-restore')).toMatchObject({
       status: 201,
       body: { state: 'succeeded' },
     });
@@ -253,25 +220,23 @@ describe('Without its notification', () => {
 
 describe('A notification', () => {
   it('that is doubled, late or forged credits nothing twice', async () => {
-    const customer = await createUser();
     payments.notifier.goWrong({ times: 5 });
-    const { body } = await deposit(customer, '100');
+    const { body } = await deposit('100');
     const id = paymentOf(body);
     await payments.notifier.forge({ id, status: 'succeeded', amount: { value: '9999.00', currency: 'RUB' } });
-    expect(await read(customer, body.id)).toMatchObject({ state: 'pending' });
+    expect(await read(body.id)).toMatchObject({ state: 'pending' });
     payments.pay(id);
-    await untilState(customer, body.id, 'succeeded');
+    await untilState(body.id, 'succeeded');
     await payments.notifier.forge({ id, status: 'succeeded' });
     await service.runJob('compare-payments');
-    expect(await available(customer)).toBe('100.00');
+    expect(await available()).toBe('100.00');
   });
 
   it('before the response to the creation is not lost', async () => {
-    const customer = await createUser();
     payments.notifier.goWrong({ beforeCreationResponds: true });
-    const { body } = await deposit(customer, '100');
-    await untilState(customer, body.id, 'succeeded');
-    expect(await available(customer)).toBe('100.00');
+    const { body } = await deposit('100');
+    await untilState(body.id, 'succeeded');
+    expect(await available()).toBe('100.00');
   });
 
   it('of unknown payments costs the provider no call, and responds with 200 to anything', async () => {
@@ -287,7 +252,7 @@ describe('A notification', () => {
   });
 
   it('is repeated hundreds of times for one pending payment at the cost of a call in a second', async () => {
-    const { body } = await deposit(user, '100');
+    const { body } = await deposit('100');
     const id = paymentOf(body);
     const beganMs = performance.now();
     for (let round = 0; round < 6; round += 1) {
@@ -305,7 +270,7 @@ describe('A notification', () => {
         `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at,
                                provider_payment_id, next_check_at)
          VALUES ($1, 'other', 100, $2, '', now() + interval '1 hour', $2, now() + $3::interval)`,
-        [user.id, paymentId, nextCheck],
+        [customer.id, paymentId, nextCheck],
       );
     const lateSeconds = async (): Promise<Record<string, number>> => {
       const rows = await service.owner.query<{ id: string; late: number }[]>(
@@ -329,9 +294,8 @@ describe('A notification', () => {
   });
 
   it('is repeated for minutes for one pending payment at the cost of a few calls in a minute', async () => {
-    const customer = await createUser();
     const pending: string[] = [];
-    for (let n = 0; n <= 12; n += 1) pending.push(paymentOf((await deposit(customer, '100')).body));
+    for (let n = 0; n <= 12; n += 1) pending.push(paymentOf((await deposit('100')).body));
     const [repeated = '', ...others] = pending;
     const minute = () => Math.floor(Date.now() / 60_000);
     const firstMinute = minute();
@@ -360,30 +324,28 @@ describe('A notification', () => {
 
 describe('A payment that the provider shows', () => {
   it('changes nothing of a deposit that has succeeded when its state goes back', async () => {
-    const customer = await createUser();
-    const { body } = await deposit(customer, '100');
+    const { body } = await deposit('100');
     const payment = payments.book.payment(paymentOf(body));
     payments.pay(payment.id);
-    await untilState(customer, body.id, 'succeeded');
+    await untilState(body.id, 'succeeded');
     payment.status = 'canceled';
     await service.runJob('compare-payments');
     payment.status = 'pending';
     await service.runJob('compare-payments');
-    expect(await read(customer, body.id)).toMatchObject({ state: 'succeeded' });
-    expect(await available(customer)).toBe('100.00');
+    expect(await read(body.id)).toMatchObject({ state: 'succeeded' });
+    expect(await available()).toBe('100.00');
     payment.status = 'succeeded';
   });
 
   it('is credited also when a canceled payment was paid after all', async () => {
-    const customer = await createUser();
-    const { body } = await deposit(customer, '100');
+    const { body } = await deposit('100');
     const payment = payments.book.payment(paymentOf(body));
     payments.cancel(payment.id);
-    await untilState(customer, body.id, 'canceled');
+    await untilState(body.id, 'canceled');
     payment.status = 'succeeded';
     await service.runJob('compare-payments');
-    expect(await read(customer, body.id)).toMatchObject({ state: 'succeeded' });
-    expect(await available(customer)).toBe('100.00');
+    expect(await read(body.id)).toMatchObject({ state: 'succeeded' });
+    expect(await available()).toBe('100.00');
   });
 
   it.each<[reason: string, change: (payment: SandboxPayment) => void]>([
@@ -392,13 +354,11 @@ describe('A payment that the provider shows', () => {
     ['test-payment', (payment) => (payment.test = true)],
     ['no-deposit', (payment) => (payment.metadata = {})],
   ])('goes to staff when it is: %s', async (reason, change) => {
-    const customer = await createUser();
     payments.notifier.goWrong({ lost: true });
     if (reason === 'no-deposit') payments.fail('create', 'lost');
-    await deposit(customer, '100');
-    await letBe(customer);
-    const payment = [...payments.book.payments.values()].at(-1);
-    if (!payment) throw new Error('no payment');
+    await deposit('100');
+    await letBe();
+    const payment = lastPayment();
     change(payment);
     payments.pay(payment.id);
     await service.runJob('compare-payments');
@@ -408,27 +368,25 @@ describe('A payment that the provider shows', () => {
       [payment.id],
     );
     expect(found).toEqual([{ state: 'unmatched', reason }]);
-    expect(await available(customer)).toBe('0.00');
+    expect(await available()).toBe('0.00');
   });
 
   it('is no deposit that the provider refuses to create', async () => {
-    const customer = await createUser();
     payments.fail('create', '400');
-    expect(await deposit(customer, '100', 'refused')).toMatchObject({
+    expect(await deposit('100', 'refused')).toMatchObject({
       status: 503,
       body: { detail: 'The payment provider refused the payment. Nothing was charged' },
     });
-    expect((await deposit(customer, '100', 'refused')).body).toMatchObject({ state: 'canceled' });
+    expect((await deposit('100', 'refused')).body).toMatchObject({ state: 'canceled' });
   });
 });
 
 describe('The database', () => {
   it('takes no credit without its payment, of another amount or user, or a second one', async () => {
-    const customer = await createUser();
     const other = await createUser();
-    const { body } = await deposit(customer, '100');
+    const { body } = await deposit('100');
     payments.pay(paymentOf(body));
-    await untilState(customer, body.id, 'succeeded');
+    await untilState(body.id, 'succeeded');
     const [payment] = await service.dataSource.query<{ id: number }[]>(
       'SELECT id FROM payments WHERE deposit_id = $1',
       [body.id],
@@ -451,18 +409,18 @@ describe('Staff', () => {
   const staff = forAllTests(() => createStaff(service));
 
   /** A deposit that was paid. */
-  async function paid(customer: TestUser, amount: string): Promise<Deposit> {
-    const { body } = await deposit(customer, amount);
+  async function paid(amount: string): Promise<Deposit> {
+    const { body } = await deposit(amount);
     payments.pay(paymentOf(body));
-    await untilState(customer, body.id, 'succeeded');
+    await untilState(body.id, 'succeeded');
     return body;
   }
 
   /** A payment that is not credited by itself, and its id here. */
-  async function unmatched(change: (payment: SandboxPayment) => void, customer: TestUser): Promise<number> {
+  async function unmatched(change: (payment: SandboxPayment) => void): Promise<number> {
     payments.notifier.goWrong({ lost: true });
-    const { body } = await deposit(customer, '100');
-    await letBe(customer);
+    const { body } = await deposit('100');
+    await letBe();
     const payment = payments.book.payment(paymentOf(body));
     change(payment);
     payments.pay(payment.id);
@@ -484,16 +442,25 @@ describe('Staff', () => {
       { 'Idempotency-Key': key },
     );
 
-  const stateOfRefund = async (id: number) => {
-    const { body } = await staff.get<{ items: { id: number; state: string }[] }>('/staff/deposit-refunds');
-    return body.items.find((one) => one.id === id)?.state;
-  };
+  /** @param change of the row, while it is held, as if time had passed */
+  const untilRefund = (id: number, state: string, change?: string) =>
+    eventually(async () => {
+      if (change !== undefined) {
+        await service.dataSource.query(
+          `UPDATE deposit_refunds SET ${change} WHERE id = $1 AND state = 'held'`,
+          [id],
+        );
+      }
+      const { body } = await staff.get<{ items: { id: number; state: string }[] }>('/staff/deposit-refunds');
+      return body.items.some((one) => one.id === id && one.state === state);
+    });
+  const CHECK_NOW = 'next_check_at = now()';
+  const REQUESTED_LONG_AGO = `${CHECK_NOW}, requested_at = requested_at - interval '2 hours'`;
 
   it('find deposits, also from the page of their customer', async () => {
-    const customer = await createUser();
     const shown = await staff.get<{ links: object }>(`/staff/users/${customer.id}`);
     expect(shown.body.links).toMatchObject({ deposits: `/staff/deposits?user_id=${customer.id}` });
-    const { id } = await paid(customer, '100');
+    const { id } = await paid('100');
     const { body } = await staff.get<{ items: object[] }>(
       `/staff/deposits?user_id=${customer.id}&state=succeeded`,
     );
@@ -502,57 +469,37 @@ describe('Staff', () => {
   });
 
   it('match a payment to a user, once', async () => {
-    const customer = await createUser();
-    const id = await unmatched(
-      (payment) => (payment.amount = { value: '100.01', currency: 'RUB' }),
-      customer,
-    );
+    const id = await unmatched((payment) => (payment.amount = { value: '100.01', currency: 'RUB' }));
     const match = (body: object) => staff.post(`/staff/unmatched-payments/${id}/match`, body);
     const other = await createUser();
     expect((await match({ user_id: other.id, reason: 'no' })).status).toBe(409);
     const { status, body } = await match({ user_id: customer.id, reason: 'The bank rounds' });
     expect([status, body]).toEqual([200, expect.objectContaining({ state: 'credited', amount: '100.01' })]);
-    expect(await available(customer)).toBe('100.01');
+    expect(await available()).toBe('100.01');
     expect((await match({ user_id: customer.id, reason: 'again' })).status).toBe(409);
-    const list = await call<{ items: Deposit[] }>(customer, '/deposits');
+    const list = await call<{ items: Deposit[] }>('/deposits');
     expect(list.body.items).toEqual([expect.objectContaining({ state: 'succeeded', amount: '100.01' })]);
   });
 
-  it('name the roubles of a payment in another currency, and reject others', async () => {
-    const customer = await createUser();
-    const id = await unmatched((payment) => (payment.amount = { value: '2.00', currency: 'USD' }), customer);
+  it.each([
+    ['another currency', { value: '2.00', currency: 'USD' }, '180.00'],
+    ['a fraction of a kopeck', { value: '100.001', currency: 'RUB' }, '100.00'],
+  ])('name the roubles of a payment with %s', async (_, amount, roubles) => {
+    const id = await unmatched((payment) => (payment.amount = amount));
     const match = (body: object) => staff.post(`/staff/unmatched-payments/${id}/match`, body);
     expect((await match({ user_id: customer.id, reason: 'x' })).status).toBe(409);
-    expect((await match({ user_id: customer.id, amount: '180.00', reason: 'x' })).status).toBe(200);
-    expect(await available(customer)).toBe('180.00');
-    const test = await unmatched((payment) => (payment.test = true), customer);
-    const rejected = await staff.post<{ state: string }>(`/staff/unmatched-payments/${test}/reject`, {
-      reason: 'x',
-    });
-    expect(rejected.body.state).toBe('rejected');
-    expect(await available(customer)).toBe('180.00');
-  });
-
-  it('name the roubles of a payment with a fraction of a kopeck', async () => {
-    const customer = await createUser();
-    const id = await unmatched(
-      (payment) => (payment.amount = { value: '100.001', currency: 'RUB' }),
-      customer,
-    );
-    const match = (body: object) => staff.post(`/staff/unmatched-payments/${id}/match`, body);
-    expect((await match({ user_id: customer.id, reason: 'x' })).status).toBe(409);
-    expect((await match({ user_id: customer.id, amount: '100.00', reason: 'x' })).status).toBe(200);
-    expect(await available(customer)).toBe('100.00');
+    expect((await match({ user_id: customer.id, amount: roubles, reason: 'x' })).status).toBe(200);
+    expect(await available()).toBe(roubles);
   });
 
   it('reject a payment, which ends its deposit', async () => {
-    const customer = await createUser();
-    const id = await unmatched((payment) => (payment.test = true), customer);
+    const id = await unmatched((payment) => (payment.test = true));
     const rejected = await staff.post(`/staff/unmatched-payments/${id}/reject`, { reason: 'x' });
-    expect(rejected.status).toBe(200);
-    const list = await call<{ items: Deposit[] }>(customer, '/deposits');
+    expect(rejected).toMatchObject({ status: 200, body: { state: 'rejected' } });
+    expect(await available()).toBe('0.00');
+    const list = await call<{ items: Deposit[] }>('/deposits');
     expect(list.body.items).toEqual([expect.objectContaining({ state: 'canceled', payment_url: null })]);
-    const events = await call<{ items: object[] }>(customer, '/events?wait=5&type=deposit.canceled');
+    const events = await call<{ items: object[] }>('/events?wait=5&type=deposit.canceled');
     expect(events.body.items).toHaveLength(1);
   });
 
@@ -568,12 +515,12 @@ describe('Staff', () => {
     return [await idOf(payment.id), payment.id];
   }
 
-  async function ofAnotherAmount(customer: TestUser): Promise<[id: number, paymentId: string]> {
+  async function ofAnotherAmount(): Promise<[id: number, paymentId: string]> {
     let paymentId = '';
     const id = await unmatched((payment) => {
       payment.amount = { value: '100.01', currency: 'RUB' };
       paymentId = payment.id;
-    }, customer);
+    });
     return [id, paymentId];
   }
 
@@ -584,24 +531,24 @@ describe('Staff', () => {
       metadata: {},
     });
 
-  it.each([
+  const MATCHED = [
     ['without a deposit', foreign],
     ['of another amount', ofAnotherAmount],
-  ])('find a refund in the merchant profile of a payment %s that they matched', async (_, pay) => {
-    const customer = await createUser();
-    const [id, paymentId] = await pay(customer);
-    const match = { user_id: customer.id, reason: 'x' };
-    expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
-    refundInProfile(paymentId);
-    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
-  });
+  ] as const;
 
-  it.each([
-    ['without a deposit', foreign],
-    ['of another amount', ofAnotherAmount],
-  ])('find a refund of long before they matched a payment %s', async (_, pay) => {
-    const customer = await createUser();
-    const [id, paymentId] = await pay(customer);
+  it.each(MATCHED)(
+    'find a refund in the merchant profile of a payment %s that they matched',
+    async (_, pay) => {
+      const [id, paymentId] = await pay();
+      const match = { user_id: customer.id, reason: 'x' };
+      expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
+      refundInProfile(paymentId);
+      expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
+    },
+  );
+
+  it.each(MATCHED)('find a refund of long before they matched a payment %s', async (_, pay) => {
+    const [id, paymentId] = await pay();
     const made = refundInProfile(paymentId);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
     const created_at = new Date(Date.now() - 2 * 3_600_000).toISOString();
@@ -618,27 +565,23 @@ describe('Staff', () => {
   });
 
   it('refund a deposit in parts: held, requested once, and taken when the provider shows it', async () => {
-    const customer = await createUser();
-    const { id } = await paid(customer, '100');
+    const { id } = await paid('100');
     const before = payments.calls.refund;
     const first = await refund(id, { amount: '30', reason: 'A complaint' }, 'once');
     expect(first).toMatchObject({ status: 200, body: { state: 'held', amount: '30.00', replayed: false } });
     const again = await refund(id, { amount: '30', reason: 'A complaint' }, 'once');
     expect(again.body).toMatchObject({ id: first.body.id, replayed: true });
-    await eventually(async () => (await stateOfRefund(first.body.id)) === 'succeeded');
+    await untilRefund(first.body.id, 'succeeded');
     expect(await service.balanceOf(customer)).toMatchObject({ available: '70.00', held: '0.00' });
     expect(await refund(id, { amount: '70.01', reason: 'x' })).toMatchObject({
       status: 409,
       body: { detail: 'Of the deposit, 70.00 can be refunded' },
     });
     const rest = await refund(id, { reason: 'The rest' });
-    await eventually(async () => (await stateOfRefund(rest.body.id)) === 'succeeded');
+    await untilRefund(rest.body.id, 'succeeded');
     expect(payments.calls.refund - before).toBe(2);
-    expect(await read(customer, id)).toMatchObject({ state: 'refunded', refunded: '100.00' });
-    const events = await call<{ items: { data: object }[] }>(
-      customer,
-      '/events?wait=5&type=deposit.refunded',
-    );
+    expect(await read(id)).toMatchObject({ state: 'refunded', refunded: '100.00' });
+    const events = await call<{ items: { data: object }[] }>('/events?wait=5&type=deposit.refunded');
     expect(events.body.items.map(({ data }) => data)).toContainEqual({
       deposit_id: id,
       state: 'succeeded',
@@ -647,57 +590,42 @@ describe('Staff', () => {
   });
 
   it('refund no more than a deposit, by several requests at the same moment', async () => {
-    const customer = await createUser();
-    const { id } = await paid(customer, '100');
-    await paid(customer, '500');
+    const { id } = await paid('100');
+    await paid('500');
     const several = await Promise.all([1, 2, 3, 4].map(() => refund(id, { reason: 'x' })));
     expect(several.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409, 409]);
   });
 
   it('refund no more than can be spent', async () => {
-    const customer = await createUser();
-    const { id } = await paid(customer, '100');
+    const { id } = await paid('100');
     await customer.buy({ count: 3 });
     expect(await refund(id, { reason: 'x' })).toMatchObject({ status: 400 });
     expect((await service.balanceOf(customer)).held).toBe('0.00');
   });
 
   it.each(['lost', '500-done'] as const)('have a refund found whose response was %s', async (fault) => {
-    const customer = await createUser();
-    const { id } = await paid(customer, '100');
+    const { id } = await paid('100');
     const before = payments.calls.refund;
     payments.fail('refund', fault);
     const { body } = await refund(id, { reason: 'x' });
-    await eventually(async () => {
-      await service.dataSource.query(`UPDATE deposit_refunds SET next_check_at = now() WHERE state = 'held'`);
-      return (await stateOfRefund(body.id)) === 'succeeded';
-    });
+    await untilRefund(body.id, 'succeeded', CHECK_NOW);
     expect(payments.calls.refund - before).toBe(1);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '0.00', held: '0.00' });
   });
 
   it('have the money back on the balance when the provider refuses, or nothing was made', async () => {
-    const customer = await createUser();
-    const { id } = await paid(customer, '100');
+    const { id } = await paid('100');
     payments.fail('refund', '400');
     const refused = await refund(id, { amount: '10', reason: 'x' });
-    await eventually(async () => (await stateOfRefund(refused.body.id)) === 'failed');
+    await untilRefund(refused.body.id, 'failed');
     payments.fail('refund', '500');
     const lost = await refund(id, { amount: '10', reason: 'x' });
-    await eventually(() => payments.calls.refunds > 0 || payments.calls.refund > 0);
-    await eventually(async () => {
-      await service.dataSource.query(
-        `UPDATE deposit_refunds SET next_check_at = now(), requested_at = now() - interval '2 hours'
-          WHERE state = 'held' AND requested_at IS NOT NULL`,
-      );
-      return (await stateOfRefund(lost.body.id)) === 'failed';
-    });
+    await untilRefund(lost.body.id, 'failed', REQUESTED_LONG_AGO);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '100.00', held: '0.00' });
   });
 
   it('decide a refund that was made at the provider', async () => {
-    const customer = await createUser();
-    const body = await paid(customer, '100');
+    const body = await paid('100');
     const atProvider = payments.book.refund('cabinet', {
       payment_id: paymentOf(body),
       amount: { value: '40.00', currency: 'RUB' },
@@ -705,7 +633,7 @@ describe('Staff', () => {
     });
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
-    expect(await available(customer)).toBe('100.00');
+    expect(await available()).toBe('100.00');
     const { body: found } = await staff.get<{ items: { id: number; deposit_id: number }[] }>(
       '/staff/deposit-refunds?state=found',
     );
@@ -716,7 +644,7 @@ describe('Staff', () => {
       staff.post(`/staff/deposit-refunds/${newest?.id}/decide`, { decision: 'debit', reason: 'x' });
     expect(await decide()).toMatchObject({ status: 200, body: { state: 'succeeded' } });
     expect((await decide()).status).toBe(409);
-    expect(await available(customer)).toBe('60.00');
+    expect(await available()).toBe('60.00');
     expect(atProvider.status).toBe('succeeded');
   });
 
@@ -724,20 +652,13 @@ describe('Staff', () => {
     ['debit', '10.00'],
     ['write-off', '50.00'],
   ])('decide one that was listed after all, when the deposit was refunded: %s', async (decision, left) => {
-    const customer = await createUser('50.00');
-    const deposited = await paid(customer, '100');
+    await service.app.get(LedgerService).credit(customer.id, Money.parse('50.00'), 'test');
+    const deposited = await paid('100');
     payments.fail('refund', '500');
     const late = await refund(deposited.id, { amount: '40', reason: 'x' });
-    await eventually(async () => {
-      await service.dataSource.query(
-        `UPDATE deposit_refunds SET next_check_at = now(), requested_at = now() - interval '2 hours'
-          WHERE id = $1 AND requested_at IS NOT NULL`,
-        [late.body.id],
-      );
-      return (await stateOfRefund(late.body.id)) === 'failed';
-    });
+    await untilRefund(late.body.id, 'failed', REQUESTED_LONG_AGO);
     const whole = await refund(deposited.id, { reason: 'x' });
-    await eventually(async () => (await stateOfRefund(whole.body.id)) === 'succeeded');
+    await untilRefund(whole.body.id, 'succeeded');
     const [{ key } = { key: '' }] = await service.dataSource.query<{ key: string }[]>(
       'SELECT refund_key AS key FROM deposit_refunds WHERE id = $1',
       [late.body.id],
@@ -761,8 +682,8 @@ describe('Staff', () => {
       reason: 'x',
     });
     expect(decided.status).toBe(200);
-    expect(await available(customer)).toBe(left);
-    expect(await read(customer, deposited.id)).toMatchObject({ state: 'refunded', refunded: '140.00' });
+    expect(await available()).toBe(left);
+    expect(await read(deposited.id)).toMatchObject({ state: 'refunded', refunded: '140.00' });
   });
 });
 
@@ -779,9 +700,8 @@ describe('An audit against the provider', () => {
 
   it('finds payments and refunds that only one side has, or with another amount', async () => {
     expect(await broken()).toEqual({});
-    const customer = await createUser();
-    const [listed, recorded] = await Promise.all([deposit(customer, '100'), deposit(customer, '100')]);
-    await letBe(customer);
+    const [listed, recorded] = await Promise.all([deposit('100'), deposit('100')]);
+    await letBe();
     payments.notifier.goWrong({ lost: true });
     const [lost, changed] = [listed, recorded].map(({ body }) => payments.book.payment(paymentOf(body)));
     if (!lost || !changed) throw new Error('no payments');
@@ -819,18 +739,17 @@ describe('An audit against the provider', () => {
 
 describe('A deposit that was not paid', () => {
   it('is removed after a year, and others stay', async () => {
-    const customer = await createUser();
-    const old = (await deposit(customer, '100')).body;
-    const credited = (await deposit(customer, '100')).body;
+    const old = (await deposit('100')).body;
+    const credited = (await deposit('100')).body;
     // The walk by ids ends at the first young row.
     await service.owner.query(`UPDATE deposits SET created_at = created_at - interval '366 days'`);
-    const recent = (await deposit(customer, '100')).body;
+    const recent = (await deposit('100')).body;
     for (const one of [old, recent]) payments.cancel(paymentOf(one));
     payments.pay(paymentOf(credited));
-    for (const { id } of [old, recent]) await untilState(customer, id, 'canceled');
-    await untilState(customer, credited.id, 'succeeded');
+    for (const { id } of [old, recent]) await untilState(id, 'canceled');
+    await untilState(credited.id, 'succeeded');
     await service.runJob('retention');
-    const list = await call<{ items: Deposit[] }>(customer, '/deposits');
+    const list = await call<{ items: Deposit[] }>('/deposits');
     expect(list.body.items.map(({ id }) => id)).toEqual([recent.id, credited.id]);
   });
 });

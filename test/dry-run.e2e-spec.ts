@@ -2,38 +2,36 @@ import { TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { eventually } from './support/built-service';
 import { type DryRun, findTraces, postOrder, readDryRun } from './support/dry-runs';
-import { beforeClosing, forAllTests } from './support/fixtures';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
-import { startTestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 // Traces of a dry run are looked for in whole tables, and the balance is changed.
 const service = forAllTests(startTestService);
+const user = forEachTest(() => service.createUser({ balance: '100.00' }));
 beforeClosing(() => service.audit({ withProvider: true }));
 beforeEach(() => service.control.setPrice('6', 30, '20.90'));
 afterEach(() => service.control.resetFaults());
 
-const post = (token: string, path: string, body: object, key?: string) =>
-  postOrder(service.baseUrl, token, path, body, key);
-
 const BUY = '/proxies/buy';
 const ORDER = { country: 'ru', period: 30 };
 
-async function dryRun(token: string, path: string, body: object, key?: string): Promise<DryRun> {
-  return readDryRun(await post(token, path, { ...body, dry_run: true }, key));
-}
-
+/** @param token is one of the user's if omitted */
+const post = (path: string, body: object, key?: string, token = user.token) =>
+  postOrder(service.baseUrl, token, path, body, key);
+const dryRun = async (path: string, body: object, key?: string, token?: string): Promise<DryRun> =>
+  readDryRun(await post(path, { ...body, dry_run: true }, key, token));
 const traces = () => findTraces(service);
 
-async function buyOne(user: TestUser, key?: string): Promise<string> {
-  const { body } = await post(user.token, BUY, ORDER, key);
+async function buyOne(key?: string): Promise<string> {
+  const { body } = await post(BUY, ORDER, key);
   return (body['proxies'] as [{ id: string }])[0].id;
 }
 
 describe('A dry run', () => {
   it('returns the price and what is left after it, and leaves no trace', async () => {
-    const user = await service.createUser({ balance: '100.00' });
     const before = await traces();
-    expect(await dryRun(user.token, BUY, { ...ORDER, count: 3 }, 'k')).toEqual({
+    expect(await dryRun(BUY, { ...ORDER, count: 3 }, 'k')).toEqual({
       dry_run: true,
       order_id: null,
       price_single: '25.08',
@@ -44,7 +42,7 @@ describe('A dry run', () => {
       refusals: [],
     });
     expect(await traces()).toEqual(before);
-    expect(await post(user.token, BUY, { ...ORDER, count: 3 }, 'k')).toMatchObject({
+    expect(await post(BUY, { ...ORDER, count: 3 }, 'k')).toMatchObject({
       status: 200,
       replayed: false,
       body: { price_charged: '75.24' },
@@ -53,16 +51,14 @@ describe('A dry run', () => {
   });
 
   it('reports every refusal, in the order of the checks', async () => {
-    const user = await service.createUser({ balance: '100.00' });
-    const { token, text } = await service.app.get(TokensService).issue({
+    const { text } = await service.app.get(TokensService).issue({
       userId: user.id,
       scopes: ['proxies:write'],
       dailyLimit: Money.parse('50.00'),
     });
-    expect(token.id).toBeGreaterThan(0);
     await service.control.setStock('6', 'jp', 4);
     const order = { country: 'jp', period: 30, count: 5, max_price: '125.39' };
-    expect(await dryRun(text, BUY, order)).toMatchObject({
+    expect(await dryRun(BUY, order, undefined, text)).toMatchObject({
       price_final: '125.40',
       balance_available: '100.00',
       balance_after: '100.00',
@@ -80,8 +76,7 @@ describe('A dry run', () => {
     [{ country: 'ru', period: 4 }, 400, 'Unsupported rental period'],
     [{ country: 'ru', period: 30, proxy_type: 'https' }, 400, 'Unsupported proxy type'],
   ])('of %j has no price, and says why', async (body, status, detail) => {
-    const user = await service.createUser({ balance: '100.00' });
-    expect(await dryRun(user.token, BUY, body)).toMatchObject({
+    expect(await dryRun(BUY, body)).toMatchObject({
       price_single: null,
       price_final: null,
       balance_available: '100.00',
@@ -91,26 +86,25 @@ describe('A dry run', () => {
   });
 
   it('of a prolongation reports whether it would be executed', async () => {
-    const user = await service.createUser({ balance: '100.00' });
-    const path = `/proxies/${await buyOne(user)}/prolong`;
+    const path = `/proxies/${await buyOne()}/prolong`;
     const before = await traces();
-    expect(await dryRun(user.token, path, { period: 30 })).toMatchObject({
+    expect(await dryRun(path, { period: 30 })).toMatchObject({
       price_final: '25.08',
       balance_available: '74.92',
       balance_after: '49.84',
       refusals: [],
     });
-    expect((await dryRun(user.token, '/proxies/999999/prolong', { period: 30 })).refusals).toEqual([
+    expect((await dryRun('/proxies/999999/prolong', { period: 30 })).refusals).toEqual([
       { status: 404, detail: 'Proxy not found' },
     ]);
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-    const open = post(user.token, path, { period: 30 }, 'k');
+    const open = post(path, { period: 30 }, 'k');
     await service.control.untilGateReached(gate);
-    expect((await dryRun(user.token, path, { period: 30, max_price: '1' })).refusals).toEqual([
+    expect((await dryRun(path, { period: 30, max_price: '1' })).refusals).toEqual([
       { status: 409, detail: 'A prolongation of this proxy is in progress' },
       { status: 409, detail: 'The price is 25.08, above the max_price of 1.00' },
     ]);
-    expect((await dryRun(user.token, path, { period: 30 }, 'k')).refusals).toEqual([
+    expect((await dryRun(path, { period: 30 }, 'k')).refusals).toEqual([
       { status: 409, detail: 'A request with this Idempotency-Key is in progress' },
     ]);
     await service.control.openGate(gate);
@@ -119,9 +113,8 @@ describe('A dry run', () => {
   });
 
   it('names the order that has the key, and that nothing would be charged', async () => {
-    const user = await service.createUser({ balance: '100.00' });
-    const { body } = await post(user.token, BUY, ORDER, 'k');
-    expect(await dryRun(user.token, BUY, ORDER, 'k')).toEqual({
+    const { body } = await post(BUY, ORDER, 'k');
+    expect(await dryRun(BUY, ORDER, 'k')).toEqual({
       dry_run: true,
       order_id: body['order_id'],
       price_single: null,
@@ -134,12 +127,11 @@ describe('A dry run', () => {
   });
 
   it('says that the order of its key is being confirmed', async () => {
-    const user = await service.createUser();
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
-    const lost = await post(user.token, BUY, ORDER, 'k');
+    const lost = await post(BUY, ORDER, 'k');
     expect(lost.status).toBe(503);
-    const { refusals, order_id: orderId } = await dryRun(user.token, BUY, ORDER, 'k');
+    const { refusals, order_id: orderId } = await dryRun(BUY, ORDER, 'k');
     expect(refusals).toEqual([{ status: 503, detail: lost.body['detail'] }]);
     expect(lost.body['detail']).toContain(`order ${orderId} `);
     await service.control.resetFaults();
@@ -153,39 +145,37 @@ describe('A dry run', () => {
     [ORDER, 'two words', ['header', 'Idempotency-Key']],
     [{ ...ORDER, count: 2 }, 'used', ['header', 'Idempotency-Key']],
   ])('is refused with 422 as the order %j with the key %p would be', async (body, key, loc) => {
-    const user = await service.createUser();
-    await buyOne(user, 'used');
-    const dry = await post(user.token, BUY, { ...body, dry_run: true }, key);
+    await buyOne('used');
+    const dry = await post(BUY, { ...body, dry_run: true }, key);
     expect(dry).toMatchObject({ status: 422, body: { detail: [{ loc }] } });
-    const real = await post(user.token, BUY, body, key);
+    const real = await post(BUY, body, key);
     expect(real.status).toBe(422);
     if (key !== undefined) expect(dry).toEqual(real);
   });
 
   it('needs the scope of an order', async () => {
     const { token } = await service.createUser({ scopes: ['proxies:read', 'price:read'] });
-    expect((await post(token, BUY, { ...ORDER, dry_run: true })).status).toBe(403);
+    expect((await post(BUY, { ...ORDER, dry_run: true }, undefined, token)).status).toBe(403);
   });
 
   it('says when our own balance at the provider does not cover the order', async () => {
-    const user = await service.createUser();
     await service.control.setBalance('10.00');
-    await eventually(async () => (await dryRun(user.token, BUY, ORDER)).refusals.length > 0 || buyOnce(user));
+    await eventually(async () => (await dryRun(BUY, ORDER)).refusals.length > 0 || buyOnce());
     const unavailable = { status: 503, detail: 'Service temporarily unavailable' };
-    expect((await dryRun(user.token, BUY, ORDER)).refusals).toEqual([unavailable]);
-    expect((await dryRun(user.token, BUY, { ...ORDER, max_price: '1' })).refusals).toEqual([
+    expect((await dryRun(BUY, ORDER)).refusals).toEqual([unavailable]);
+    expect((await dryRun(BUY, { ...ORDER, max_price: '1' })).refusals).toEqual([
       { status: 409, detail: 'The price is 25.08, above the max_price of 1.00' },
       unavailable,
     ]);
-    expect(await post(user.token, BUY, ORDER)).toMatchObject({ status: 503 });
+    expect(await post(BUY, ORDER)).toMatchObject({ status: 503 });
     await service.control.setBalance('1000000.00');
     // Reads the balance.
     await service.audit({ withProvider: true });
   });
 
   /** The provider returns its balance with a call for money. */
-  async function buyOnce(user: TestUser): Promise<boolean> {
-    await post(user.token, BUY, ORDER);
+  async function buyOnce(): Promise<boolean> {
+    await post(BUY, ORDER);
     return false;
   }
 });

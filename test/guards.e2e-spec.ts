@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import type { components } from '../clients/typescript/src/api-types';
 import { PriceRulesService } from '../src/pricing';
 import { RatePermits } from '../src/provider/rate-permits';
-import { beforeClosing, forAllTests } from './support/fixtures';
+import { outcomeOf } from './support/api-client';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { PriceLead } from './support/price-lead';
-import { startTestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 type PurchaseRequest = components['schemas']['PurchaseRequest'];
 
@@ -13,21 +14,18 @@ const BY = { by: 'anna', reason: 'test' };
 
 // Prices rise, and our balance at the provider sinks.
 const service = forAllTests(startTestService);
+const user = forEachTest(() => service.createUser({ balance: '1000.00' }));
 const priceLead = forAllTests(() => new PriceLead(service));
 beforeClosing(() => service.audit({ withProvider: true }));
-beforeEach(async () => {
-  await service.control.setPrice('6', 30, '20.90');
-});
+beforeEach(() => service.control.setPrice('6', 30, '20.90'));
 
-const buy = (user: TestUser, body: Partial<PurchaseRequest> = {}, key?: string) => user.buy(body, key);
-
-const prolong = (user: TestUser, proxyId: string, maxPrice: string) =>
+const prolong = (proxyId: string, maxPrice: string) =>
   user.api.POST('/proxies/{proxy_id}/prolong', {
     params: { path: { proxy_id: proxyId } },
     body: { period: 30, max_price: maxPrice },
   });
 
-const ordersOf = (user: TestUser): Promise<object[]> =>
+const orders = (): Promise<object[]> =>
   service.dataSource.query('SELECT held, captured, max_price FROM orders WHERE user_id = $1 ORDER BY id', [
     user.id,
   ]);
@@ -36,18 +34,16 @@ describe('the header Order-Guards', () => {
   const guardsOf = ({ response }: { response: Response }) => response.headers.get('Order-Guards');
 
   it('states the guards that were read, also when one of them refuses', async () => {
-    const user = await service.createUser();
-    const bought = await buy(user, { max_price: '60', allow_partial: false });
+    const bought = await user.buy({ max_price: '60', allow_partial: false });
     expect(guardsOf(bought)).toBe('max_price=60.00, allow_partial=false');
-    expect(guardsOf(await buy(user, { dry_run: true }))).toBe('dry_run=true');
-    const refused = await prolong(user, bought.data?.proxies[0]?.id ?? '', '0.01');
+    expect(guardsOf(await user.buy({ dry_run: true }))).toBe('dry_run=true');
+    const refused = await prolong(bought.data?.proxies[0]?.id ?? '', '0.01');
     expect(refused.response.status).toBe(409);
     expect(guardsOf(refused)).toBe('max_price=0.01');
   });
 
   it('is absent for a misspelt guard, which the specified body ignores', async () => {
-    const user = await service.createUser();
-    const bought = await buy(user, { max_prise: '0.01', dryrun: true } as Partial<PurchaseRequest>);
+    const bought = await user.buy({ max_prise: '0.01', dryrun: true } as Partial<PurchaseRequest>);
     expect(bought.response.status).toBe(200);
     expect(guardsOf(bought)).toBeNull();
   });
@@ -55,31 +51,30 @@ describe('the header Order-Guards', () => {
 
 describe('max_price', () => {
   it('lets through what costs as much, and refuses with the present price what costs more', async () => {
-    const user = await service.createUser({ balance: '1000.00' });
-    const bought = await buy(user, { count: 3, max_price: '75.24' });
+    const bought = await user.buy({ count: 3, max_price: '75.24' });
     expect(bought.data).toMatchObject({ price_charged: '75.24' });
-    const refused = await buy(user, { count: 3, max_price: '75.23' });
-    expect(refused.response.status).toBe(409);
-    expect(refused.error).toEqual({ detail: 'The price is 75.24, above the max_price of 75.23' });
-    expect(await ordersOf(user)).toEqual([{ held: '75.24', captured: '75.24', max_price: '75.24' }]);
+    expect(outcomeOf(await user.buy({ count: 3, max_price: '75.23' }))).toEqual([
+      409,
+      { detail: 'The price is 75.24, above the max_price of 75.23' },
+    ]);
+    expect(await orders()).toEqual([{ held: '75.24', captured: '75.24', max_price: '75.24' }]);
     expect(await service.balanceOf(user)).toEqual({ available: '924.76', held: '0.00' });
   });
 
   it('guards a prolongation', async () => {
-    const user = await service.createUser();
-    const { data } = await buy(user);
+    const { data } = await user.buy();
     const proxyId = data?.proxies[0]?.id ?? '';
-    const refused = await prolong(user, proxyId, '25.07');
-    expect(refused.response.status).toBe(409);
-    expect(refused.error).toEqual({ detail: 'The price is 25.08, above the max_price of 25.07' });
-    expect((await prolong(user, proxyId, '25.08')).data).toMatchObject({ price_charged: '25.08' });
+    expect(outcomeOf(await prolong(proxyId, '25.07'))).toEqual([
+      409,
+      { detail: 'The price is 25.08, above the max_price of 25.07' },
+    ]);
+    expect((await prolong(proxyId, '25.08')).data).toMatchObject({ price_charged: '25.08' });
   });
 
   it('is reported before a balance that is too small', async () => {
-    const user = await service.createUser({ balance: '10.00' });
-    const { response } = await buy(user, { max_price: '20' });
-    expect(response.status).toBe(409);
-    expect((await buy(user, { max_price: '26' })).error).toEqual({ detail: 'Insufficient balance' });
+    const poor = await service.createUser({ balance: '10.00' });
+    expect((await poor.buy({ max_price: '20' })).response.status).toBe(409);
+    expect((await poor.buy({ max_price: '26' })).error).toEqual({ detail: 'Insufficient balance' });
   });
 
   it.each([
@@ -90,33 +85,29 @@ describe('max_price', () => {
     ['', 'decimal_parsing'],
     [true, 'decimal_type'],
   ])('refuses %j with 422', async (maxPrice, type) => {
-    const user = await service.createUser();
-    const { error, response } = await buy(user, { max_price: maxPrice as string });
-    expect(response.status).toBe(422);
-    expect(error).toMatchObject({ detail: [{ type, loc: ['body', 'max_price'], input: maxPrice }] });
+    expect(outcomeOf(await user.buy({ max_price: maxPrice as string }))).toMatchObject([
+      422,
+      { detail: [{ type, loc: ['body', 'max_price'], input: maxPrice }] },
+    ]);
   });
 
   it.each([25.08, '25.080', null])('reads %j', async (maxPrice) => {
-    const user = await service.createUser();
-    const { response } = await buy(user, { max_price: maxPrice as string });
-    expect(response.status).toBe(200);
+    expect((await user.buy({ max_price: maxPrice as string })).response.status).toBe(200);
   });
 
   it('is no part of what a key stands for: with another one nothing is bought again', async () => {
-    const user = await service.createUser();
-    const first = await buy(user, {}, 'k');
+    const first = await user.buy({}, 'k');
     for (const maxPrice of ['0.01', '100', '25.08']) {
-      const replayed = await buy(user, { max_price: maxPrice }, 'k');
+      const replayed = await user.buy({ max_price: maxPrice }, 'k');
       expect(replayed.response.headers.get('Idempotency-Replayed')).toBe('true');
       expect(replayed.data).toEqual(first.data);
     }
-    expect(await ordersOf(user)).toEqual([{ held: '25.08', captured: '25.08', max_price: null }]);
+    expect(await orders()).toEqual([{ held: '25.08', captured: '25.08', max_price: null }]);
   });
 
   it('leaves the keys of orders from before as they are: the hash knows no guard', async () => {
-    const user = await service.createUser();
-    await buy(user, {}, 'plain');
-    await buy(user, { max_price: '100', allow_partial: false }, 'guarded');
+    await user.buy({}, 'plain');
+    await user.buy({ max_price: '100', allow_partial: false }, 'guarded');
     const hashes = await service.dataSource.query<{ request_hash: Buffer }[]>(
       'SELECT request_hash FROM orders WHERE user_id = $1',
       [user.id],
@@ -128,25 +119,23 @@ describe('max_price', () => {
   });
 
   it('leaves the key free when it refuses, so that a higher one can be tried with it', async () => {
-    const user = await service.createUser();
-    expect((await buy(user, { max_price: '25.07' }, 'k')).response.status).toBe(409);
-    const bought = await buy(user, { max_price: '25.08' }, 'k');
+    expect((await user.buy({ max_price: '25.07' }, 'k')).response.status).toBe(409);
+    const bought = await user.buy({ max_price: '25.08' }, 'k');
     expect(bought.response.status).toBe(200);
     expect(bought.response.headers.get('Idempotency-Replayed')).toBeNull();
-    expect((await buy(user, { max_price: '25.07' }, 'k')).data).toEqual(bought.data);
-    expect(await ordersOf(user)).toHaveLength(1);
+    expect((await user.buy({ max_price: '25.07' }, 'k')).data).toEqual(bought.data);
+    expect(await orders()).toHaveLength(1);
   });
 
   it('is reported before an unavailable provider', async () => {
-    const user = await service.createUser();
-    await buy(user);
+    await user.buy();
     await service.control.setBalance('10.00');
     try {
       // The first refusal for lack of funds is the provider's own.
-      await buy(user);
-      expect((await buy(user)).response.status).toBe(503);
-      expect((await buy(user, { max_price: '25.07' })).response.status).toBe(409);
-      expect((await buy(user, { max_price: '25.08' })).response.status).toBe(503);
+      await user.buy();
+      expect((await user.buy()).response.status).toBe(503);
+      expect((await user.buy({ max_price: '25.07' })).response.status).toBe(409);
+      expect((await user.buy({ max_price: '25.08' })).response.status).toBe(503);
     } finally {
       await service.control.setBalance('100000.00');
       // Reads the balance.
@@ -155,13 +144,12 @@ describe('max_price', () => {
   });
 
   it('holds the price of an order that waits in the queue while prices rise', async () => {
-    const user = await service.createUser();
     // Without a limit no order would wait.
     const permits = service.app.get(RatePermits);
     Object.assign(permits, { calls: 100 });
     const { order, raised } = await holdPermits(service.dataSource, async () => {
-      const waiting = buy(user, { max_price: '25.08' });
-      while ((await ordersOf(user)).length === 0) await new Promise(setImmediate);
+      const waiting = user.buy({ max_price: '25.08' });
+      while ((await orders()).length === 0) await new Promise(setImmediate);
       const rule = await service.app.get(PriceRulesService).add({ userId: user.id, markupPercent: '50' }, BY);
       await priceLead.applyChanges();
       return { order: waiting, raised: rule };
@@ -169,62 +157,56 @@ describe('max_price', () => {
     Object.assign(permits, { calls: 0 });
     expect(raised.markupPercent).toBe('50.0000');
     expect((await order).data).toMatchObject({ price_charged: '25.08' });
-    expect((await buy(user, { max_price: '25.08' })).error).toEqual({
+    expect((await user.buy({ max_price: '25.08' })).error).toEqual({
       detail: 'The price is 31.35, above the max_price of 25.08',
     });
   });
 });
 
 describe('allow_partial: false', () => {
-  const soldTo = async (user: TestUser): Promise<number> =>
+  const sold = async (): Promise<number> =>
     (await service.control.getState()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
 
-  const whole = (user: TestUser, country: string, count: number) =>
-    buy(user, { country, count, allow_partial: false });
+  const whole = (country: string, count: number) => user.buy({ country, count, allow_partial: false });
 
   afterEach(() => service.control.resetFaults());
 
   it('requests the stock itself, and refuses what is more before anything is ordered', async () => {
-    const user = await service.createUser();
     await service.control.setStock('6', 'es', 10);
     // From now on the copy of the catalog says 9.
-    await buy(user, { country: 'es' });
+    await user.buy({ country: 'es' });
     await service.control.setStock('6', 'es', 3);
     await service.control.clearCalls();
-    const { error, response } = await whole(user, 'es', 4);
-    expect(response.status).toBe(400);
-    expect(error).toEqual({ detail: 'Not enough proxies available' });
+    expect(outcomeOf(await whole('es', 4))).toEqual([400, { detail: 'Not enough proxies available' }]);
     expect(await service.control.getCalls('buy')).toEqual([]);
-    expect((await whole(user, 'es', 3)).data?.proxies).toHaveLength(3);
+    expect((await whole('es', 3)).data?.proxies).toHaveLength(3);
   });
 
   it('leaves to the orders that wait before it what they need', async () => {
-    const [user, other] = [await service.createUser(), await service.createUser()];
+    const other = await service.createUser();
     await service.control.setStock('6', 'pl', 5);
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
-    const before = buy(other, { country: 'pl', count: 4 });
+    const before = other.buy({ country: 'pl', count: 4 });
     await service.control.untilGateReached(gate);
-    expect((await whole(user, 'pl', 2)).error).toEqual({ detail: 'Not enough proxies available' });
+    expect((await whole('pl', 2)).error).toEqual({ detail: 'Not enough proxies available' });
     await service.control.openGate(gate);
     expect((await before).data?.proxies).toHaveLength(4);
-    expect(await soldTo(user)).toBe(0);
+    expect(await sold()).toBe(0);
   });
 
   it('is refused with 503 when the stock cannot be read', async () => {
-    const user = await service.createUser();
-    await buy(user);
+    await user.buy();
     await service.control.addFault({ method: 'getcount', kind: 'http-status', status: 503, times: null });
-    const { response } = await whole(user, 'ru', 1);
+    const { response } = await whole('ru', 1);
     expect(response.status).toBe(503);
-    expect(await soldTo(user)).toBe(1);
+    expect(await sold()).toBe(1);
   });
 
   it('leaves the customer what came of a short delivery, which the provider does not take back', async () => {
-    const user = await service.createUser({ balance: '100.00' });
     await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
-    const { data } = await whole(user, 'ru', 3);
+    const { data } = await whole('ru', 3);
     expect(data?.proxies).toHaveLength(2);
     expect(data?.price_charged).toBe('50.16');
-    expect(await service.balanceOf(user)).toEqual({ available: '49.84', held: '0.00' });
+    expect(await service.balanceOf(user)).toEqual({ available: '949.84', held: '0.00' });
   });
 });

@@ -1,6 +1,6 @@
 import { CatalogService, NotEnoughProxies } from '../src/catalog';
-import { createApiClient } from './support/api-client';
-import { beforeClosing, forAllTests } from './support/fixtures';
+import { createApiClient, outcomeOf } from './support/api-client';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
 import { startReplica } from './support/replica';
 import { sharedTestService, type TestUser } from './support/test-service';
@@ -9,144 +9,136 @@ const ORDER = { country: 'ru', period: 30, count: 2, version: '6' as const };
 
 describe('Idempotency-Key', () => {
   const service = forAllTests(sharedTestService);
+  const user = forEachTest(() => service.createUser());
   afterEach(() => service.control.resetFaults());
   beforeClosing(() => service.audit({ withProvider: true }));
 
-  const buy = (user: TestUser, key: string, order = ORDER) => user.buy(order, key);
+  const buy = (key: string, order = ORDER, by: TestUser = user) => by.buy(order, key);
 
-  const soldTo = async (user: TestUser): Promise<number> =>
+  const sold = async (): Promise<number> =>
     (await service.control.getState()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
 
   it('replays the first response and buys once', async () => {
-    const user = await service.createUser();
-    const first = await buy(user, 'a');
-    const second = await buy(user, 'a');
+    const first = await buy('a');
+    const second = await buy('a');
     expect(first.response.status).toBe(200);
     expect(first.response.headers.get('Idempotency-Replayed')).toBeNull();
     expect(second.response.headers.get('Idempotency-Replayed')).toBe('true');
     expect(second.data).toEqual(first.data);
-    expect(await soldTo(user)).toBe(1);
+    expect(await sold()).toBe(1);
   });
 
   it('returns the same body after the proxies were prolonged', async () => {
-    const user = await service.createUser();
-    const first = await buy(user, 'a');
+    const first = await buy('a');
     const proxyId = first.data?.proxies[0]?.id ?? '';
     const prolong = (key: string) => user.prolong(proxyId, { key });
     const countProlongations = async () => (await service.control.getState()).prolongations.length;
     const before = await countProlongations();
     const prolonged = await prolong('b');
     await prolong('c');
-    expect((await buy(user, 'a')).data).toEqual(first.data);
+    expect((await buy('a')).data).toEqual(first.data);
     expect((await prolong('b')).data).toEqual(prolonged.data);
     expect(await countProlongations()).toBe(before + 2);
   });
 
   it('treats a quoted key as equal to an unquoted one, and ignores the case of the country', async () => {
-    const user = await service.createUser();
-    const first = await buy(user, 'quoted');
-    const second = await buy(user, '"quoted"', { ...ORDER, country: 'RU' });
+    const first = await buy('quoted');
+    const second = await buy('"quoted"', { ...ORDER, country: 'RU' });
     expect(second.data).toEqual(first.data);
   });
 
   it('belongs to one user', async () => {
-    const [one, other] = [await service.createUser(), await service.createUser()];
-    const first = await buy(one, 'mine');
-    const second = await buy(other, 'mine');
+    const first = await buy('mine');
+    const second = await buy('mine', ORDER, await service.createUser());
     expect(second.response.headers.get('Idempotency-Replayed')).toBeNull();
     expect(second.data?.order_id).not.toBe(first.data?.order_id);
   });
 
   it('refuses the same key with another request', async () => {
-    const user = await service.createUser();
-    await buy(user, 'k');
-    const { error, response } = await buy(user, 'k', { ...ORDER, count: 3 });
-    expect(response.status).toBe(422);
-    expect(error).toEqual({
-      detail: [
-        {
-          type: 'idempotency_key_reused',
-          loc: ['header', 'Idempotency-Key'],
-          msg: expect.any(String),
-          input: 'k',
-        },
-      ],
-    });
+    await buy('k');
+    expect(outcomeOf(await buy('k', { ...ORDER, count: 3 }))).toEqual([
+      422,
+      {
+        detail: [
+          {
+            type: 'idempotency_key_reused',
+            loc: ['header', 'Idempotency-Key'],
+            msg: expect.any(String),
+            input: 'k',
+          },
+        ],
+      },
+    ]);
   });
 
   it.each(['""', 'two words', 'k'.repeat(256), '\u00e9'])('refuses the malformed key %p', async (key) => {
-    const user = await service.createUser();
-    const { error, response } = await buy(user, key);
-    expect(response.status).toBe(422);
-    expect(error).toMatchObject({
-      detail: [{ type: 'idempotency_key_invalid', loc: ['header', 'Idempotency-Key'] }],
-    });
-    expect(await soldTo(user)).toBe(0);
+    expect(outcomeOf(await buy(key))).toMatchObject([
+      422,
+      { detail: [{ type: 'idempotency_key_invalid', loc: ['header', 'Idempotency-Key'] }] },
+    ]);
+    expect(await sold()).toBe(0);
   });
 
   it('returns 409 while the first request is under way', async () => {
-    const user = await service.createUser();
     const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
-    const first = buy(user, 'busy');
+    const first = buy('busy');
     await service.control.untilGateReached(gate);
-    const second = await buy(user, 'busy');
+    const second = await buy('busy');
     await service.control.openGate(gate);
-    expect(second.response.status).toBe(409);
-    expect(second.error).toEqual({ detail: 'A request with this Idempotency-Key is in progress' });
+    expect(outcomeOf(second)).toEqual([
+      409,
+      { detail: 'A request with this Idempotency-Key is in progress' },
+    ]);
     expect((await first).response.status).toBe(200);
   });
 
   it('replays the response to a retry for which the first request left no stock', async () => {
-    const user = await service.createUser();
     let first: Awaited<ReturnType<typeof buy>> | undefined;
     // The first request was slower than its client, and ends while the retry reads the stock.
     jest.spyOn(service.app.get(CatalogService), 'checkStock').mockImplementationOnce(async () => {
-      first = await buy(user, 'retried');
+      first = await buy('retried');
       throw new NotEnoughProxies();
     });
-    const retry = await buy(user, 'retried');
+    const retry = await buy('retried');
     expect(first?.response.status).toBe(200);
     expect(retry.data).toEqual(first?.data);
     expect(retry.response.headers.get('Idempotency-Replayed')).toBe('true');
-    expect(await soldTo(user)).toBe(1);
+    expect(await sold()).toBe(1);
   });
 
   it('can be used again after a refusal', async () => {
-    const user = await service.createUser();
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
-    const refused = await buy(user, 'again');
-    const bought = await buy(user, 'again');
-    expect(refused.response.status).toBe(503);
-    expect(refused.error).toEqual({ detail: 'Service temporarily unavailable' });
+    const refused = await buy('again');
+    const bought = await buy('again');
+    expect(outcomeOf(refused)).toEqual([503, { detail: 'Service temporarily unavailable' }]);
     expect(bought.response.status).toBe(200);
     expect(bought.response.headers.get('Idempotency-Replayed')).toBeNull();
   });
 
   it('refers to an order that is being confirmed, then returns its outcome', async () => {
-    const user = await service.createUser();
     // The purchase is executed, its response is lost, and so is the listing at first.
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'answer-lost', times: null });
-    const lost = await buy(user, 'lost');
-    expect(lost.response.status).toBe(503);
-    expect(lost.error).toMatchObject({
-      detail: expect.stringMatching(/^Service temporarily unavailable: order \d+ is being confirmed$/),
-    });
-
-    expect((await buy(user, 'lost')).error).toEqual(lost.error);
+    const lost = await buy('lost');
+    expect(outcomeOf(lost)).toEqual([
+      503,
+      { detail: expect.stringMatching(/^Service temporarily unavailable: order \d+ is being confirmed$/) },
+    ]);
+    expect((await buy('lost')).error).toEqual(lost.error);
     await service.control.resetFaults();
     await checkNow(service);
     await service.untilSettled();
-    const replayed = await buy(user, 'lost');
+    const replayed = await buy('lost');
     expect(replayed.response.status).toBe(200);
     expect(replayed.response.headers.get('Idempotency-Replayed')).toBe('true');
     expect(replayed.data?.proxies).toHaveLength(2);
-    expect(await soldTo(user)).toBe(1);
+    expect(await sold()).toBe(1);
   });
 });
 
 describe('A key of one kind of request', () => {
   const service = forAllTests(sharedTestService);
+  const user = forEachTest(() => service.createUser());
   afterEach(() => service.control.resetFaults());
   beforeClosing(() => service.audit({ withProvider: true }));
 
@@ -164,14 +156,14 @@ describe('A key of one kind of request', () => {
       api.POST('/proxies/prolong', { params: withKey(key), body: { proxy_ids: [proxyId], period: 30 } }),
   };
   type Kind = keyof typeof kinds;
+  const REUSED = [422, { detail: [{ type: 'idempotency_key_reused' }] }];
 
-  async function userWithProxies(count: number) {
-    const user = await service.createUser();
+  async function buyProxies(count: number): Promise<string[]> {
     const { data } = await user.buy({ count });
-    return { user, ids: data?.proxies.map(({ id }) => id) ?? [] };
+    return data?.proxies.map(({ id }) => id) ?? [];
   }
 
-  const entriesOf = (user: TestUser): Promise<unknown[]> =>
+  const entries = (): Promise<unknown[]> =>
     service.dataSource.query('SELECT seq, kind FROM ledger_entries WHERE user_id = $1 ORDER BY seq', [
       user.id,
     ]);
@@ -183,19 +175,16 @@ describe('A key of one kind of request', () => {
   ) as [Kind, Kind][];
 
   it.each(PAIRS)('which is a %s is refused for a %s, which charges nothing', async (first, second) => {
-    const { user, ids } = await userWithProxies(2);
+    const ids = await buyProxies(2);
     expect((await kinds[first](user.api, 'one', ids[0] ?? '')).response.status).toBe(200);
-    const before = await entriesOf(user);
-    const { error, response } = await kinds[second](user.api, 'one', ids[1] ?? '');
-    expect(response.status).toBe(422);
-    expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
-    expect(await entriesOf(user)).toEqual(before);
+    const before = await entries();
+    expect(outcomeOf(await kinds[second](user.api, 'one', ids[1] ?? ''))).toMatchObject(REUSED);
+    expect(await entries()).toEqual(before);
     expect((await kinds[first](user.api, 'one', ids[0] ?? '')).response.status).toBe(200);
   });
 
   it('which is a bulk is refused in a dry run as in earnest', async () => {
-    const { user, ids } = await userWithProxies(1);
-    const [id = ''] = ids;
+    const [id = ''] = await buyProxies(1);
     await kinds.bulk(user.api, 'bulk', id);
     const bought = await user.api.POST('/proxies/buy', {
       params: withKey('bulk'),
@@ -205,14 +194,11 @@ describe('A key of one kind of request', () => {
       params: { ...withKey('bulk'), path: { proxy_id: id } },
       body: { period: 30, dry_run: true },
     });
-    for (const { error, response } of [bought, prolonged]) {
-      expect(response.status).toBe(422);
-      expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
-    }
+    for (const refused of [bought, prolonged]) expect(outcomeOf(refused)).toMatchObject(REUSED);
   });
 
   it('which is a bulk that a refusal left without orders stays the key of that bulk', async () => {
-    const { user, ids } = await userWithProxies(1);
+    const ids = await buyProxies(1);
     await service.control.addFault({ method: 'prolong', kind: 'error', errorId: 400 });
     const { data } = await kinds.bulk(user.api, 'empty', ids[0] ?? '');
     expect(data?.totals.prolonged).toBe(0);
@@ -221,26 +207,25 @@ describe('A key of one kind of request', () => {
   });
 
   it('which has both a bulk and an order, from a version before, returns each of them', async () => {
-    const { user, ids } = await userWithProxies(1);
-    const [id = ''] = ids;
+    const [id = ''] = await buyProxies(1);
     const bought = await kinds.purchase(user.api, 'older');
     const prolonged = await kinds.bulk(user.api, 'both', id);
     await service.owner.query(
       `UPDATE orders SET idempotency_key = 'both' WHERE user_id = $1 AND idempotency_key = 'older'`,
       [user.id],
     );
-    const before = await entriesOf(user);
+    const before = await entries();
     expect((await kinds.purchase(user.api, 'both')).data).toEqual(bought.data);
     expect((await kinds.bulk(user.api, 'both', id)).data).toEqual(prolonged.data);
     expect((await kinds.prolongation(user.api, 'both', id)).response.status).toBe(422);
-    expect(await entriesOf(user)).toEqual(before);
+    expect(await entries()).toEqual(before);
   });
 
   it('is executed as one of two that come at once to two replicas', async () => {
     const replica = await startReplica(service);
     try {
       const count = 12;
-      const { user, ids } = await userWithProxies(2 * count);
+      const ids = await buyProxies(2 * count);
       const other = createApiClient(replica.baseUrl, user.token);
       const charged = await Promise.all(
         Array.from({ length: count }, async (_, n) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
 import { eventually } from './support/built-service';
-import { forAllTests } from './support/fixtures';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { type RawResponse, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { startTestService, type TestUser } from './support/test-service';
@@ -30,6 +30,7 @@ const service = forAllTests(() =>
     jobIntervalsMs: { 'request-counts': SHARE_INTERVAL_MS },
   }),
 );
+const user = forEachTest(() => service.createUser());
 beforeEach(() => {
   // Each test has a minute for itself, and is at its beginning.
   const intoMinute = (service.clock.now().getTime() / 1000) % 60;
@@ -70,7 +71,6 @@ const times = (count: number, status: number): number[] => Array<number>(count).
 
 describe('A token', () => {
   it('is refused above its limit until the next minute, with the time and the limits', async () => {
-    const user = await service.createUser();
     expect(await requestTimes(TOKEN_LIMIT, user.token)).toEqual(times(TOKEN_LIMIT, 200));
     const refused = await request(user.token);
     expect(refused.status).toBe(429);
@@ -88,23 +88,21 @@ describe('A token', () => {
   });
 
   it('sees what is left once that is less than half', async () => {
-    const user = await service.createUser();
     expect((await request(user.token)).headers).not.toHaveProperty('ratelimit');
     await requestTimes(3, user.token);
     expect((await request(user.token)).headers['ratelimit']).toMatch(/^"token";r=1;t=\d+, "user";r=4;t=\d+$/);
   });
 
   it('is refused before its scopes are looked at, on any path', async () => {
-    const user = await service.createUser({ scopes: ['profile:read'] });
-    expect((await request(user.token, { path: '/proxies' })).status).toBe(403);
-    await requestTimes(TOKEN_LIMIT - 1, user.token);
+    const reader = await service.createUser({ scopes: ['profile:read'] });
+    expect((await request(reader.token, { path: '/proxies' })).status).toBe(403);
+    await requestTimes(TOKEN_LIMIT - 1, reader.token);
     for (const path of ['/proxies', '/staff/users', '/price']) {
-      expect((await request(user.token, { path })).status).toBe(429);
+      expect((await request(reader.token, { path })).status).toBe(429);
     }
   });
 
   it('shares a limit with the other tokens of its user, and none with other users', async () => {
-    const user = await service.createUser();
     const other = await service.createUser();
     const { text } = await service.app
       .get(TokensService)
@@ -116,7 +114,6 @@ describe('A token', () => {
   });
 
   it('has one limit on all replicas', async () => {
-    const user = await service.createUser();
     const replica = await startReplica(service);
     try {
       for (let n = 0; n < TOKEN_LIMIT - 1; n += 1) await request(user.token);
@@ -138,7 +135,6 @@ describe('A token', () => {
 
 describe('The replay of an earlier order', () => {
   it('is not counted', async () => {
-    const user = await service.createUser();
     const key = randomUUID();
     expect((await buy(user, key)).status).toBe(200);
     for (let n = 0; n < 2 * TOKEN_LIMIT; n += 1) {
@@ -151,7 +147,6 @@ describe('The replay of an earlier order', () => {
   });
 
   it('is served above the limit, while new orders are refused and charge nothing', async () => {
-    const user = await service.createUser();
     const key = randomUUID();
     const first = await buy(user, key);
     await requestTimes(TOKEN_LIMIT, user.token);
@@ -201,7 +196,6 @@ describe('An address', () => {
 
   it('blocks no user whose token was valid', async () => {
     const from = '203.0.113.9';
-    const user = await service.createUser();
     expect(await requestTimes(1, user.token, from)).toEqual([200]);
     await requestTimes(FAILURE_LIMIT, undefined, from);
     expect(await requestTimes(2, user.token, from)).toEqual([200, 200]);
@@ -233,7 +227,6 @@ it('A limit of 0 is none', async () => {
     limits: { tokenRequestsPerMinute: 0, userRequestsPerMinute: 0, addressFailuresPerMinute: 0 },
   });
   try {
-    const user = await service.createUser();
     for (let n = 0; n < 3 * USER_LIMIT; n += 1) {
       const response = await request(user.token, { baseUrl: free.baseUrl });
       expect(response.status).toBe(200);

@@ -30,6 +30,13 @@ export function createApiClient(baseUrl: string, token: string): ApiClient {
   return createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
 }
 
+/** The status of a response and its body. */
+export const outcomeOf = (result: {
+  readonly response: Response;
+  readonly data?: unknown;
+  readonly error?: unknown;
+}): [status: number, body: unknown] => [result.response.status, result.data ?? result.error];
+
 /** Sends a request with a token, and with a JSON body if there is one. */
 export const fetchAs = (
   { token }: { readonly token: string },
