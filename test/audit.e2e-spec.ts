@@ -1,8 +1,9 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import type { IntegrityReport } from '../src/integrity';
 import type { Outcome } from './support/built-service';
 import { runCliHere } from './support/cli';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { forAllTests } from './support/fixtures';
+import { connectClient, createTestDatabase } from './support/test-database';
 
 interface OrderRow {
   readonly kind?: 'purchase' | 'prolongation';
@@ -234,17 +235,10 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     await books.deposit(902, other, 'canceled');
     await books.payment(902, other, 902);
     const none = { payment_id: null, paid: null, payments_user: null };
+    const its = { payment_id: 902, paid: 25, payments_user: other };
     return [
       { deposit_id: 901, user_id: unpaid, state: 'succeeded', amount: 25, ...none },
-      {
-        deposit_id: 902,
-        user_id: other,
-        state: 'canceled',
-        amount: 25,
-        payment_id: 902,
-        paid: 25,
-        payments_user: other,
-      },
+      { deposit_id: 902, user_id: other, state: 'canceled', amount: 25, ...its },
     ];
   },
 
@@ -273,17 +267,9 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
 
   'orders-agree-with-entries': async (books) => {
     const orderId = await books.order(await books.user(), { state: 'refunded', payer: null });
-    const order = { order_id: orderId, state: 'refunded', held: 10, captured: 0, released: 10 };
-    return [
-      {
-        ...order,
-        entry_held: null,
-        entry_captured: null,
-        entry_released: null,
-        refunded: 0,
-        entry_refunded: null,
-      },
-    ];
+    const order = { order_id: orderId, state: 'refunded', held: 10, captured: 0, released: 10, refunded: 0 };
+    const entries = { entry_held: null, entry_captured: null, entry_released: null, entry_refunded: null };
+    return [{ ...order, ...entries }];
   },
 
   'entries-belong-to-the-orders-user': async (books) => {
@@ -319,11 +305,8 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const given = await books.proxy(userId, purchase);
     await books.tamper('UPDATE proxies SET user_id = $2 WHERE id = $1', given, owner);
     const owned = await books.proxy(owner, await books.order(owner, { state: 'completed' }));
-    const prolongation = await books.order(userId, {
-      kind: 'prolongation',
-      state: 'completed',
-      proxyId: owned,
-    });
+    const order = { kind: 'prolongation', state: 'completed', proxyId: owned } as const;
+    const prolongation = await books.order(userId, order);
     return [
       { proxy_id: given, user_id: owner, orders_user: userId, order_id: purchase },
       { proxy_id: owned, user_id: owner, orders_user: userId, order_id: prolongation },
@@ -397,21 +380,11 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       `UPDATE orders SET closed_at = now() - interval '25 hours' WHERE id = $1`,
       unread.orderId,
     );
-    const row = (id: number, state: string, orderId: number, price = 10) => ({
-      renewal_id: id,
-      state,
-      price,
-      order_id: orderId,
-      order_state: 'completed',
-      held: 10,
-      captured: 10,
-    });
-    return [
-      row(expensive.id, 'done', expensive.orderId, 11),
-      row(unmoved.id, 'done', unmoved.orderId),
-      row(denied.id, 'failed', denied.orderId),
-      row(unread.id, 'placed', unread.orderId),
-    ];
+    const row = ({ id, orderId }: { id: number; orderId: number }, state: string, price = 10) => {
+      const order = { order_id: orderId, order_state: 'completed', held: 10, captured: 10 };
+      return { renewal_id: id, state, price, ...order };
+    };
+    return [row(expensive, 'done', 11), row(unmoved, 'done'), row(denied, 'failed'), row(unread, 'placed')];
   },
 
   'histories-end-with-the-state': async (books) => {
@@ -462,21 +435,9 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   },
 
   'sales-days-equal-orders': async (books) => {
-    const sold = {
-      country: 'ru',
-      version: '6',
-      purchases: 1,
-      prolongations: 0,
-      proxies: 1,
-      refunds: 0,
-      cost: 0,
-    };
-    const [right, wrong, missing, invented] = [
-      '2001-01-01',
-      '2001-01-02',
-      '2001-01-03',
-      '2001-01-04',
-    ] as const;
+    const group = { country: 'ru', version: '6' };
+    const sold = { purchases: 1, prolongations: 0, proxies: 1, refunds: 0, cost: 0 };
+    const [right, wrong, missing, invented] = ['01', '02', '03', '04'].map((day) => `2001-01-${day}`);
     for (const day of [right, wrong, missing]) {
       const userId = await books.user();
       const orderId = await books.order(userId, { state: 'completed' });
@@ -495,20 +456,16 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       await books.query(`INSERT INTO sales_days VALUES ($1, 'ru', '6', 1, 0, 1, $2, 0, 0)`, day, sales);
     }
     await books.query(`INSERT INTO sales_rollup (rolled_to) VALUES ('2001-01-05')`);
-    const row = (day: string, summed: object | null, orders: object | null) => {
-      const of = (figures: object | null, prefix: string) =>
-        ['purchases', 'prolongations', 'proxies', 'sales', 'refunds', 'cost'].map((name) => [
-          prefix + name,
-          figures ? { ...sold, ...figures }[name as keyof typeof sold] : null,
-        ]);
-      const { country, version } = sold;
-      return { day, country, version, ...Object.fromEntries([...of(summed, ''), ...of(orders, 'orders_')]) };
+    const figures = (sales: number | null, prefix: string) =>
+      Object.entries({ ...sold, sales }).map(([name, value]) => [
+        prefix + name,
+        sales === null ? null : value,
+      ]);
+    const row = (day: string | undefined, summed: number | null, orders: number | null) => {
+      const both = [...figures(summed, ''), ...figures(orders, 'orders_')];
+      return { day, ...group, ...Object.fromEntries(both) };
     };
-    return [
-      row(wrong, { sales: 11 }, { sales: 10 }),
-      row(missing, null, { sales: 10 }),
-      row(invented, { sales: 10 }, null),
-    ];
+    return [row(wrong, 11, 10), row(missing, null, 10), row(invented, 10, null)];
   },
 
   'batches-are-of-one-kind': async (books) => {
@@ -528,12 +485,8 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const userId = await books.user();
     const ruleId = await books.priceRule({ userId, markup: 5 });
     const priced = async (id: number, markup: number, rule: number): Promise<number> => {
-      await books.query(
-        'UPDATE orders SET markup_percent = $2, price_rule_id = $3 WHERE id = $1',
-        id,
-        markup,
-        rule,
-      );
+      const change = 'UPDATE orders SET markup_percent = $2, price_rule_id = $3 WHERE id = $1';
+      await books.query(change, id, markup, rule);
       return id;
     };
     const refunded = () => books.order(userId, { state: 'refunded' });
@@ -557,20 +510,16 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const userId = await books.user();
     const other = await books.user();
     const refunded = () => books.order(userId, { state: 'refunded' });
-    const [silent, twice, elses, early] = [
-      await refunded(),
-      await refunded(),
-      await refunded(),
-      await books.order(userId, { state: 'reserved' }),
-    ];
+    const [silent, twice, elses] = [await refunded(), await refunded(), await refunded()];
+    const early = await books.order(userId, { state: 'reserved' });
     await books.event('order.refunded', userId, { order_id: twice });
     await books.event('order.completed', userId, { order_id: early });
     await books.event('order.refunded', userId, { order_id: 999_999 });
     await books.tamper(`DELETE FROM events WHERE data->>'order_id' = $1`, `${silent}`);
     await books.tamper(`UPDATE events SET user_id = $2 WHERE data->>'order_id' = $1`, `${elses}`, other);
-    const row = (orderId: number, state: string | null, events: string[] | null, user = userId) => ({
-      order_id: orderId,
-      user_id: user,
+    const row = (order_id: number, state: string | null, events: string[] | null, user_id = userId) => ({
+      order_id,
+      user_id,
       state,
       events,
     });
@@ -656,28 +605,22 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   },
 };
 
+/** A database of its own for the tests of a block, and the command on it. */
+function openBooks() {
+  const database = forAllTests(createTestDatabase);
+  const client = forAllTests(() => connectClient(database.ownerUrl));
+  return {
+    books: forAllTests(() => new Books(client)),
+    audit: (...options: string[]): Promise<Outcome> =>
+      runCliHere(['audit', ...options], { DATABASE_URL: database.url, PROVIDER: 'sandbox' }),
+  };
+}
+
 describe('the audit', () => {
-  let database: TestDatabase;
-  let client: Client;
-  const audit = (...options: string[]): Promise<Outcome> =>
-    runCliHere(['audit', ...options], { DATABASE_URL: database.url, PROVIDER: 'sandbox' });
-
-  const open = async (): Promise<void> => {
-    database = await createTestDatabase();
-    client = new Client({ connectionString: database.ownerUrl });
-    await client.connect();
-  };
-  const close = async (): Promise<void> => {
-    await client.end();
-    await database.drop();
-  };
-
   describe('of a database that is intact', () => {
-    beforeAll(open);
-    afterAll(close);
+    const { books, audit } = openBooks();
 
     it('finds nothing, with orders in any state', async () => {
-      const books = new Books(client);
       const userId = await books.user();
       await books.user();
       const proxyId = await books.proxy(userId, await books.order(userId, { state: 'completed' }));
@@ -705,10 +648,8 @@ describe('the audit', () => {
     let outcome: Outcome;
     let report: IntegrityReport;
 
-    afterAll(close);
+    const { books, audit } = openBooks();
     beforeAll(async () => {
-      await open();
-      const books = new Books(client);
       for (const [name, doBreak] of Object.entries(BREAKAGES)) expected[name] = await doBreak(books);
       outcome = await audit();
       report = JSON.parse(outcome.stdout);

@@ -3,7 +3,8 @@ import { createCli } from '../src/cli/cli';
 import { StaffModule, StaffPaymentsModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
-import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
+import { forAllTests, forEachTest } from './support/fixtures';
+import { insertOrphan } from './support/proxy-rows';
 import { createStaff } from './support/staff';
 import { DESCRIBES_DEPOSITS, startTestService } from './support/test-service';
 import { WireClient } from './support/wire-client';
@@ -20,15 +21,11 @@ const BY = '--by anna --reason test';
 const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'recovery begin'];
-let stopServices: () => Promise<void>;
 
 // The tests insert orders, orphans and a recovery, and withdraw proxies that the provider lists.
 const service = forAllTests(() => startTestService({ environment: DESCRIBES_DEPOSITS }));
-beforeAll(() => {
-  stopServices = shareServicesOfCommands();
-});
+forAllTests(shareServicesOfCommands);
 const customer = forEachTest(() => service.createUser());
-beforeClosing(() => stopServices());
 
 const query = <Found>(statement: string, parameters: unknown[] = []): Promise<Found[]> =>
   service.dataSource.query(statement, parameters);
@@ -62,15 +59,15 @@ async function buy(): Promise<number> {
   return data?.order_id ?? 0;
 }
 
-async function insert(statement: string, ...parameters: unknown[]): Promise<Row> {
+async function insert(statement: string, ...parameters: unknown[]): Promise<number> {
   const [row] = await query<Row>(statement, parameters);
   if (!row) throw new Error('nothing was inserted');
-  return row;
+  return row.id;
 }
 
 /** The order was sent alone. */
-async function orderInReview(): Promise<number> {
-  const { id } = await insert(
+const orderInReview = async (): Promise<number> =>
+  insert(
     `WITH reviewed AS (
        INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count,
                            proxy_type, unit_price, held, provider, provider_price, deadline, next_check_at,
@@ -86,51 +83,31 @@ async function orderInReview(): Promise<number> {
      RETURNING order_id AS id`,
     await buy(),
   );
-  return id;
-}
 
-const insertOrphan = (): Promise<Row> =>
+const orphan = (tag?: string): Promise<number> => insertOrphan(service.dataSource, tag);
+
+const insertWebhook = (): Promise<number> =>
   insert(
-    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                          date_start, date_end)
-     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http',
-             now(), now() + interval '1 day')
-     RETURNING id`,
-  );
-
-async function insertWebhook(): Promise<number> {
-  const { id } = await insert(
     `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://127.0.0.1/hooks', 'whsec_')
      RETURNING id`,
     customer.id,
   );
-  return id;
-}
 
-async function foundProlongation(): Promise<number> {
-  const { id } = await insert(
+const foundProlongation = async (): Promise<number> =>
+  insert(
     `INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
      SELECT id, date_end, date_end + interval '30 days' FROM proxies WHERE order_id = $1 RETURNING id`,
     await buy(),
   );
-  return id;
-}
 
-const addRule = (): Promise<Row> => responseTo(`prices add --user ${customer.id} --markup 20 ${BY}`);
-
-const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
-
-/** Every command of staff: the name of its action, and valid options. */
-async function unmatchedPayment(): Promise<number> {
-  const { id } = await insert(
+const unmatchedPayment = (): Promise<number> =>
+  insert(
     `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, reason)
      VALUES ('sandbox', gen_random_uuid()::text, 'unmatched', 100, 'RUB', now(), 'no-deposit') RETURNING id`,
   );
-  return id;
-}
 
 async function paidDeposit(): Promise<number> {
-  const { id } = await insert(
+  const id = await insert(
     `INSERT INTO deposits (user_id, provider, amount, provider_payment_id, expires_at)
      VALUES ($1, 'sandbox', 100, gen_random_uuid()::text, now()) RETURNING id`,
     customer.id,
@@ -141,10 +118,17 @@ async function paidDeposit(): Promise<number> {
        FROM deposits WHERE id = $1 RETURNING id`,
     id,
   );
-  await responseTo(`payments match --id ${payment.id} --user ${customer.id} ${REASON}`);
+  await responseTo(`payments match --id ${payment} --user ${customer.id} ${REASON}`);
   return id;
 }
 
+const idOf = async (command: string): Promise<number> => (await responseTo(command)).id;
+const newToken = () => idOf(`tokens create --user ${customer.id} --scopes profile:read`);
+const newRule = () => idOf(`prices add --user ${customer.id} --markup 20 ${BY}`);
+
+const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
+
+/** Every command of staff: the name of its action, and valid options. */
 const COMMANDS: Readonly<Record<string, readonly [action: string, options: () => Promise<string>]>> = {
   'users create': ['users.create', async () => '--username walked'],
   'users list': ['users.search', async () => '--limit 1'],
@@ -153,20 +137,8 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'users unblock': ['users.unblock', optionsForUser(REASON)],
   'tokens create': ['tokens.create', optionsForUser('--scopes profile:read')],
   'tokens list': ['tokens.list', optionsForUser('')],
-  'tokens descendants': [
-    'tokens.descendants',
-    async () => {
-      const { id } = await responseTo(`tokens create --user ${customer.id} --scopes profile:read`);
-      return `--id ${id}`;
-    },
-  ],
-  'tokens revoke': [
-    'tokens.revoke',
-    async () => {
-      const { id } = await responseTo(`tokens create --user ${customer.id} --scopes profile:read`);
-      return `--id ${id} ${REASON}`;
-    },
-  ],
+  'tokens descendants': ['tokens.descendants', async () => `--id ${await newToken()}`],
+  'tokens revoke': ['tokens.revoke', async () => `--id ${await newToken()} ${REASON}`],
   'balance credit': ['balance.credit', optionsForUser(`--amount 1 --key walked-credit ${REASON}`)],
   'balance debit': ['balance.debit', optionsForUser(`--amount 1 --key walked-debit ${REASON}`)],
   'balance ledger': ['ledger.read', optionsForUser('--limit 1')],
@@ -180,7 +152,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'deposits decide': [
     'deposit-refunds.decide',
     async () => {
-      const { id } = await insert(
+      const id = await insert(
         `INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider)
          VALUES ($1, $2, 10, 'found', 'sandbox') RETURNING id`,
         await paidDeposit(),
@@ -203,23 +175,12 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'webhooks disable': ['webhooks.disable', async () => `--id ${await insertWebhook()} ${REASON}`],
   'webhooks enable': ['webhooks.enable', async () => `--id ${await insertWebhook()} ${REASON}`],
   'orphans list': ['orphans.list', async () => '--state open'],
-  'orphans assign': [
-    'orphans.assign',
-    async () => `--id ${(await insertOrphan()).id} --order ${await buy()} ${REASON}`,
-  ],
-  'orphans mark': [
-    'orphans.mark',
-    async () => `--id ${(await insertOrphan()).id} --as written-off ${REASON}`,
-  ],
+  'orphans assign': ['orphans.assign', async () => `--id ${await orphan()} --order ${await buy()} ${REASON}`],
+  'orphans mark': ['orphans.mark', async () => `--id ${await orphan()} --as written-off ${REASON}`],
   'orphans deliver': [
     'orphans.deliver',
     async () => {
-      const { id } = await insertOrphan();
-      await query(
-        `UPDATE orphans SET tag = format('prs.test.u%s.o999x', $2::text), country = 'ru', version = '6'
-          WHERE id = $1`,
-        [id, customer.id],
-      );
+      const id = await orphan(`prs.test.u${customer.id}.o999x`);
       return `--id ${id} --user ${customer.id} --price 1.00 ${REASON}`;
     },
   ],
@@ -268,7 +229,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   ],
   'prices list': ['prices.list', async () => '--history'],
   'prices which': ['prices.which', async () => '--period 30'],
-  'prices show': ['prices.read', async () => `--id ${(await addRule()).id}`],
+  'prices show': ['prices.read', async () => `--id ${await newRule()}`],
   'prices add': ['prices.add', async () => `--user ${customer.id} --markup 20 ${BY}`],
   'prices preview': [
     'prices.preview',
@@ -277,7 +238,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
       return '--markup 20';
     },
   ],
-  'prices end': ['prices.end', async () => `--id ${(await addRule()).id} ${BY}`],
+  'prices end': ['prices.end', async () => `--id ${await newRule()} ${BY}`],
   status: ['status.read', async () => ''],
   sales: ['sales.read', async () => '--from 2026-01-01 --to 2026-02-01'],
   'actions list': ['actions.search', async () => '--target user:1 --limit 1'],
@@ -327,18 +288,11 @@ describe('The command line', () => {
       const [before] = await query<Row>('SELECT max(id) AS id FROM audit_log');
       await textOf(`${command} ${options}`.trim());
       const target = routesOfStaff().find((route) => route.action === action)?.on;
-      expect(
-        await query('SELECT via, user_id, action, target_type FROM audit_log WHERE id > $1', [
-          before?.id ?? 0,
-        ]),
-      ).toEqual([
-        {
-          via: 'cli',
-          user_id: null,
-          action,
-          target_type: CREATED[action] ?? target ?? null,
-        },
+      const recorded = await query('SELECT via, user_id, action, target_type FROM audit_log WHERE id > $1', [
+        before?.id ?? 0,
       ]);
+      const target_type = CREATED[action] ?? target ?? null;
+      expect(recorded).toEqual([{ via: 'cli', user_id: null, action, target_type }]);
     },
   );
 });

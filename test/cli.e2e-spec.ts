@@ -10,7 +10,7 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 let environment: Record<string, string>;
 
 // Most commands run on a database that no service has touched.
-const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+const database = forAllTests(createTestDatabase);
 beforeAll(() => {
   environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox', MIGRATE_ON_START: 'false' };
 });
@@ -45,12 +45,7 @@ async function insertUser(): Promise<number> {
 }
 
 describe('the command line', () => {
-  let stopServices: () => Promise<void>;
-
-  beforeAll(() => {
-    stopServices = shareServicesOfCommands();
-  });
-  afterAll(() => stopServices());
+  forAllTests(shareServicesOfCommands);
 
   describe('users', () => {
     it('are created with what is known of them, and listed', async () => {

@@ -24,9 +24,9 @@ export function runCliHere(
  * From now on, the commands of one environment share the services that the first of them starts: the start
  * takes nearly all of a command's time.
  *
- * @returns stops the services
+ * @returns stops the services when it is closed
  */
-export function shareServicesOfCommands(): () => Promise<void> {
+export function shareServicesOfCommands(): { close(): Promise<void> } {
   const started = new Map<string, Promise<INestApplicationContext>>();
   const start = NestFactory.createApplicationContext.bind(NestFactory);
   const spy = jest
@@ -37,9 +37,11 @@ export function shareServicesOfCommands(): () => Promise<void> {
       started.set(environment, services);
       return Object.create(await services, { close: { value: async () => undefined } });
     });
-  return async () => {
-    spy.mockRestore();
-    for (const services of started.values()) await (await services).close();
+  return {
+    async close() {
+      spy.mockRestore();
+      for (const services of started.values()) await (await services).close();
+    },
   };
 }
 
