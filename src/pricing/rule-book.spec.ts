@@ -1,3 +1,4 @@
+import { SeededRandom } from '../../test/support/seeded-random';
 import type { IpVersion } from '../common';
 import { type MarkupRule, matches, periodsOf, type PricedOffer, RuleBook } from './rule-book';
 
@@ -75,26 +76,13 @@ const everyOffer = (): PricedOffer[] =>
     ),
   );
 
-/** Shuffles in the same way for the same seed. */
-function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
-  let state = seed;
-  const next = () => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648);
-  return items
-    .map((item) => ({ item, at: next() }))
-    .sort((one, other) => one.at - other.at)
-    .map(({ item }) => item);
-}
-
 describe('The choice among all combinations of rules', () => {
   it.each([1, 2, 3, 4, 5])(
     'finds a rule that fits, and none that fits is more specific (seed %i)',
     (seed) => {
       // With fewer and fewer rules, each becomes the most specific one at some point.
-      for (
-        let rules = shuffled(everyScope(), seed);
-        rules.length > 0;
-        rules = rules.slice(rules.length / 3 + 1)
-      ) {
+      let rules = new SeededRandom(seed).shuffle(everyScope());
+      for (; rules.length > 0; rules = rules.slice(rules.length / 3 + 1)) {
         const book = new RuleBook(rules, DEFAULT);
         const wrong = everyOffer().filter((of) => {
           const fitting = rules.filter((one) => matches(one, of));
@@ -109,11 +97,10 @@ describe('The choice among all combinations of rules', () => {
 
   it('never charges more than is quoted, and charges the quote where no country is cheaper', () => {
     for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
-      const percents = shuffled(
-        everyScope().map((_, index) => `${index % 40}.${index % 10}`),
-        seed,
-      );
-      const rules = shuffled(everyScope(), seed)
+      const random = new SeededRandom(seed);
+      const percents = random.shuffle(everyScope().map((_, index) => `${index % 40}.${index % 10}`));
+      const rules = random
+        .shuffle(everyScope())
         .slice(0, 20 * seed)
         .map((one, index) => ({ ...one, markupPercent: percents[index] ?? '0' }));
       const book = new RuleBook(rules, DEFAULT);
