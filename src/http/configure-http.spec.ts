@@ -69,9 +69,12 @@ class TestController {
     return query.name;
   }
 
+  parcels = 0;
+
   @Post('parcels')
   @HttpCode(200)
   send(@Body() parcel: Parcel): Parcel {
+    this.parcels += 1;
     return parcel;
   }
 
@@ -91,6 +94,17 @@ class TestController {
   @Get('crash')
   crash(): never {
     throw Object.assign(new Error('out of cheese'), { parameters: ['a password'] });
+  }
+
+  @Get('replaced')
+  failAfterHeaders(@Res({ passthrough: true }) response: Response): never {
+    response.set({
+      ETag: '"a"',
+      'Cache-Control': 'private',
+      'Content-Encoding': 'gzip',
+      'Content-Length': '5',
+    });
+    throw new Failure('unavailable');
   }
 
   @Get('broken-stream')
@@ -283,6 +297,14 @@ describe('An error', () => {
     );
   });
 
+  it('has no header of the response that it replaces', async () => {
+    const response = await fetch(`${origin}/replaced`);
+    expect(await response.json()).toMatchObject({ detail: 'it is unavailable' });
+    for (const name of ['ETag', 'Cache-Control', 'Content-Encoding']) {
+      expect([name, response.headers.get(name)]).toEqual([name, null]);
+    }
+  });
+
   it('that is unexpected shows the caller nothing and is logged once, with its stack only', async () => {
     const response = await fetch(`${origin}/crash?token=secret`, {
       headers: { authorization: 'Bearer secret' },
@@ -404,15 +426,21 @@ describe('Requests that are pipelined on a connection', () => {
     expect(delaysMs[delaysMs.length >> 1]).toBeLessThan(100);
   });
 
-  it('are forgotten with their connection', async () => {
-    const before = await countConnections();
-    const socket = connect(port, '127.0.0.1');
-    socket.write(get('/slow/5').repeat(1000));
-    await accessLines('/slow/5');
-    socket.destroy();
-    while ((await countConnections()) > before) await delay(5);
-    // The end of the connection is noticed when a response is written to it.
-    expect((await accessLines('/slow/5')).length).toBeLessThan(200);
+  it('are forgotten with their connection, and wait in no line for the next ones', async () => {
+    // More together than may wait.
+    for (let n = 0; n < 11; n += 1) {
+      logger.lines.length = 0;
+      const before = await countConnections();
+      const socket = connect(port, '127.0.0.1');
+      socket.write(get('/slow/5').repeat(1000));
+      await accessLines('/slow/5');
+      socket.destroy();
+      while ((await countConnections()) > before) await delay(5);
+      // The end of the connection is noticed when a response is written to it.
+      expect((await accessLines('/slow/5')).length).toBeLessThan(200);
+    }
+    const next = await exchange(get('/slow/5') + get('/slow/5', CLOSE));
+    expect(next.match(/"concurrent":1/g)).toHaveLength(2);
   });
 });
 
@@ -471,8 +499,9 @@ describe('An address', () => {
   }
 
   it('has a part of all connections, of which the one idle for longest makes room for another', async () => {
+    const used = await open();
     const { socket: silent } = await open();
-    const used = await open(get('/pages/1'));
+    used.socket.write(get('/pages/1'));
     await used.response;
     await open();
     const ended = once(silent, 'close');
@@ -662,12 +691,14 @@ describe('A client that is silent and does not close its connection', () => {
 
   it('is not served any more once it got 408', async () => {
     Object.assign(server(), { headersTimeout: 200, requestTimeout: 400 });
+    const { parcels } = app.get(TestController);
     const { client, ended } = await leave(`${head}Content-Length: 13\r\n\r\n`);
     client.once('data', () => client.write('{"weight": 7}'));
     await ended;
     expect(await accessLines('/parcels')).toEqual([
       ['log', 'request', expect.objectContaining({ status: 'aborted' }), 'Http'],
     ]);
+    expect(app.get(TestController).parcels).toBe(parcels);
     client.destroy();
   }, 20_000);
 });
