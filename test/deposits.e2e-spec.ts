@@ -151,6 +151,27 @@ describe('A deposit', () => {
     await untilState(canceled.body.id, 'canceled');
     await untilState(expired.body.id, 'expired');
   });
+
+  it('whose payment was never seen expires when a comparison had two hours to find it', async () => {
+    // Of another provider, so that no check claims it.
+    const [{ id }] = await service.owner.query(
+      `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at)
+       VALUES ($1, 'other', 100, 'unseen', '', now()) RETURNING id`,
+      [user.id],
+    );
+    const stateAfter = async (minutes: number): Promise<string> => {
+      await service.dataSource.query(
+        `INSERT INTO payment_comparisons (provider, compared_to)
+         SELECT provider, created_at + make_interval(mins => $2) FROM deposits WHERE id = $1
+         ON CONFLICT (provider) DO UPDATE SET compared_to = excluded.compared_to`,
+        [id, minutes],
+      );
+      await service.app.get(DepositRecords).expireUnseen(id);
+      return (await read(user, id)).state;
+    };
+    expect([await stateAfter(119), await stateAfter(121)]).toEqual(['pending', 'expired']);
+    await service.owner.query(`DELETE FROM payment_comparisons WHERE provider = 'other'`);
+  });
 });
 
 describe('Without its notification', () => {
@@ -640,6 +661,10 @@ describe('Staff', () => {
     // Newest first. Tests before may have left others.
     const [newest] = found.items;
     expect(newest).toMatchObject({ deposit_id: body.id, amount: '40.00' });
+    expect(await refund(body.id, { amount: '60.01', reason: 'x' })).toMatchObject({
+      status: 409,
+      body: { detail: 'Of the deposit, 60.00 can be refunded' },
+    });
     const decide = () =>
       staff.post(`/staff/deposit-refunds/${newest?.id}/decide`, { decision: 'debit', reason: 'x' });
     expect(await decide()).toMatchObject({ status: 200, body: { state: 'succeeded' } });
