@@ -1,4 +1,4 @@
-import { SERVICE_VERSION } from '../src/common';
+import { SERVICE_VERSION, type SystemClock } from '../src/common';
 import { Metrics } from '../src/metrics';
 import { DeliveryService } from '../src/webhooks/delivery/delivery.service';
 import { eventually } from './support/built-service';
@@ -277,6 +277,18 @@ describe('Delivery of webhooks', () => {
     ];
     await untilState(lapsed, 'delivered');
     expect(await deliveryOf(held)).toMatchObject({ state: 'pending', attempts: 0 });
+  });
+
+  it('does not begin an attempt that could outlast its lease, because the claim took too long', async () => {
+    const webhook = await createWebhook();
+    const clock = Reflect.get(service.app.get(DeliveryService), 'clock') as SystemClock;
+    const slow = jest.spyOn(clock, 'moment').mockReturnValue(clock.moment(3001));
+    const late = await deliver(webhook);
+    await eventually(async () => (await deliveryOf(late))?.leaseUntil);
+    slow.mockRestore();
+    await untilState(await deliver(webhook), 'delivered');
+    expect(receiver.of(webhook.path)).toHaveLength(1);
+    expect(await deliveryOf(late)).toMatchObject({ state: 'pending', attempts: 0 });
   });
 
   it('does not write what came of an attempt whose lease another replica has', async () => {
