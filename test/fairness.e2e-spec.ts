@@ -163,6 +163,26 @@ describe('Customers who request one exact price after the other', () => {
     expect(responded - first).toBeGreaterThan(0);
   }, 90_000);
 
+  it('wait in a line of a hundred, and are refused at once behind it', async () => {
+    const curious = await service.createUser();
+    // The table of prices is fetched, and lacks all of these.
+    await curious.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    const leaving = new AbortController();
+    let refused = 0;
+    await holdPermits(service.dataSource, async () => {
+      for (let n = 0; n < 110; n += 1) {
+        const query = { count: 1, period: 2000 + n };
+        void curious.api
+          .GET('/price', { params: { query }, signal: leaving.signal })
+          .then(({ response }) => (refused += Number(response.status === 503)))
+          .catch(() => undefined);
+      }
+      // One is under way.
+      await eventually(() => refused === 110 - 1 - 100);
+      leaving.abort();
+    });
+  });
+
   it('do not delay the price of an order, or the prices of others', async () => {
     const [curious, buyer, other] = await Promise.all([
       service.createUser({ balance: '0.00' }),
