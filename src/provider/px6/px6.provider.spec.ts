@@ -430,15 +430,16 @@ describe('the PROXY6 adapter', () => {
     expect(urls).toHaveLength(1);
   });
 
-  it('reports that nothing was sent when the connection is refused', async () => {
+  it('reports that nothing was sent when the connection is refused, and gives its permit back', async () => {
     const closed = http.createServer();
     const port = await listen(closed);
     await new Promise((resolve) => closed.close(resolve));
     const unreachable = await createProvider(port);
-    const error = await unreachable
-      .buy(ORDER, await permitted(unreachable))
-      .catch((thrown: unknown) => thrown);
+    const permission = await permitted(unreachable);
+    const giveBack = jest.spyOn(permission.permit, 'giveBack');
+    const error = await unreachable.buy(ORDER, permission).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderUnavailable);
+    expect(giveBack).toHaveBeenCalledTimes(1);
     expect(JSON.stringify([error, String(error)])).not.toContain(API_KEY);
   });
 
