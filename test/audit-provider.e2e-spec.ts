@@ -2,7 +2,6 @@ import { IntegrityService } from '../src/integrity';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService } from './support/test-service';
-import { WireClient } from './support/wire-client';
 
 describe('an audit against the provider', () => {
   let proxy: { id: string; tag: string; end: number };
@@ -36,8 +35,7 @@ describe('an audit against the provider', () => {
 
   it('finds a proxy under one of our tags that no order accounts for', async () => {
     const { tag } = proxy;
-    const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-    await stranger.call(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
+    await service.wire.call(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
     const found = await broken();
     expect(found).toEqual({
       'provider-proxies-have-an-order-or-are-known-orphans': [{ provider_proxy_id: expect.any(String), tag }],

@@ -9,7 +9,6 @@ import { forEachTest } from './support/fixtures';
 import { readSchema } from './support/schema-catalog';
 import { connectAsOwner, createTestDatabase } from './support/test-database';
 import { startTestService } from './support/test-service';
-import { WireClient } from './support/wire-client';
 
 // Each test has a database of the version before, and one starts the service on it.
 
@@ -122,9 +121,7 @@ describe('A database of the last version before the baseline', () => {
       const buy = (key: string, body: { country: string; period: number; count: number }) =>
         api.POST('/proxies/buy', { body, params: { header: { 'Idempotency-Key': key } } });
       // The provider does not give the ids again that the rentals have.
-      await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).call(
-        'buy?count=20&period=3&country=ru&version=6',
-      );
+      await service.wire.call('buy?count=20&period=3&country=ru&version=6');
       const bought = await buy('new', { country: 'ru', period: 7, count: 2 });
       expect(bought.data?.proxies).toHaveLength(2);
       const replayed = await buy('buy-1', { country: 'ru', period: 30, count: 3 });

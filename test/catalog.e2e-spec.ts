@@ -5,7 +5,6 @@ import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { startTestService } from './support/test-service';
-import { WireClient } from './support/wire-client';
 
 type Version = '6' | '4' | '4s';
 const VERSIONS = ['6', '4', '4s'] as const satisfies Version[];
@@ -37,8 +36,7 @@ const callsTo = async (method: string) =>
 
 describe('GET /countries', () => {
   it.each(VERSIONS)('lists what the provider sells of version %s, sorted', async (version) => {
-    const wire = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-    const sold = await wire.call<{ list: string[] }>(`getcountry/?version=${WIRE_VERSIONS[version]}`);
+    const sold = await service.wire.call<{ list: string[] }>(`getcountry/?version=${WIRE_VERSIONS[version]}`);
     const { data, response } = await countries(version);
     expect(response.status).toBe(200);
     expect(data).toEqual([...sold.list].sort());

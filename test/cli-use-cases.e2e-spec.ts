@@ -7,7 +7,6 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { insertOrphan } from './support/proxy-rows';
 import { createStaff } from './support/staff';
 import { DESCRIBES_DEPOSITS, startTestService } from './support/test-service';
-import { WireClient } from './support/wire-client';
 
 interface Row {
   readonly id: number;
@@ -304,7 +303,7 @@ describe('A command', () => {
     const [order] = await query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
     const { baseUrl, apiKey } = service.sandbox;
     const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.tag}`;
-    await new WireClient(baseUrl, apiKey).call(call);
+    await service.wire.call(call);
     // The environment names no provider.
     expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');
     expect(await responseTo(decide, { PX6_API_KEY: apiKey, PX6_BASE_URL: baseUrl })).toMatchObject({

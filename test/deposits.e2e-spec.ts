@@ -157,7 +157,7 @@ describe('A deposit', () => {
     const [{ id }] = await service.owner.query(
       `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at)
        VALUES ($1, 'other', 100, 'unseen', '', now()) RETURNING id`,
-      [user.id],
+      [customer.id],
     );
     const stateAfter = async (minutes: number): Promise<string> => {
       await service.dataSource.query(
@@ -167,7 +167,7 @@ describe('A deposit', () => {
         [id, minutes],
       );
       await service.app.get(DepositRecords).expireUnseen(id);
-      return (await read(user, id)).state;
+      return (await read(id)).state;
     };
     expect([await stateAfter(119), await stateAfter(121)]).toEqual(['pending', 'expired']);
     await service.owner.query(`DELETE FROM payment_comparisons WHERE provider = 'other'`);

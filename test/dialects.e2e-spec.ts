@@ -1,9 +1,8 @@
 import { ProxyProvider } from '../src/provider';
-import { SandboxControl, startSandbox } from '../src/sandbox';
 import PUBLISHED from './fixtures/px6-responses.json';
 import { forAllTests } from './support/fixtures';
+import { sandboxForAllTests } from './support/sandbox';
 import { startTestService } from './support/test-service';
-import { WireClient } from './support/wire-client';
 
 const NUMBERS = ['published', 'strings', 'numbers'] as const;
 
@@ -17,8 +16,7 @@ function shapeOf(value: unknown, name = ''): unknown {
 }
 
 describe('the sandbox', () => {
-  const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
-  const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
+  const { client, control } = sandboxForAllTests();
 
   it.each(Object.entries(PUBLISHED['2025']))(
     'serves %p with the published fields',
@@ -37,7 +35,6 @@ describe('the sandbox', () => {
   );
 
   it('writes all numbers as strings, or all as numbers, when the dialect says so', async () => {
-    const control = new SandboxControl(sandbox);
     const { list } = await client.call<{ list: Array<{ id: string; user: string }> }>(
       'buy?count=1&period=7&country=ru&descr=77&nokey',
     );

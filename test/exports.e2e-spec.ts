@@ -3,7 +3,6 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
 import { startTestService } from './support/test-service';
-import { WireClient } from './support/wire-client';
 
 // Proxies are inserted that no order bought, which an audit of a shared service would find.
 const service = forAllTests(startTestService);
@@ -86,8 +85,7 @@ describe('An export', () => {
   it("shows the host of a proxy, never the provider's own address of its exit", async () => {
     await buy('http');
     await buy('socks');
-    const provider = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-    const { list } = await provider.call<{ list: { ip: string }[] }>('getproxy?nokey');
+    const { list } = await service.wire.call<{ list: { ip: string }[] }>('getproxy?nokey');
     const exits = list.map(({ ip }) => ip);
     expect(exits.length).toBeGreaterThan(1);
     for (const path of PATHS) {

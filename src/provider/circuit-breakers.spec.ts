@@ -4,12 +4,11 @@ import { CircuitBreakers } from './circuit-breakers';
 import { ProviderRefused } from './provider-errors';
 
 it('The circuit breaker of the funds closes once the balance covers the cheapest refused call', async () => {
-  const clock = new SystemClock();
   const breakers = new CircuitBreakers(
-    clock,
+    new SystemClock(),
     { breakerProbeMs: 1 },
     () => Promise.resolve(),
-    () => ({ amount: '100.00', seenAt: clock.now() }),
+    () => '100.00',
   );
   const refused = () => Promise.reject(new ProviderRefused('out-of-funds'));
   const spend = (quoted: string) => breakers.spend(quoted, refused).catch(() => undefined);

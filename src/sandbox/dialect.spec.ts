@@ -1,12 +1,9 @@
-import { DEFAULT_DIALECT, type Dialect, SandboxControl, startSandbox } from '.';
-import { forAllTests } from '../../test/support/fixtures';
-import { WireClient } from '../../test/support/wire-client';
+import { DEFAULT_DIALECT, type Dialect } from '.';
+import { sandboxForAllTests } from '../../test/support/sandbox';
 
 const SHORT_PAGES = { ...DEFAULT_DIALECT, pageLimit: 4 } as const;
 
-const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
-const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
-const control = forAllTests(() => new SandboxControl(sandbox));
+const { client, control } = sandboxForAllTests();
 beforeAll(async () => {
   await control.setDialect(SHORT_PAGES);
   for (const descr of ['o1', 'o10', 'x.o1']) {

@@ -23,6 +23,7 @@ import { untilSettled } from './settled';
 import { TestClock } from './test-clock';
 import { connectAsOwner, createTestDatabase, type DatabaseUrls, type TestDatabase } from './test-database';
 import { tuned } from './tuning';
+import { WireClient } from './wire-client';
 
 export interface TestUser {
   readonly id: number;
@@ -53,17 +54,24 @@ const postProlongation = (api: ApiClient, proxyId: string, period: number, key?:
 
 export type JobIntervalsMs = Readonly<Record<string, number>>;
 
-export interface TestService {
+/** The running services, without the methods that belong to one test file. */
+interface Started {
   readonly app: NestExpressApplication;
   readonly baseUrl: string;
-  readonly databaseUrl: string;
+  readonly database: TestDatabase;
   readonly clock: TestClock;
-  readonly dataSource: DataSource;
   /** The same database as the owner of the tables: for what the service's role may not do. */
   readonly owner: DataSource;
   readonly sandbox: RunningSandbox;
-  readonly control: SandboxControl;
   readonly jobIntervalsMs: JobIntervalsMs | undefined;
+}
+
+export interface TestService extends Started {
+  readonly databaseUrl: string;
+  readonly dataSource: DataSource;
+  readonly control: SandboxControl;
+  /** The provider as somebody else sees it who has our key. */
+  readonly wire: WireClient;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
   /** The provider's number of a proxy, for the sandbox's control interface. */
@@ -157,17 +165,6 @@ interface TestServiceOptions {
   jobIntervalsMs?: JobIntervalsMs;
 }
 
-/** The running services, without the methods that belong to one test file. */
-interface Started {
-  readonly app: NestExpressApplication;
-  readonly baseUrl: string;
-  readonly database: TestDatabase;
-  readonly clock: TestClock;
-  readonly owner: DataSource;
-  readonly sandbox: RunningSandbox;
-  readonly jobIntervalsMs: JobIntervalsMs | undefined;
-}
-
 async function start(options: TestServiceOptions): Promise<Started> {
   const database = options.database
     ? { ...options.database, drop: async () => undefined }
@@ -207,6 +204,7 @@ function serve(started: Started, close: () => Promise<void>): TestService {
     databaseUrl: database.url,
     dataSource,
     control: new SandboxControl(started.sandbox),
+    wire: new WireClient(started.sandbox.baseUrl, started.sandbox.apiKey),
     async createUser({ balance = '10000.00', scopes = ALL_SCOPES } = {}) {
       const { id } = await app.get(UsersService).create({ username: 'test' });
       const amount = Money.parse(balance);

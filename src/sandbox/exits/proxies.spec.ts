@@ -4,8 +4,9 @@ import { createServer, request } from 'node:http';
 import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SandboxControl, startSandbox } from '..';
+import { startSandbox } from '..';
 import { forAllTests } from '../../../test/support/fixtures';
+import { sandboxForAllTests } from '../../../test/support/sandbox';
 import { WireClient } from '../../../test/support/wire-client';
 import { listenOnFirstFree, stopListening } from '../system';
 
@@ -20,9 +21,7 @@ interface BoughtProxy {
 const GREETING = 'hello from loopback';
 let targetPort: number;
 
-const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
-const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
-const control = forAllTests(() => new SandboxControl(sandbox));
+const { client, control } = sandboxForAllTests();
 const target = forAllTests(() => createServer((_request, response) => response.end(GREETING)), stopListening);
 beforeAll(async () => {
   targetPort = await listenOnFirstFree(target, '127.0.0.1', [0]);

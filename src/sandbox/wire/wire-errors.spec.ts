@@ -1,11 +1,8 @@
-import { SandboxControl, startSandbox } from '..';
-import { forAllTests } from '../../../test/support/fixtures';
+import { sandboxForAllTests } from '../../../test/support/sandbox';
 import { WireClient } from '../../../test/support/wire-client';
 import { WIRE_ERRORS } from './wire-error';
 
-const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
-const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
-const control = forAllTests(() => new SandboxControl(sandbox));
+const { sandbox, client, control } = sandboxForAllTests();
 
 const BUY = 'buy?count=1&period=7&country=nl&version=4';
 

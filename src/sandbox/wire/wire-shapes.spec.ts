@@ -1,15 +1,11 @@
-import { SandboxControl, startSandbox } from '..';
-import { forAllTests } from '../../../test/support/fixtures';
-import { WireClient } from '../../../test/support/wire-client';
+import { sandboxForAllTests } from '../../../test/support/sandbox';
 
 interface Listing {
   list_count: number;
   list: Array<Record<string, unknown>>;
 }
 
-const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
-const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
-const control = forAllTests(() => new SandboxControl(sandbox));
+const { client, control } = sandboxForAllTests();
 
 async function buyOne(descr: string): Promise<string> {
   const { list } = await client.call<{ list: Array<{ id: string }> }>(

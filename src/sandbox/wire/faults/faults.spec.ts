@@ -1,12 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type FaultSpec, SandboxControl, startSandbox } from '../..';
+import type { FaultSpec } from '../..';
 import { eventually } from '../../../../test/support/built-service';
-import { forAllTests } from '../../../../test/support/fixtures';
-import { WireClient } from '../../../../test/support/wire-client';
+import { sandboxForAllTests } from '../../../../test/support/sandbox';
 
-const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
-const client = forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey));
-const control = forAllTests(() => new SandboxControl(sandbox));
+const { sandbox, client, control } = sandboxForAllTests();
 
 afterEach(() => control.resetFaults());
 

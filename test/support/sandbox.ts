@@ -1,0 +1,13 @@
+import { SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
+import { forAllTests } from './fixtures';
+import { WireClient } from './wire-client';
+
+/** A sandbox for the tests of a file, a client of the provider's interface and one of its control. */
+export function sandboxForAllTests(options: SandboxOptions = {}) {
+  const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null, ...options }));
+  return {
+    sandbox,
+    client: forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey)),
+    control: forAllTests(() => new SandboxControl(sandbox)),
+  };
+}
