@@ -169,6 +169,9 @@ describe('A customer who opens the Mini App', () => {
     expect(await me(token)).toMatchObject({ username: 'by staff', has_app: true });
     await tokenOf(signIn(signed(`{"id":${person.tgId},"username":"\\u0000"}`)));
     expect(await me(token)).toMatchObject({ username: 'by staff' });
+    await tokenOf(signIn(validFor({ ...person, username: 'anna' })));
+    await tokenOf(signIn(validFor(person)));
+    expect(await me(token)).toMatchObject({ username: 'anna' });
   });
 
   it('has its own name next to the one that staff gave it, and staff are warned of equal names', async () => {

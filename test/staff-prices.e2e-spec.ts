@@ -180,7 +180,11 @@ describe('A price rule', () => {
     };
     expect(await end({ at: later })).toMatchObject([409, refusal]);
     expect(await end({ at: '2020-01-01T00:00:00Z' })).toEqual([400, expect.any(Object)]);
-    expect(await end({})).toEqual([200, expect.any(Object)]);
+    expect(await end({ at: new Date(Date.now() + 1_800_000).toISOString() })).toEqual([
+      200,
+      expect.any(Object),
+    ]);
+    // Although it still applies.
     expect(await end({})).toMatchObject([409, refusal]);
     const replacement = { user_id: user.id, markup_percent: '1', replaces: own.id, ...REASON };
     expect(await staff.post('/staff/price-rules', replacement)).toMatchObject({ status: 409, body: refusal });

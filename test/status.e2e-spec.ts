@@ -139,6 +139,8 @@ describe('the status of the service', () => {
     });
     expect(spent).toBe('41.80');
     expect(hours).toBeCloseTo((24 * Number(balance?.amount)) / 41.8, 0);
+    await service.dataSource.query('UPDATE provider_accounts SET balance = -1');
+    expect(await read()).toMatchObject({ runway_hours: 0 });
     await service.dataSource.query(`UPDATE orders SET closed_at = closed_at - interval '23 h 59 min'`);
     expect(await read()).toMatchObject({ spent_24_hours: '41.80' });
     await service.dataSource.query(`UPDATE orders SET closed_at = closed_at - interval '2 min'`);
