@@ -66,7 +66,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
 
   function getKnownProxy(id: number) {
     const proxy = state.findProxy(id);
-    if (!proxy) throw new NotFoundError(`No proxy ${id}`);
+    if (!proxy) throw new ControlError(404, `No proxy ${id}`);
     return proxy;
   }
 
@@ -88,18 +88,18 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     'GET /faults': () => ok(faults.list()),
     'DELETE /faults': () => faults.clear(),
     'DELETE /faults/:id': ({ id }) => {
-      if (!faults.cancel(id)) throw new NotFoundError(`No fault ${id}`);
+      if (!faults.cancel(id)) throw new ControlError(404, `No fault ${id}`);
     },
 
     'POST /gates': ({ body }) => created(gates.add(gateSchema.parse(body))),
     'GET /gates/:id/reached': async ({ id, query }) => {
       const reached = gates.findReached(id);
-      if (!reached) throw new NotFoundError(`No gate ${id}`);
+      if (!reached) throw new ControlError(404, `No gate ${id}`);
       return firstOf(reached, waitSchema.parse(query.get('timeoutMs') ?? 10_000));
     },
     'POST /gates/:id/open': ({ id, body }) => {
       const { drop } = BODIES.open.parse(body);
-      if (!gates.open(id, drop ? 'drop' : 'pass')) throw new NotFoundError(`No gate ${id}`);
+      if (!gates.open(id, drop ? 'drop' : 'pass')) throw new ControlError(404, `No gate ${id}`);
     },
     'DELETE /gates': () => gates.openAll('pass'),
 
@@ -145,7 +145,15 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
   };
 }
 
-export class NotFoundError extends Error {}
+/** A refusal of a request, with the status of the response. */
+export class ControlError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
 
 function ok(json: unknown): ControlResponse {
   return { status: 200, json };
