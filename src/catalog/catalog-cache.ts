@@ -83,7 +83,7 @@ export class CatalogCache<Value> {
    * @throws the refresh's error when there is no usable value
    */
   async get(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
-    const entry = this.findUsable(key);
+    const entry = this.find(key, USABLE_MS);
     if (!entry) return this.getFirst(key, fetch, inTurn);
     if (!inTurn) this.want(key, fetch);
     if (this.isFresh(entry)) return entry.value;
@@ -93,12 +93,12 @@ export class CatalogCache<Value> {
 
   /** Returns the cached value, up to a day old, without a fetch. */
   peek(key: string): Value | undefined {
-    return this.findUsable(key)?.value;
+    return this.find(key, USABLE_MS)?.value;
   }
 
   /** Returns a fresh value, or the refresh's error: ProviderUnavailable when the fetched value is stale. */
   async getFresh(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
-    const entry = this.findFresh(key) ?? (await this.refreshInTurn(key, fetch, inTurn));
+    const entry = this.find(key, FRESH_MS) ?? (await this.refreshInTurn(key, fetch, inTurn));
     if (!inTurn) this.want(key, fetch);
     return entry.value;
   }
@@ -161,14 +161,9 @@ export class CatalogCache<Value> {
     return this.ageMs(entry) < FRESH_MS;
   }
 
-  private findUsable(key: string): Entry<Value> | undefined {
+  private find(key: string, youngerThanMs: number): Entry<Value> | undefined {
     const entry = this.entries.get(key);
-    return entry && this.ageMs(entry) < USABLE_MS ? entry : undefined;
-  }
-
-  private findFresh(key: string): Entry<Value> | undefined {
-    const entry = this.entries.get(key);
-    return entry && this.isFresh(entry) ? entry : undefined;
+    return entry && this.ageMs(entry) < youngerThanMs ? entry : undefined;
   }
 
   private async getFirst(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
@@ -176,7 +171,7 @@ export class CatalogCache<Value> {
       return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
       // In the meantime the store may have provided a value of another replica.
-      const entry = this.findUsable(key);
+      const entry = this.find(key, USABLE_MS);
       if (entry) return entry.value;
       throw error;
     }
@@ -204,7 +199,7 @@ export class CatalogCache<Value> {
    */
   private async refreshInTurn(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Entry<Value>> {
     if (!inTurn) return this.refresh(key, fetch);
-    return inTurn(async () => this.findFresh(key) ?? this.refresh(key, fetch));
+    return inTurn(async () => this.find(key, FRESH_MS) ?? this.refresh(key, fetch));
   }
 
   private refresh(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {
@@ -233,7 +228,7 @@ export class CatalogCache<Value> {
   }
 
   private async fetchOnce(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {
-    const usable = this.findUsable(key);
+    const usable = this.find(key, USABLE_MS);
     const ageMs = usable ? this.ageMs(usable) : Infinity;
     const fetchedAt = this.entries.get(key)?.fetchedAt ?? null;
     return this.apply(await this.store.refresh(key, fetchedAt, () => fetch(ageMs)));

@@ -29,8 +29,28 @@ export class OrderRetention {
     );
     retention.add('unused_bulks', () => bulks.forgetUnused());
     if (historyDays > 0) {
-      retention.add('answers', () => this.forgetResponses(historyDays));
-      retention.add('token_spending_days', () => this.forgetSpending(historyDays));
+      // The stored responses of orders whose rentals, as first sold, ended some days ago and whose logins and
+      // passwords have been removed. A replay then returns the current proxies.
+      retention.add('answers', () =>
+        this.forgetBatch(
+          `UPDATE orders SET answer = NULL WHERE id = ANY (ARRAY(
+             SELECT id FROM orders
+              WHERE answer IS NOT NULL AND answer #> '{0,password}' IS NULL
+                AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
+              ORDER BY answer #>> '{0,date_end}', id LIMIT $2))`,
+          historyDays,
+        ),
+      );
+      // The spending of tokens on past days. Later releases are then not subtracted from those days.
+      retention.add('token_spending_days', () =>
+        this.forgetBatch(
+          `DELETE FROM token_spending WHERE (token_id, day) IN (
+             SELECT token_id, day FROM token_spending
+              WHERE day < (now() AT TIME ZONE 'UTC')::date - $1::integer
+              ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+          historyDays,
+        ),
+      );
     }
     retention.addOldRows({
       name: 'order_histories',
@@ -89,31 +109,6 @@ export class OrderRetention {
       [after.ended, after.id, days, FORGOTTEN_AT_ONCE],
     );
     return { removed: batch?.forgotten ?? 0, next: batch ?? null };
-  }
-
-  /**
-   * Removes the stored responses of a batch of orders whose rentals, as first sold, ended some days ago and
-   * whose logins and passwords have been removed. A replay then returns the current proxies.
-   */
-  private forgetResponses(days: number): Promise<RetentionStep<true>> {
-    return this.forgetBatch(
-      `UPDATE orders SET answer = NULL WHERE id = ANY (ARRAY(
-         SELECT id FROM orders
-          WHERE answer IS NOT NULL AND answer #> '{0,password}' IS NULL
-            AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
-          ORDER BY answer #>> '{0,date_end}', id LIMIT $2))`,
-      days,
-    );
-  }
-
-  /** Removes the spending of tokens on past days. Later releases are then not subtracted from those days. */
-  private forgetSpending(days: number): Promise<RetentionStep<true>> {
-    return this.forgetBatch(
-      `DELETE FROM token_spending WHERE (token_id, day) IN (
-         SELECT token_id, day FROM token_spending WHERE day < (now() AT TIME ZONE 'UTC')::date - $1::integer
-          ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-      days,
-    );
   }
 
   /** @param removal parameter 2 limits the number of rows */

@@ -32,17 +32,15 @@ export class ProlongationInProgress extends domainError(
 /** Where the open order can be read. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
 
-export class IdempotencyKeyInProgress extends DomainError {
-  readonly kind = 'conflict';
-
+export class IdempotencyKeyInProgress extends domainError(
+  'conflict',
+  'A request with this Idempotency-Key is in progress',
   /** @param orderId the order under this key, if it is known */
-  constructor(orderId?: number) {
-    super('A request with this Idempotency-Key is in progress', {
-      retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
-      headers: orderId === undefined ? {} : locationOf(orderId),
-    });
-  }
-}
+  (orderId?: number) => ({
+    retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
+    headers: orderId === undefined ? {} : locationOf(orderId),
+  }),
+) {}
 
 /** A restore of the database forgot its order, and staff wrote it off: it will never be delivered. */
 export class RequestWrittenOff extends domainError(
