@@ -24,7 +24,10 @@ describe('Orders that are requested together', () => {
   beforeEach(() => {
     jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation(statements);
   });
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await service.audit();
+  });
 
   const orderOf = async (user: TestUser, roubles: string, more: Partial<NewOrder> = {}) => ({
     ...(await newPurchase(service, user, roubles)),
@@ -82,7 +85,6 @@ describe('Orders that are requested together', () => {
     expect(await outcomesOf([await orderOf(rich, '10.00', keyed('a'))])).toEqual(['key-in-use']);
     expect(await outcomesOf([await orderOf(rich, '12.00', prolongation)])).toEqual(['prolongation-open']);
     expect(await service.balanceOf(poor)).toEqual({ available: '87.00', held: '13.00' });
-    await service.audit();
   });
 
   it('are paid for in turn: one that is too dear does not keep a cheaper one from being placed', async () => {
@@ -102,7 +104,6 @@ describe('Orders that are requested together', () => {
       { seq: 2, kind: 'hold', available_after: '20.00', held_after: '80.00' },
       { seq: 3, kind: 'hold', available_after: '0.00', held_after: '100.00' },
     ]);
-    await service.audit();
   });
 
   it('are refused above the price that they allow, before the balance and the limit count', async () => {
@@ -129,7 +130,6 @@ describe('Orders that are requested together', () => {
       'key-in-use',
     ]);
     expect(await service.balanceOf(poor)).toEqual({ available: '79.00', held: '21.00' });
-    await service.audit();
   });
 
   it('count against the daily limits of their tokens one after the other', async () => {
@@ -142,7 +142,6 @@ describe('Orders that are requested together', () => {
     ]);
     expect(outcomes).toEqual(['placed', 'daily-limit', 'placed', 'placed']);
     expect(await outcomesOf([await orderOf(rich, '0.01', limited)])).toEqual(['daily-limit']);
-    await service.audit();
   });
 
   it('are placed one by one when one of them cannot be stored: only that one fails', async () => {
@@ -153,7 +152,6 @@ describe('Orders that are requested together', () => {
     ]);
     expect(outcomes).toEqual(['placed', expect.stringContaining('orders_token_id_fkey'), 'placed']);
     expect(await service.balanceOf(rich)).toEqual({ available: '990.00', held: '10.00' });
-    await service.audit();
   });
 
   it('of one request are placed in their order, by one statement; a refusal stops none', async () => {
@@ -164,7 +162,6 @@ describe('Orders that are requested together', () => {
       'placed',
     ]);
     expect(countPlacings()).toBe(1);
-    await service.audit();
   });
 
   it('take from a caller only what a caller may set: all else begins as the table says', async () => {
@@ -187,7 +184,6 @@ describe('Orders that are requested together', () => {
       isTagged: true,
       isNew: true,
     });
-    await service.audit();
   });
 
   it('delay no orders of others when an account is locked', async () => {
@@ -208,6 +204,5 @@ describe('Orders that are requested together', () => {
     const others = Array.from({ length: 20 }, () => placement.place([order]));
     await Promise.all([first, ...others]);
     expect(countPlacings()).toBe(2);
-    await service.audit();
   });
 });

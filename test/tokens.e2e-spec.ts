@@ -55,7 +55,7 @@ const issue = ({ api }: Pick<Issuer, 'api'>, requested: RequestedToken = {}) =>
 async function issued(issuer: Pick<Issuer, 'api'>, requested?: RequestedToken) {
   const { data, error } = await issue(issuer, requested);
   if (!data) throw new Error(JSON.stringify(error));
-  return { ...data, api: createApiClient(service.baseUrl, data.token) };
+  return { ...data, ...clientOf(data.token) };
 }
 
 const list = async ({ api }: Pick<Issuer, 'api'>, limit = 200) =>
@@ -68,6 +68,7 @@ const revoke = ({ api }: Pick<Issuer, 'api'>, tokenId: number, descendants?: boo
 
 const works = async ({ api }: Pick<TestUser, 'api'>): Promise<boolean> =>
   (await api.GET('/me')).response.status === 200;
+const clientOf = (token: string) => ({ api: createApiClient(service.baseUrl, token) });
 
 const inHours = (hours: number) => new Date(service.clock.now().getTime() + hours * 3_600_000);
 
@@ -98,7 +99,7 @@ describe('A customer with tokens:write', () => {
       daily_limit: '500.00',
       issued_by: issuer.tokenId,
     });
-    expect(await works({ api: createApiClient(service.baseUrl, token) })).toBe(true);
+    expect(await works(clientOf(token))).toBe(true);
     const result = JSON.stringify(await list(issuer));
     expect(result).toContain('reports');
     expect(result).not.toContain(token.slice(4));
@@ -298,8 +299,7 @@ describe('Revoking a token', () => {
     const ofCustomer = await issueFor(customer.id, ['profile:read', 'tokens:write']);
     const colleague = await issueFor(issuer.id, ['profile:read', 'staff:users']);
     const own = await issueFor(issuer.id, ['profile:read', 'tokens:write']);
-    const owner = { api: createApiClient(service.baseUrl, own.token) };
-    const stranger = { api: createApiClient(service.baseUrl, ofCustomer.token) };
+    const [owner, stranger] = [clientOf(own.token), clientOf(ofCustomer.token)];
     for (const [who, tokenId] of [
       [issuer, issuer.tokenId],
       [issuer, ofCustomer.id],
@@ -313,9 +313,7 @@ describe('Revoking a token', () => {
     // A token that was issued with scopes of staff is safe even if it has lost them since.
     await service.owner.query('UPDATE api_tokens SET scopes = $2 WHERE id = $1', [issuer.tokenId, WRITE]);
     expect((await revoke(issuer, issuer.tokenId, true)).response.status).toBe(204);
-    const alive = [ofCustomer, colleague, own].map(({ token }) =>
-      works({ api: createApiClient(service.baseUrl, token) }),
-    );
+    const alive = [ofCustomer, colleague, own].map(({ token }) => works(clientOf(token)));
     expect(await Promise.all(alive)).toEqual([true, true, false]);
   });
 
@@ -341,9 +339,7 @@ describe('Revoking a token', () => {
       revoke(root, issuer.tokenId, true),
     ]);
     const children = issuing.flatMap(({ data }) => (data ? [data.token] : []));
-    const alive = await Promise.all(
-      children.map((text) => works({ api: createApiClient(service.baseUrl, text) })),
-    );
+    const alive = await Promise.all(children.map((token) => works(clientOf(token))));
     expect(alive).toEqual(children.map(() => false));
   });
 });

@@ -52,6 +52,7 @@ describe(`${PROXIES} prolongations under one key`, () => {
   beforeEach(async () => {
     victim ??= await replicas.start({ throughRelay: true });
   });
+  afterEach(() => replicas.audit());
 
   /** The request that prolongs all proxies of a customer, who has that many. */
   async function prepare(): Promise<Order> {
@@ -111,7 +112,6 @@ describe(`${PROXIES} prolongations under one key`, () => {
     const twins = await Promise.all([send(victim?.baseUrl ?? '', order), send(survivor.baseUrl, order)]);
     expect(twins.every(({ status }) => status === 200 || status === 409)).toBe(true);
     await expectEachOnce(order);
-    await replicas.audit();
   });
 
   it.each(['before', 'after'] as const)(
@@ -132,7 +132,6 @@ describe(`${PROXIES} prolongations under one key`, () => {
       await killAt(stops);
       for (const letGo of held) letGo();
       for (const { order } of stops) await expectEachOnce(order);
-      await replicas.audit();
     },
   );
 
@@ -150,6 +149,5 @@ describe(`${PROXIES} prolongations under one key`, () => {
     await killAt([{ order, stop }]);
     for (const gate of gates) await replicas.control.openGate(gate);
     await expectEachOnce(order);
-    await replicas.audit();
   });
 });
