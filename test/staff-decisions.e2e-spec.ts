@@ -516,6 +516,15 @@ describe('An order that a restore of the database has forgotten', () => {
     expect(await sold()).toBe(before + 1);
   });
 
+  it('leaves the proxy the later end that it got before the charge', async () => {
+    const { proxyId, finding } = await forgottenProlongations(1);
+    expect((await user.prolong(proxyId, { key: 'later' })).response.status).toBe(200);
+    const later = await proxiesOf();
+    expect(Date.parse(later[0]?.date_end ?? '')).toBe(Date.parse(finding.date_end) + 30 * DAY_MS);
+    expect((await charge(finding)).body).toMatchObject({ state: 'charged', days: 30 });
+    expect(await proxiesOf()).toEqual(later);
+  });
+
   it('is shown to a retry as it was delivered, with logins and passwords, now and later', async () => {
     await deliver(await forgottenPurchase(2), 2);
     const delivered = await proxiesOf();
