@@ -1,4 +1,4 @@
-// Compiles each TypeScript file as it is required, by .swcrc, for `npm run start:dev`: Node watches the sources.
+// Compiles TypeScript as it is required, by .swcrc: `npm run start:dev` watches the sources.
 const { transformSync } = require('@swc/core');
 const { addHook } = require('pirates');
 

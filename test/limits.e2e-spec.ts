@@ -161,7 +161,6 @@ describe('The replay of an earlier order', () => {
   });
 
   it('of a bulk is served above the limit, unless there is something left to retry', async () => {
-    const user = await service.createUser();
     const bought = [await buy(user), await buy(user, undefined, '4')];
     const [six, four] = bought.map(({ text }) => (JSON.parse(text) as Bought).proxies[0]?.id);
     const prolong = (ids: unknown[], key: string) =>

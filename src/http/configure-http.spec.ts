@@ -21,8 +21,8 @@ import {
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import type { Request, Response } from 'express';
-import { DomainError, type DomainErrorOptions, type ErrorKind } from '../common';
-import { requestId, setRequestUser } from '../common';
+import { forAllTests } from '../../test/support/fixtures';
+import { DomainError, type DomainErrorOptions, type ErrorKind, requestId, setRequestUser } from '../common';
 import { configureHttp } from './configure-http';
 import { HttpAdapter } from './http-adapter';
 import { RequestInputGuard } from './request-input.guard';
@@ -186,38 +186,39 @@ class MemoryLogger implements LoggerService {
   }
 }
 
-let app: NestExpressApplication;
-let logger: MemoryLogger;
+async function startApplication(
+  maxConnections: number,
+  trustedProxies: readonly string[],
+): Promise<NestExpressApplication> {
+  const moduleRef = await Test.createTestingModule({ controllers: [TestController] }).compile();
+  const made = moduleRef.createNestApplication<NestExpressApplication>(new HttpAdapter(1000), {
+    bodyParser: false,
+    logger,
+  });
+  configureHttp(made, { maxConnections, readerIdleMs: READER_IDLE_MS, trustedProxies });
+  made.useGlobalGuards(new DoorGuard(), new RequestInputGuard());
+  await made.listen(0, '127.0.0.1');
+  return made;
+}
+
+const logger = new MemoryLogger();
+const app = forAllTests(() => startApplication(MAX_CONNECTIONS, ['127.0.0.1']));
 let origin: string;
 let port: number;
 
 beforeAll(async () => {
-  const moduleRef = await Test.createTestingModule({ controllers: [TestController] }).compile();
-  logger = new MemoryLogger();
-  app = moduleRef.createNestApplication<NestExpressApplication>(new HttpAdapter(1000), {
-    bodyParser: false,
-    logger,
-  });
-  configureHttp(app, {
-    maxConnections: MAX_CONNECTIONS,
-    readerIdleMs: READER_IDLE_MS,
-    trustedProxies: ['127.0.0.1'],
-  });
-  app.useGlobalGuards(new DoorGuard(), new RequestInputGuard());
-  await app.listen(0, '127.0.0.1');
   origin = await app.getUrl();
   port = Number(new URL(origin).port);
-});
-
-afterAll(async () => {
-  await app.close();
 });
 
 beforeEach(() => {
   logger.lines.length = 0;
 });
 
-function post(body: string, headers: Record<string, string> = {}): Promise<globalThis.Response> {
+function post(
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<globalThis.Response> {
   return fetch(`${origin}/parcels`, {
     method: 'POST',
     body,
@@ -235,6 +236,15 @@ async function exchange(text: string, { halfClose = false } = {}): Promise<strin
   await once(socket, 'close');
   return response;
 }
+
+const CLOSE = 'Connection: close\r\n';
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+/** A chunk of a body that is too large. */
+const LARGE_CHUNK = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
+
+/** @param more headers, each with the end of its line */
+const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+const postHead = (more: string): string => `POST /parcels HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 
 function bodyOf(rawResponse: string): unknown {
   return JSON.parse(rawResponse.slice(rawResponse.lastIndexOf('\r\n\r\n')));
@@ -328,7 +338,7 @@ describe('An error', () => {
 describe('A caller who disconnects in the middle of a response', () => {
   it('causes no error', async () => {
     const socket = connect(port, '127.0.0.1');
-    socket.write('GET /download HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write(get('/download'));
     await once(socket, 'data');
     socket.destroy();
     expect(await accessLines('/download')).toMatchObject([['log', 'request', { status: 'aborted' }, 'Http']]);
@@ -336,9 +346,6 @@ describe('A caller who disconnects in the middle of a response', () => {
     expect(logger.at('error')).toEqual([]);
   });
 });
-
-const get = (path: string, end = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
-const CLOSE = 'Connection: close\r\n';
 
 const countConnections = (): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -405,9 +412,9 @@ describe('Requests that are pipelined on a connection', () => {
 
   it('may have bodies', async () => {
     const body = JSON.stringify({ weight: 7, padding: 'x'.repeat(70_000) });
-    const head = `POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n`;
-    const parcel = `${head}\r\n${body}`;
-    const responses = await exchange(get('/slow/5') + parcel.repeat(5) + `${head}${CLOSE}\r\n${body}`);
+    const length = `Content-Length: ${body.length}\r\n`;
+    const parcels = (postHead(length) + body).repeat(5) + postHead(length + CLOSE) + body;
+    const responses = await exchange(get('/slow/5') + parcels);
     expect(responses.match(/HTTP\/1.1 200|"weight":7/g)).toHaveLength(1 + 2 * 6);
   });
 
@@ -463,23 +470,9 @@ it('Connections above the limit are refused, and the log says so once', async ()
 describe('An address', () => {
   /** Of which an address has three at most. */
   const MOST_OF_ALL = 6;
-  let bounded: NestExpressApplication;
+  const bounded = forAllTests(() => startApplication(MOST_OF_ALL, []));
   const sockets: Socket[] = [];
-
-  beforeAll(async () => {
-    const moduleRef = await Test.createTestingModule({ controllers: [TestController] }).compile();
-    bounded = moduleRef.createNestApplication<NestExpressApplication>(new HttpAdapter(1000), {
-      bodyParser: false,
-      logger,
-    });
-    const limits = { maxConnections: MOST_OF_ALL, readerIdleMs: READER_IDLE_MS, trustedProxies: [] };
-    configureHttp(bounded, limits);
-    await bounded.listen(0, '127.0.0.1');
-  });
-  afterEach(() => {
-    for (const socket of sockets.splice(0)) socket.destroy();
-  });
-  afterAll(() => bounded.close());
+  afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()));
 
   /** Opens a connection and sends a request, whose first text is received. */
   async function open(
@@ -495,7 +488,7 @@ describe('An address', () => {
     const response = once(socket, 'data').then(([data]) => String(data));
     response.catch(() => undefined);
     await arrived;
-    return { socket, response: response };
+    return { socket, response };
   }
 
   it('has a part of all connections, of which the one idle for longest makes room for another', async () => {
@@ -538,8 +531,7 @@ describe('A body', () => {
     ['too deeply nested', '['.repeat(50_000)],
     ['not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
   ])('that is %s cannot be read', async (_, body) => {
-    const headers = { 'Content-Type': 'application/json' };
-    const response = await fetch(`${origin}/parcels`, { method: 'POST', body, headers });
+    const response = await post(body);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ detail: 'There was an error parsing the body' });
   });
@@ -552,24 +544,18 @@ describe('A body', () => {
   });
 
   it('in chunks is subject to the limit too', async () => {
-    const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
-    const response = await exchange(
-      'POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n' +
-        `${chunk}0\r\n\r\n`,
-    );
+    const response = await exchange(`${postHead(CLOSE + CHUNKED)}${LARGE_CHUNK}0\r\n\r\n`);
     expect(response).toMatch(/^HTTP\/1.1 413 /);
     expect(bodyOf(response)).toMatchObject({ detail: 'Request Entity Too Large' });
   });
 
   it('that is announced as too large is refused without being awaited', async () => {
-    const response = await exchange(
-      'POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n{',
-    );
-    expect(response).toMatch(/^HTTP\/1.1 413 /);
+    const head = postHead(`${CLOSE}Content-Length: 9999999\r\n`);
+    expect(await exchange(`${head}{`)).toMatch(/^HTTP\/1.1 413 /);
   });
 
   it('that ends early causes no error', async () => {
-    const start = 'POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{';
+    const start = `${postHead('Content-Length: 500\r\n')}{`;
     expect(await exchange(start, { halfClose: true })).toMatch(/^HTTP\/1.1 400 /);
     const socket = connect(port, '127.0.0.1');
     socket.write(start, () => socket.resetAndDestroy());
@@ -580,10 +566,8 @@ describe('A body', () => {
 
   it('that is refused leaves the connection usable', async () => {
     const body = 'x'.repeat(150_000);
-    const responses = await exchange(
-      `POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
-        'GET /pages/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-    );
+    const parcel = postHead(`Content-Length: ${body.length}\r\n`) + body;
+    const responses = await exchange(parcel + get('/pages/1', CLOSE));
     expect(responses.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
   });
 });
@@ -592,12 +576,8 @@ describe('A request that is not valid HTTP', () => {
   it.each([
     ['a word', 'NONSENSE\r\n\r\n', 400],
     ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-    [
-      'two lengths',
-      'POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
-      400,
-    ],
-    ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ['two lengths', postHead(`Content-Length: 1\r\n${CHUNKED}`), 400],
+    ['endless headers', get('/', `A: ${'a'.repeat(20_000)}\r\n`), 431],
   ])('has a response in the form of all others: %s', async (_, text, status) => {
     const response = await exchange(text);
     expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nX-Request-Id: \\S{36}\r\n`, 's'));
@@ -605,32 +585,23 @@ describe('A request that is not valid HTTP', () => {
   });
 
   it('has the id of the request in its response when its body is at fault', async () => {
-    const response = await exchange(
-      'POST /parcels HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
-    );
+    const response = await exchange(`${postHead(`X-Request-Id: mine\r\n${CHUNKED}`)}zz\r\n`);
     expect(response).toMatch(/^HTTP\/1.1 400 .*X-Request-Id: mine\r\n/s);
   });
 
   it('gets no second response', async () => {
-    const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
-    const response = await exchange(
-      `POST /parcels HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}zz\r\n`,
-    );
+    const response = await exchange(`${postHead(CHUNKED)}${LARGE_CHUNK}zz\r\n`);
     expect(response.match(/HTTP\/1.1/g) ?? []).not.toHaveLength(2);
   });
 
   it('is not one with an unknown expectation', async () => {
-    const response = await exchange(
-      'GET /pages/1 HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
-    );
-    expect(response).toMatch(/^HTTP\/1.1 200 /);
+    expect(await exchange(get('/pages/1', `Expect: tea\r\n${CLOSE}`))).toMatch(/^HTTP\/1.1 200 /);
   });
 });
 
 describe('A client that is silent and does not close its connection', () => {
   const server = (): Server => app.getHttpServer();
   const usual = { headersTimeout: 0, requestTimeout: 0 };
-  const head = 'POST /parcels HTTP/1.1\r\nHost: x\r\n';
 
   beforeAll(() => {
     const { headersTimeout, requestTimeout } = server();
@@ -658,8 +629,8 @@ describe('A client that is silent and does not close its connection', () => {
       [
         [408, ''],
         [408, 'GET / HTTP/1.1\r\nHost: x\r\n'],
-        [408, `${head}Content-Length: 500\r\n\r\n{`],
-        [408, `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{`],
+        [408, `${postHead('Content-Length: 500\r\n')}{`],
+        [408, `${postHead(CHUNKED)}1\r\n{`],
       ],
     ],
     [
@@ -667,11 +638,11 @@ describe('A client that is silent and does not close its connection', () => {
       {},
       [
         [400, 'NONSENSE\r\n\r\n'],
-        [400, `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
+        [400, `${postHead(CHUNKED)}zz\r\n`],
         [431, `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n`],
-        [413, `${head}Content-Length: 9999999\r\n\r\n{`],
-        [413, `${head}Transfer-Encoding: chunked\r\n\r\n1d4c1\r\n${'x'.repeat(110_000)}`],
-        [401, `${head}Authorization: none\r\nContent-Length: 500\r\n\r\n{`],
+        [413, `${postHead('Content-Length: 9999999\r\n')}{`],
+        [413, `${postHead(CHUNKED)}1d4c1\r\n${'x'.repeat(110_000)}`],
+        [401, `${postHead('Authorization: none\r\nContent-Length: 500\r\n')}{`],
       ],
     ],
   ] as const)(
@@ -692,7 +663,7 @@ describe('A client that is silent and does not close its connection', () => {
   it('is not served any more once it got 408', async () => {
     Object.assign(server(), { headersTimeout: 200, requestTimeout: 400 });
     const { parcels } = app.get(TestController);
-    const { client, ended } = await leave(`${head}Content-Length: 13\r\n\r\n`);
+    const { client, ended } = await leave(postHead('Content-Length: 13\r\n'));
     client.once('data', () => client.write('{"weight": 7}'));
     await ended;
     expect(await accessLines('/parcels')).toEqual([
@@ -713,34 +684,15 @@ describe('The id of a request', () => {
 describe('The access log', () => {
   it('has one line per request, without the query and with the user if known', async () => {
     await fetch(`${origin}/id?access_token=secret`);
-    expect(await accessLines('/id')).toEqual([
-      [
-        'log',
-        'request',
-        {
-          method: 'GET',
-          path: '/id',
-          status: 200,
-          durationMs: expect.any(Number),
-          userId: '7',
-          tokenId: 3,
-          issuedBy: 2,
-        },
-        'Http',
-      ],
-    ]);
+    const user = { userId: '7', tokenId: 3, issuedBy: 2 };
+    const line = { method: 'GET', path: '/id', status: 200, durationMs: expect.any(Number), ...user };
+    expect(await accessLines('/id')).toEqual([['log', 'request', line, 'Http']]);
   });
 
   it('has a line for an unknown path too', async () => {
     await fetch(`${origin}/%6eowhere`, { method: 'PUT' });
-    expect(await accessLines('/nowhere')).toEqual([
-      [
-        'log',
-        'request',
-        { method: 'PUT', path: '/nowhere', status: 404, durationMs: expect.any(Number) },
-        'Http',
-      ],
-    ]);
+    const line = { method: 'PUT', path: '/nowhere', status: 404, durationMs: expect.any(Number) };
+    expect(await accessLines('/nowhere')).toEqual([['log', 'request', line, 'Http']]);
   });
 });
 
