@@ -65,6 +65,11 @@ describe('Events', () => {
       return left.length === 0;
     });
 
+  async function writePublished(types: readonly string[], userId = user.id): Promise<void> {
+    await write(types, userId);
+    await untilPublished();
+  }
+
   /** The cursor after everything that there is. */
   const now = async (): Promise<string> => {
     await untilPublished();
@@ -95,8 +100,7 @@ describe('Events', () => {
 
     it('come once each, in order, with the cursor of the response before', async () => {
       const cursor = await now();
-      await write([...Array.from({ length: 7 }, () => 'proxy.moved'), 'test']);
-      await untilPublished();
+      await writePublished([...Array.from({ length: 7 }, () => 'proxy.moved'), 'test']);
       const first = await read(`after=${cursor}&limit=3`);
       const second = await read(`after=${first.body.next_cursor}&limit=3`);
       const third = await read(`after=${second.body.next_cursor}&limit=3`);
@@ -111,8 +115,7 @@ describe('Events', () => {
     it('are found by their types, however many others there are', async () => {
       const cursor = await now();
       const many = Array.from({ length: 2500 }, () => 'proxy.moved');
-      await write([...many, 'order.completed', ...many, 'proxy.expired']);
-      await untilPublished();
+      await writePublished([...many, 'order.completed', ...many, 'proxy.expired']);
       const found = await read(`after=${cursor}&type=proxy.expired,order.completed&limit=1`);
       expect(typesOf(found.body)).toEqual(['order.completed']);
       const next = await read(`after=${found.body.next_cursor}&type=proxy.expired,order.completed`);
@@ -123,8 +126,7 @@ describe('Events', () => {
 
     it('move the cursor on also when they are those of others', async () => {
       const cursor = await now();
-      await write(['proxy.moved'], (await service.createUser()).id);
-      await untilPublished();
+      await writePublished(['proxy.moved'], (await service.createUser()).id);
       const { body } = await read(`after=${cursor}`);
       expect(body.items).toEqual([]);
       expect(Number(body.next_cursor.slice(4))).toBeGreaterThan(Number(cursor.slice(4)));
@@ -147,8 +149,7 @@ describe('Events', () => {
   describe('that are no longer kept', () => {
     it('are reported as gone, and reading continues at the oldest stored one', async () => {
       const cursor = await now();
-      await write(['proxy.moved', 'proxy.moved', 'proxy.expired']);
-      await untilPublished();
+      await writePublished(['proxy.moved', 'proxy.moved', 'proxy.expired']);
       await service.owner.query(
         `UPDATE events SET at = at - interval '31 days'
           WHERE position <= (SELECT max(position) FROM events) - 1`,
@@ -200,8 +201,7 @@ describe('Events', () => {
       const waiting = read(`after=${cursor}&wait=30&type=proxy.expired`);
       await untilWaiting(1);
       await write(['proxy.moved']);
-      await write(['proxy.expired'], (await service.createUser()).id);
-      await untilPublished();
+      await writePublished(['proxy.expired'], (await service.createUser()).id);
       await write(['proxy.expired']);
       expect(typesOf((await waiting).body)).toEqual(['proxy.expired']);
     });
@@ -283,8 +283,7 @@ describe('Events', () => {
 
     it('go on from the last id at another replica, with any cursor in the URL', async () => {
       const cursor = await now();
-      await write(['proxy.moved', 'proxy.expired', 'proxy.moved', 'proxy.expired']);
-      await untilPublished();
+      await writePublished(['proxy.moved', 'proxy.expired', 'proxy.moved', 'proxy.expired']);
       const first = await open(`after=${cursor}&type=proxy.expired`);
       const [message] = await first.take(1);
       first.close();
@@ -302,8 +301,7 @@ describe('Events', () => {
 
     it('send whole backlogs, page by page', async () => {
       const cursor = await now();
-      await write(Array.from({ length: 700 }, () => 'proxy.moved'));
-      await untilPublished();
+      await writePublished(Array.from({ length: 700 }, () => 'proxy.moved'));
       const stream = await open(`after=${cursor}&limit=100`);
       const messages = await stream.take(700);
       expect(messages.map(({ data }) => JSON.parse(data).data.n)).toEqual(

@@ -1,7 +1,7 @@
 import { ExpiringService } from '../src/proxies/expiring/expiring.service';
-import { forAllTests } from './support/fixtures';
+import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
-import { startTestService, type TestUser } from './support/test-service';
+import { startTestService } from './support/test-service';
 
 const HOUR = 3600;
 const NEVER_ANNOUNCED = 32_767;
@@ -15,14 +15,10 @@ interface Announced {
 }
 
 describe('The end of a proxy', () => {
-  let user: TestUser;
-
   // The ends of rentals are announced for all users.
   const service = forAllTests(startTestService);
-  beforeEach(async () => {
-    await service.dataSource.query('UPDATE proxies SET active = false');
-    user = await service.createUser();
-  });
+  const user = forEachTest(() => service.createUser());
+  beforeEach(() => service.dataSource.query('UPDATE proxies SET active = false'));
 
   const announce = () => service.runJob('expiring');
 
@@ -76,14 +72,13 @@ describe('The end of a proxy', () => {
   it('has the proxy and its end as the API does', async () => {
     const [id] = await rented(10);
     await announce();
-    const [{ data } = { data: null }] = await service.dataSource.query<{ data: object }[]>(
-      'SELECT data FROM events WHERE user_id = $1 AND type = $2',
-      [user.id, 'proxy.expiring'],
+    const [{ data }] = await service.dataSource.query(
+      `SELECT data FROM events WHERE user_id = $1 AND type = 'proxy.expiring'`,
+      [user.id],
     );
-    const [{ end } = { end: new Date(0) }] = await service.dataSource.query<{ end: Date }[]>(
-      'SELECT date_end AS end FROM proxies WHERE id = $1',
-      [id],
-    );
+    const [{ end }] = await service.dataSource.query('SELECT date_end AS end FROM proxies WHERE id = $1', [
+      id,
+    ]);
     expect(data).toEqual({ proxy_id: String(id), date_end: end.toISOString(), hours_left: 24 });
   });
 
@@ -107,12 +102,9 @@ describe('The end of a proxy', () => {
   });
 
   it('is announced again before its new end when it was prolonged', async () => {
-    const [id] = await rented(10);
+    await rented(10);
     await announce();
-    await service.dataSource.query(
-      `UPDATE proxies SET date_end = date_end + interval '30 days' WHERE id = $1`,
-      [id],
-    );
+    await pass(-30 * 24);
     await announce();
     await pass(710);
     await announce();
@@ -127,10 +119,8 @@ describe('The end of a proxy', () => {
   it('is not announced again when the provider corrects it by minutes', async () => {
     const [id] = await rented(10);
     await announce();
-    await service.dataSource.query(
-      `UPDATE proxies SET date_end = date_end + interval '5 minutes' WHERE id = $1`,
-      [id],
-    );
+    const correction = `UPDATE proxies SET date_end = date_end + interval '5 minutes' WHERE id = $1`;
+    await service.dataSource.query(correction, [id]);
     await announce();
     expect(await stages()).toEqual([24]);
   });

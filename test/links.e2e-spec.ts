@@ -45,12 +45,19 @@ interface Link {
   readonly [field: string]: unknown;
 }
 
-const send = (token: string, method: string, path: string, body?: object, baseUrl = service.baseUrl) =>
+const send = (
+  token: string,
+  method: string,
+  path: string,
+  body?: object,
+  { baseUrl = service.baseUrl, headers = {} }: { baseUrl?: string; headers?: object } = {},
+): Promise<RawResponse> =>
   sendRaw(baseUrl, {
     method,
     path,
     token,
-    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
   });
 
 /** Creates a link of the user, by another token of theirs if one is given. */
@@ -189,21 +196,12 @@ describe('A link', () => {
   });
 
   it('is shown with PUBLIC_URL if that is set, and never with the Host of a request', async () => {
-    const created = await send(user.token, 'POST', '/links', {}, replica.baseUrl);
+    const created = await send(user.token, 'POST', '/links', {}, replica);
     const { url } = created.json() as Link;
     expect(url).toMatch(/^https:\/\/proxies\.example\.com\/l\/prl_/);
     expect((await fetchLink({ url: new URL(url).pathname })).status).toBe(200);
-    const elsewhere = await sendRaw(service.baseUrl, {
-      method: 'POST',
-      path: '/links',
-      token: user.token,
-      headers: {
-        'content-type': 'application/json',
-        host: 'evil.example',
-        'x-forwarded-host': 'evil.example',
-      },
-      body: '{}',
-    });
+    const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example' };
+    const elsewhere = await send(user.token, 'POST', '/links', {}, { headers });
     expect((elsewhere.json() as Link).url).toMatch(/^\/l\/prl_/);
   });
 
@@ -411,14 +409,8 @@ describe('A link is never wider than the token that makes it', () => {
   it('and has its networks and its end where it was given none', async () => {
     const expiresAt = new Date(service.clock.now().getTime() + 3_600_000);
     const { text } = await issue({ expiresAt, allowedIps: networks });
-    const post = (body: object) =>
-      sendRaw(service.baseUrl, {
-        method: 'POST',
-        path: '/links',
-        token: text,
-        headers: { 'content-type': 'application/json', 'X-Forwarded-For': HOME },
-        body: JSON.stringify(body),
-      });
+    const headers = { 'X-Forwarded-For': HOME };
+    const post = (body: object) => send(text, 'POST', '/links', body, { headers });
     const inherited = (await post({})).json() as Link;
     expect(inherited).toMatchObject({ networks, expires_at: expiresAt.toISOString() });
     await expectNothing(await fetchLink(inherited, { from: '192.0.2.1' }));
@@ -453,12 +445,8 @@ describe('The secret of a link', () => {
       ['POST', '/links'],
     ] as const) {
       for (const text of [secret, secret.replace('prl_', 'prx_')]) {
-        const response = await sendRaw(service.baseUrl, {
-          method,
-          path,
-          token: text,
-          headers: { 'X-Forwarded-For': text.slice(0, 3) === 'prl' ? '192.0.2.2' : '192.0.2.3' },
-        });
+        const headers = { 'X-Forwarded-For': text.slice(0, 3) === 'prl' ? '192.0.2.2' : '192.0.2.3' };
+        const response = await send(text, method, path, undefined, { headers });
         expect([path, response.status]).toEqual([path, 401]);
       }
     }
@@ -468,10 +456,8 @@ describe('The secret of a link', () => {
       `/me?access_token=${secret}`,
       `/l/${secret}x`,
     ]) {
-      const { status } = await sendRaw(service.baseUrl, {
-        path,
-        headers: { 'X-Forwarded-For': '192.0.2.4' },
-      });
+      const headers = { 'X-Forwarded-For': '192.0.2.4' };
+      const { status } = await sendRaw(service.baseUrl, { path, headers });
       expect([path, [401, 404].includes(status)]).toEqual([path, true]);
     }
     for (const method of ['POST', 'DELETE', 'PUT', 'PATCH']) {
@@ -501,7 +487,7 @@ describe('The secret of a link', () => {
 describe('The number of links', () => {
   it('is limited for each user, also when they are made at once on two replicas', async () => {
     const end = new Date(service.clock.now().getTime() + 60_000).toISOString();
-    const make = (baseUrl: string) => send(user.token, 'POST', '/links', { expires_at: end }, baseUrl);
+    const make = (baseUrl: string) => send(user.token, 'POST', '/links', { expires_at: end }, { baseUrl });
     const made = await Promise.all(
       Array.from({ length: 2 * MOST_LINKS }, (_, n) => make(n % 2 === 0 ? service.baseUrl : replica.baseUrl)),
     );
@@ -527,13 +513,13 @@ describe('The number of links', () => {
     const link = await createLink();
     const without = await startReplica(service, { links: { maxPerUser: 0 } });
     try {
-      const refused = await send(user.token, 'POST', '/links', {}, without.baseUrl);
+      const refused = await send(user.token, 'POST', '/links', {}, without);
       expect(refused).toMatchObject({
         status: 403,
         text: '{"detail":"Links are disabled","code":"links-disabled"}',
       });
       await expectNothing(await fetchLink(link, { baseUrl: without.baseUrl }));
-      const deleted = await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without.baseUrl);
+      const deleted = await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without);
       expect(deleted.status).toBe(204);
     } finally {
       await without.close();
