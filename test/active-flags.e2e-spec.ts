@@ -103,44 +103,41 @@ describe('The stored flags of proxies', () => {
 });
 
 describe('The refresh of the flags on two replicas', () => {
-  it('runs by itself once in an interval and stores its report', async () => {
-    const log = captureLog();
-    const service = await startTestService({
+  const log = forAllTests(captureLog);
+  const service = forAllTests(() =>
+    startTestService({
       environment: { LOG_LEVEL: 'debug' },
       tuning: { activeFlagsIntervalSeconds: 1 },
+    }),
+  );
+  forAllTests(() => startReplica(service));
+
+  it('runs by itself once in an interval and stores its report', async () => {
+    const user = await service.createUser();
+    await insertProxies(service.dataSource, user.id, 5, { active: true, endsInSeconds: -1 });
+    const rounds = () => log.lines.filter((line) => line.includes('proxies have ended')).length;
+    await eventually(async () => {
+      const left = await service.dataSource.query('SELECT id FROM proxies WHERE active');
+      return left.length === 0;
     });
-    const replica = await startReplica(service);
-    try {
-      const user = await service.createUser();
-      await insertProxies(service.dataSource, user.id, 5, { active: true, endsInSeconds: -1 });
-      const rounds = () => log.lines.filter((line) => line.includes('proxies have ended')).length;
-      await eventually(async () => {
-        const left = await service.dataSource.query('SELECT id FROM proxies WHERE active');
-        return left.length === 0;
-      });
-      const roundsBefore = rounds();
-      const begun = new Set<number>();
-      await eventually(async () => {
-        const [{ at }] = await service.dataSource.query(
-          `SELECT extract(epoch FROM started_at)::float8 AS at FROM job_runs WHERE name = 'active-flags'`,
-        );
-        begun.add(at);
-        return begun.size >= 3 && rounds() >= roundsBefore + 2;
-      });
-      // If each replica refreshed on its own, there would be twice as many.
-      expect(rounds() - roundsBefore).toBeLessThanOrEqual(begun.size);
-      const times = [...begun];
-      for (const [n, at] of times.slice(1).entries()) expect(at - (times[n] ?? 0)).toBeGreaterThan(0.99);
-      await eventually(async () => {
-        const [job] = await service.dataSource.query(
-          `SELECT report FROM job_runs WHERE name = 'active-flags' AND finished_at IS NOT NULL`,
-        );
-        return JSON.stringify(job?.report) === '{"ended": 0, "restored": 0}'.replaceAll(' ', '');
-      });
-    } finally {
-      await replica.close();
-      await service.close();
-      log.stop();
-    }
+    const roundsBefore = rounds();
+    const begun = new Set<number>();
+    await eventually(async () => {
+      const [{ at }] = await service.dataSource.query(
+        `SELECT extract(epoch FROM started_at)::float8 AS at FROM job_runs WHERE name = 'active-flags'`,
+      );
+      begun.add(at);
+      return begun.size >= 3 && rounds() >= roundsBefore + 2;
+    });
+    // If each replica refreshed on its own, there would be twice as many.
+    expect(rounds() - roundsBefore).toBeLessThanOrEqual(begun.size);
+    const times = [...begun];
+    for (const [n, at] of times.slice(1).entries()) expect(at - (times[n] ?? 0)).toBeGreaterThan(0.99);
+    await eventually(async () => {
+      const [job] = await service.dataSource.query(
+        `SELECT report FROM job_runs WHERE name = 'active-flags' AND finished_at IS NOT NULL`,
+      );
+      return JSON.stringify(job?.report) === '{"ended": 0, "restored": 0}'.replaceAll(' ', '');
+    });
   });
 });

@@ -293,11 +293,14 @@ describe('POST /proxies/prolong', () => {
   });
 });
 
-it('A proxy without a turn in PURCHASE_WAIT_MS is reported, and prolonged by the next request', async () => {
+describe('A proxy without a turn in PURCHASE_WAIT_MS', () => {
   // Requests wait for a short time only.
-  const service = await startTestService({ environment: { PURCHASE_WAIT_MS: '300' } });
+  const service = forAllTests(() => startTestService({ environment: { PURCHASE_WAIT_MS: '300' } }));
+  beforeClosing(() => service.audit());
+
   const allowCallsPerSecond = (calls: number) => Object.assign(service.app.get(RatePermits), { calls });
-  try {
+
+  it('is reported, and prolonged by the next request', async () => {
     const user = await service.createUser();
     // Each purchase is listed by a call of its own. On a busy machine some have no turn in time.
     for (let n = 0; n < 8; n += 1) {
@@ -319,8 +322,5 @@ it('A proxy without a turn in PURCHASE_WAIT_MS is reported, and prolonged by the
     const times = prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => id));
     expect(new Set(times).size).toBe(8);
     expect(times).toHaveLength(8);
-    await service.audit();
-  } finally {
-    await service.close();
-  }
-}, 60_000);
+  }, 60_000);
+});

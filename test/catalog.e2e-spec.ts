@@ -3,7 +3,7 @@ import type { FaultSpec } from '../src/sandbox';
 import { createApiClient, outcomeOf } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { withReplica } from './support/replica';
 import { startTestService } from './support/test-service';
 
 type Version = '6' | '4' | '4s';
@@ -137,14 +137,11 @@ describe('GET /price', () => {
   );
 
   it('adds the MARKUP_PERCENT', async () => {
-    const replica = await startReplica(service, { pricing: { markupPercent: '12.5' } });
-    try {
+    await withReplica(service, { pricing: { markupPercent: '12.5' } }, async (replica) => {
       const api = createApiClient(replica.baseUrl, user.token);
       const { data } = await api.GET('/price', { params: { query: { count: 3, period: 7 } } });
       expect(data).toMatchObject({ price_single: '6.20', price_final: '18.60' });
-    } finally {
-      await replica.close();
-    }
+    });
   });
 
   it.each<[period: number, version: Version | undefined, detail: string]>([

@@ -4,7 +4,7 @@ import { OrderClaims } from '../src/orders';
 import { Work } from '../src/work';
 import { fetchAs } from './support/api-client';
 import { forAllTests, forEachTest } from './support/fixtures';
-import { startReplica } from './support/replica';
+import { withReplica } from './support/replica';
 import { startTestService } from './support/test-service';
 
 const RU_30 = { country: 'ru', period: 30 } as const;
@@ -64,13 +64,10 @@ describe('When a clock is changed', () => {
 
     await setDatabaseBack();
     await setPrice('30.00');
-    const replica = await startReplica(service);
-    try {
+    await withReplica(service, {}, async (replica) => {
       const response = await fetchAs(user, 'POST', `${replica.baseUrl}/proxies/buy`, RU_30);
       expect(await response.json()).toMatchObject({ price_charged: '36.00' });
-    } finally {
-      await replica.close();
-    }
+    });
   });
 
   it('the database’s clock is set back: jobs are not put off', async () => {

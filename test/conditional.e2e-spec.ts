@@ -2,7 +2,7 @@ import { fetchAs } from './support/api-client';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { withReplica } from './support/replica';
 import { statementsDuring } from './support/statement-plans';
 import { startTestService, testUser, type TestUser } from './support/test-service';
 
@@ -228,8 +228,7 @@ describe('An earlier response about proxies', () => {
   });
 
   it('has what was bought on another replica', async () => {
-    const replica = await startReplica(service);
-    try {
+    await withReplica(service, {}, async (replica) => {
       const exported = (baseUrl: string): Promise<RawResponse> =>
         sendRaw(baseUrl, { path: '/proxies/export?format=txt', token: user.token });
       for (const [here, there] of [
@@ -243,8 +242,6 @@ describe('An earlier response about proxies', () => {
         expect((await exported(there)).text).toBe(after);
         expect((await exported(here)).text).toBe(after);
       }
-    } finally {
-      await replica.close();
-    }
+    });
   });
 });

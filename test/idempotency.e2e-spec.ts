@@ -2,7 +2,7 @@ import { CatalogService, NotEnoughProxies } from '../src/catalog';
 import { createApiClient, outcomeOf } from './support/api-client';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { checkNow } from './support/quiet-time';
-import { startReplica } from './support/replica';
+import { withReplica } from './support/replica';
 import { sharedTestService, type TestUser } from './support/test-service';
 
 const ORDER = { country: 'ru', period: 30, count: 2, version: '6' as const };
@@ -222,8 +222,7 @@ describe('A key of one kind of request', () => {
   });
 
   it('is executed as one of two that come at once to two replicas', async () => {
-    const replica = await startReplica(service);
-    try {
+    await withReplica(service, {}, async (replica) => {
       const count = 12;
       const ids = await buyProxies(2 * count);
       const other = createApiClient(replica.baseUrl, user.token);
@@ -241,8 +240,6 @@ describe('A key of one kind of request', () => {
         }),
       );
       expect(charged).toEqual(Array.from({ length: count }, () => 1));
-    } finally {
-      await replica.close();
-    }
+    });
   });
 });

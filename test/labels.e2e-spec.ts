@@ -1,7 +1,7 @@
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
 import { type RawResponse, sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { withReplica } from './support/replica';
 import { startTestService, type TestUser } from './support/test-service';
 
 interface Details {
@@ -100,8 +100,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
 
   it('is seen in lists and exports at once, on every replica', async () => {
     const [id = 0] = await insert(2);
-    const replica = await startReplica(service);
-    try {
+    await withReplica(service, {}, async (replica) => {
       const elsewhere = (path: string, headers: Record<string, string> = {}) =>
         sendRaw(replica.baseUrl, { path, token: user.token, headers });
       const before = await elsewhere('/proxies');
@@ -112,9 +111,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
       expect(after.status).toBe(200);
       expect(after.json()).toMatchObject([{ id: String(id), descr: 'mine' }, { descr: null }]);
       expect((await elsewhere('/proxies/export')).text).toBe(after.text);
-    } finally {
-      await replica.close();
-    }
+    });
   });
 
   it('never reaches the provider, and nothing of the provider overwrites it', async () => {

@@ -4,7 +4,7 @@ import { generateToken } from '../src/auth/token-text';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { type RawResponse, sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { withReplica } from './support/replica';
 import { startTestService, type TestUser } from './support/test-service';
 
 const TOKEN_LIMIT = 6;
@@ -114,8 +114,7 @@ describe('A token', () => {
   });
 
   it('has one limit on all replicas', async () => {
-    const replica = await startReplica(service);
-    try {
+    await withReplica(service, {}, async (replica) => {
       for (let n = 0; n < TOKEN_LIMIT - 1; n += 1) await request(user.token);
       await eventually(async () => {
         const [row] = await service.dataSource.query<{ total: number }[]>(
@@ -127,9 +126,7 @@ describe('A token', () => {
       // The other replica learns of it with the first request that it counts itself.
       expect((await request(user.token, { baseUrl: replica.baseUrl })).status).toBe(200);
       await eventually(async () => (await request(user.token, { baseUrl: replica.baseUrl })).status === 429);
-    } finally {
-      await replica.close();
-    }
+    });
   });
 });
 
@@ -222,17 +219,13 @@ it('Health is not counted, and responds to clients over their limit', async () =
 });
 
 it('A limit of 0 is none', async () => {
-  const free = await startReplica(service, {
-    limits: { tokenRequestsPerMinute: 0, userRequestsPerMinute: 0, addressFailuresPerMinute: 0 },
-  });
-  try {
+  const limits = { tokenRequestsPerMinute: 0, userRequestsPerMinute: 0, addressFailuresPerMinute: 0 };
+  await withReplica(service, { limits }, async (free) => {
     for (let n = 0; n < 3 * USER_LIMIT; n += 1) {
       const response = await request(user.token, { baseUrl: free.baseUrl });
       expect(response.status).toBe(200);
       expect(response.headers).not.toHaveProperty('ratelimit');
       expect((await request(undefined, { baseUrl: free.baseUrl })).status).toBe(401);
     }
-  } finally {
-    await free.close();
-  }
+  });
 });

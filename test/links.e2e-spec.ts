@@ -6,7 +6,7 @@ import { forAllTests, forEachTest } from './support/fixtures';
 import { readPages } from './support/pages';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawRequest, type RawResponse, sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { startReplica, withReplica } from './support/replica';
 import { statementsDuring } from './support/statement-plans';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -511,8 +511,7 @@ describe('The number of links', () => {
 
   it('of 0 disables them, those that exist as well', async () => {
     const link = await createLink();
-    const without = await startReplica(service, { links: { maxPerUser: 0 } });
-    try {
+    await withReplica(service, { links: { maxPerUser: 0 } }, async (without) => {
       const refused = await send(user.token, 'POST', '/links', {}, without);
       expect(refused).toMatchObject({
         status: 403,
@@ -521,9 +520,7 @@ describe('The number of links', () => {
       await expectNothing(await fetchLink(link, { baseUrl: without.baseUrl }));
       const deleted = await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without);
       expect(deleted.status).toBe(204);
-    } finally {
-      await without.close();
-    }
+    });
   });
 });
 

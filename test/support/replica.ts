@@ -41,6 +41,20 @@ export async function startReplica(service: TestService, changes: SettingChanges
   };
 }
 
+/** Runs the work while there is another replica. */
+export async function withReplica(
+  service: TestService,
+  changes: SettingChanges,
+  work: (replica: Replica) => Promise<unknown>,
+): Promise<void> {
+  const replica = await startReplica(service, changes);
+  try {
+    await work(replica);
+  } finally {
+    await replica.close();
+  }
+}
+
 /** Where Node itself keeps the modules that it has loaded: the application and its packages, but no test. */
 const load = createRequire(__filename);
 const APPLICATION = join(__dirname, '..', '..', 'src');
