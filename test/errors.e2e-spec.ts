@@ -1,5 +1,6 @@
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
 import { forAllTests } from './support/fixtures';
+import { VALUES } from './support/fuzz-cases';
 import { captureLog } from './support/log-capture';
 import { exchangeRaw, type RawRequest, type RawResponse, sendRaw } from './support/raw-http';
 import { startTestService, type TestUser } from './support/test-service';
@@ -225,22 +226,6 @@ describe('The order of checks', () => {
 });
 
 describe('Hostile input', () => {
-  const texts = [
-    '\u0000',
-    'ru\u0000',
-    '9999999999',
-    '-9999999999',
-    '9'.repeat(30),
-    'x'.repeat(5000),
-    '6'.repeat(5000),
-    '\u{1f4a9}\u202e\ufffe',
-    `'; DROP TABLE proxies; --`,
-    '__proto__',
-    'constructor',
-    '../../etc/passwd',
-    '1e309',
-    ' ',
-  ];
   const pathsOf = (segment: string): string[] => [
     `/countries/${segment}/count`,
     `/proxies/${segment}/ping`,
@@ -265,39 +250,22 @@ describe('Hostile input', () => {
     if (response.status >= 400) expect(response.json()).toHaveProperty('detail');
   }
 
-  const nested = (depth: number, open: string, close: string): string =>
-    open.repeat(depth) + close.repeat(depth);
-  const values: [name: string, json: string][] = [
-    ...texts.map((text): [string, string] => [JSON.stringify(text).slice(0, 60), JSON.stringify(text)]),
-    ['half a surrogate pair', '"\\ud800"'],
-    ['the other half', '"\\udfff\\ud800"'],
-    ['a number of ten digits', '9999999999'],
-    ['a negative number of ten digits', '-9999999999'],
-    ['a number of 30 digits', '9'.repeat(30)],
-    ['a number of 5,000 digits', '9'.repeat(5000)],
-    ['a number beyond all floats', '1e400'],
-    ['NaN', 'NaN'],
-    ['null', 'null'],
-    ['an object', '{"constructor":{"prototype":{"polluted":true}}}'],
-    ['500 nested arrays', nested(500, '[', ']')],
-    ['500 nested objects', nested(500, '{"a":', '}').replace(':}', ':1}')],
-    ['20,000 nested arrays', nested(20_000, '[', ']')],
-    ['arrays that never end', '['.repeat(90_000)],
-  ];
-
-  it.each(values)('causes no 500 in a body: %s', async (_, json) => {
-    const names = ['country', 'period', 'count', 'version', 'proxy_type', '__proto__', 'constructor'];
-    const requests = names.map((name) => {
-      const fields = Object.entries({ country: '"ru"', period: '30', [name]: json });
-      return buy(`{${fields.map(([field, value]) => `"${field}":${value}`).join(',')}}`);
-    });
-    requests.push(buy(json));
-    for (const body of [json, `{"period":${json}}`]) {
-      requests.push({ method: 'POST', path: '/proxies/1/prolong', body });
-    }
-    const responses = await Promise.all(requests.map((request) => sendAs(user, request)));
-    for (const response of responses) expectOrdinary(response);
-  });
+  it.each(VALUES.map((json) => [json.slice(0, 60), json]))(
+    'causes no 500 in a body: %s',
+    async (_, json = '') => {
+      const names = ['country', 'period', 'count', 'version', 'proxy_type', '__proto__', 'constructor'];
+      const requests = names.map((name) => {
+        const fields = Object.entries({ country: '"ru"', period: '30', [name]: json });
+        return buy(`{${fields.map(([field, value]) => `"${field}":${value}`).join(',')}}`);
+      });
+      requests.push(buy(json));
+      for (const body of [json, `{"period":${json}}`]) {
+        requests.push({ method: 'POST', path: '/proxies/1/prolong', body });
+      }
+      const responses = await Promise.all(requests.map((request) => sendAs(user, request)));
+      for (const response of responses) expectOrdinary(response);
+    },
+  );
 
   it.each<[string, Buffer | string]>([
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d])],
@@ -314,7 +282,7 @@ describe('Hostile input', () => {
 
   it('causes no 500 in the body of a request that needs none', async () => {
     for (const { method, path } of PROTECTED_ENDPOINTS.filter((endpoint) => endpoint.method === 'GET')) {
-      expectOrdinary(await sendAs(user, { method, path, body: nested(50_000, '[', '') }));
+      expectOrdinary(await sendAs(user, { method, path, body: '['.repeat(50_000) }));
     }
   });
 

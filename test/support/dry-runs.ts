@@ -1,33 +1,20 @@
 import type { components } from '../../clients/typescript/src/api-types';
 import { TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
-import { fetchAs } from './api-client';
+import { send, type ServiceResponse } from './replicas';
 import { SeededRandom } from './seeded-random';
 import type { TestService, TestUser } from './test-service';
 
 export type DryRun = components['schemas']['DryRunResponse'];
 
-interface ServiceResponse {
-  readonly status: number;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly replayed: boolean;
-}
-
-export async function postOrder(
+export const postOrder = (
   baseUrl: string,
   token: string,
   path: string,
   body: object,
   key?: string,
-): Promise<ServiceResponse> {
-  const headers = key === undefined ? {} : { 'Idempotency-Key': key };
-  const response = await fetchAs({ token }, 'POST', baseUrl + path, body, headers);
-  return {
-    status: response.status,
-    body: (await response.json()) as ServiceResponse['body'],
-    replayed: response.headers.has('Idempotency-Replayed'),
-  };
-}
+): Promise<ServiceResponse> =>
+  send(baseUrl, { customer: { token }, path, body, ...(key !== undefined && { key }) });
 
 /** @throws when it is not the response of a dry run */
 export function readDryRun({ status, body }: ServiceResponse): DryRun {

@@ -52,7 +52,7 @@ const TEXTS = [
 const TEXTS_EVERYWHERE = 10;
 
 /** Hostile values of a field, as JSON or what is nearly JSON. The first ones are tried in every place. */
-const VALUES = [
+export const VALUES = [
   '"\\u0000"',
   '"a\\u0000b"',
   '"\\ud800"',
@@ -79,12 +79,26 @@ const VALUES = [
   '["\\u0000"]',
   '[[[]]]',
   `[${'"a",'.repeat(2000)}"a"]`,
-  '{"constructor":{"prototype":1}}',
+  '{"constructor":{"prototype":{"polluted":true}}}',
   '"2026-02-30T00:00:00Z"',
   '"0001-01-01T00:00:00Z"',
   '"+275760-09-13T00:00:00.000Z"',
   '"9999-12-31T23:59:59.999999999-23:59"',
   '"::ffff:0:0/200"',
+  '"\\udfff\\ud800"',
+  '"\u{1f4a9}\u202e\ufffe"',
+  `"'; DROP TABLE proxies; --"`,
+  '"../../etc/passwd"',
+  '"__proto__"',
+  '"constructor"',
+  '"1e309"',
+  '"9999999999"',
+  '-9999999999',
+  '9'.repeat(5000),
+  '['.repeat(500) + ']'.repeat(500),
+  `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`,
+  '['.repeat(20_000) + ']'.repeat(20_000),
+  '['.repeat(90_000),
 ] as const;
 const VALUES_EVERYWHERE = 10;
 

@@ -186,7 +186,11 @@ export const prolongation = (customer: Customer, proxyId: string, key?: string):
 });
 
 /** Sends one request. Throws when its connection is lost. */
-export async function send(baseUrl: string, order: Order, signal?: AbortSignal): Promise<ServiceResponse> {
+export async function send(
+  baseUrl: string,
+  order: Omit<Order, 'customer'> & { readonly customer: Pick<Customer, 'token'> },
+  signal?: AbortSignal,
+): Promise<ServiceResponse> {
   const response = await fetch(baseUrl + order.path, {
     method: 'POST',
     headers: {
