@@ -4,6 +4,7 @@ import { RenewalOrders } from '../src/orders';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
+import { Announcements } from '../src/renewals/running/announcements.service';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
@@ -433,7 +434,10 @@ describe('Renewals', () => {
     expect(await eventsOf(user)).toEqual(planned);
     for (const hours of [71, 23]) {
       await moveEnds(user, `now() + interval '${hours} hours'`);
-      await run();
+      const announcements = service.app.get(Announcements);
+      announcements.beginAnew();
+      // As two replicas do at the same moment.
+      await Promise.all([announcements.announceNext(), announcements.announceNext()]);
       await run();
       planned.push('renewal.planned balance-short');
       expect(await eventsOf(user)).toEqual(planned);

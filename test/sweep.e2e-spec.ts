@@ -147,6 +147,14 @@ describe('The full sweep', () => {
       ]);
     });
 
+    it('confirms the ends of the others alone', async () => {
+      await run();
+      const confirmed = await service.dataSource.query(
+        'SELECT end_confirmed_at(id) IS NOT NULL AS "isConfirmed" FROM proxies ORDER BY id',
+      );
+      expect(confirmed).toEqual([{ isConfirmed: false }, { isConfirmed: true }]);
+    });
+
     it('shows it as inactive in every response', async () => {
       await run();
       await run();
