@@ -1,10 +1,10 @@
-import { SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
+import { SandboxControl, startSandbox } from '../../src/sandbox';
 import { forAllTests } from './fixtures';
 import { WireClient } from './wire-client';
 
 /** A sandbox for the tests of a file, a client of the provider's interface and one of its control. */
-export function sandboxForAllTests(options: SandboxOptions = {}) {
-  const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null, ...options }));
+export function sandboxForAllTests() {
+  const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
   return {
     sandbox,
     client: forAllTests(() => new WireClient(sandbox.baseUrl, sandbox.apiKey)),
