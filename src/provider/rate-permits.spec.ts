@@ -27,6 +27,18 @@ describe('RatePermits', () => {
     return [1, 2].map(() => new RatePermits(dataSource, name, calls, windowMs)) as [RatePermits, RatePermits];
   };
 
+  /** Notes which calls are served, in their order. */
+  function recorder() {
+    const served: CallPriority[] = [];
+    const call = async (permits: RatePermits, priority: CallPriority): Promise<void> => {
+      await permits.waitForPermit(priority, 60_000);
+      served.push(priority);
+    };
+    const calls = (permits: RatePermits, priority: CallPriority, count: number) =>
+      Promise.all(Array.from({ length: count }, () => call(permits, priority)));
+    return { served, calls, initials: () => served.map(([initial]) => initial).join('') };
+  }
+
   it('never allow more than their number in any window', async () => {
     const permits = createPermits(3, 100);
     const starts: number[] = [];
@@ -43,11 +55,7 @@ describe('RatePermits', () => {
 
   it('let the first calls go at once', async () => {
     const permits = createPermits(3, 60_000);
-    await Promise.all([
-      permits.waitForPermit('order', 0),
-      permits.waitForPermit('order', 0),
-      permits.waitForPermit('order', 0),
-    ]);
+    await Promise.all([1, 2, 3].map(() => permits.waitForPermit('order', 0)));
   });
 
   it('refuse a call that has waited too long, and serve the next', async () => {
@@ -62,55 +70,38 @@ describe('RatePermits', () => {
   it('go to a confirmation every third time while orders wait, and first when none do', async () => {
     const permits = createPermits(1, SHORT_WINDOW_MS);
     await permits.waitForPermit('rest', 0);
-    const served: string[] = [];
-    const call = async (priority: 'order' | 'confirmation' | 'price' | 'rest') => {
-      await permits.waitForPermit(priority, 60_000);
-      served.push(priority.slice(0, 1));
-    };
+    const { calls, initials } = recorder();
     await Promise.all([
-      ...Array.from({ length: 2 }, () => call('rest')),
-      ...Array.from({ length: 2 }, () => call('price')),
-      ...Array.from({ length: 4 }, () => call('confirmation')),
-      ...Array.from({ length: 6 }, () => call('order')),
+      calls(permits, 'rest', 2),
+      calls(permits, 'price', 2),
+      calls(permits, 'confirmation', 4),
+      calls(permits, 'order', 6),
     ]);
     // After eight others the other calls are due as well.
-    expect(served.join('')).toBe('oocoocoocprcpr');
+    expect(initials()).toBe('oocoocoocprcpr');
   });
 
   it('go to every kind of call that waits, within twelve others, however many of another wait', async () => {
     const permits = createPermits(1, SHORT_WINDOW_MS);
-    const kinds = [...CALL_PRIORITIES];
-    const served: string[] = [];
-    const call = async (priority: CallPriority): Promise<void> => {
-      await permits.waitForPermit(priority, 60_000);
-      served.push(priority);
-    };
-    await Promise.all(
-      kinds
-        .map((kind) => Promise.all(Array.from({ length: 4 }, () => call(kind))))
-        .concat(Promise.all(Array.from({ length: 30 }, () => call('order')))),
-    );
+    const { served, calls } = recorder();
+    await Promise.all([
+      ...CALL_PRIORITIES.map((kind) => calls(permits, kind, 4)),
+      calls(permits, 'order', 30),
+    ]);
     const longestWait = (kind: CallPriority): number => {
       const turns = served.flatMap((other, at) => (other === kind ? [at] : []));
       return Math.max(...turns.map((turn, at) => turn - (turns[at - 1] ?? -1) - 1));
     };
     expect(longestWait('confirmation')).toBe(2);
-    for (const kind of kinds) expect([kind, longestWait(kind) <= 12]).toEqual([kind, true]);
+    for (const kind of CALL_PRIORITIES) expect([kind, longestWait(kind) <= 12]).toEqual([kind, true]);
   });
 
   it('go to the orders of one process before the other calls of another', async () => {
     const [one, other] = createTwo(1, 100);
     await one.waitForPermit('rest', 0);
-    const served: string[] = [];
-    const call = async (permits: RatePermits, priority: 'order' | 'rest') => {
-      await permits.waitForPermit(priority, 60_000);
-      served.push(priority.slice(0, 1));
-    };
-    await Promise.all([
-      ...Array.from({ length: 2 }, () => call(other, 'rest')),
-      ...Array.from({ length: 3 }, () => call(one, 'order')),
-    ]);
-    expect(served.join('')).toBe('ooorr');
+    const { calls, initials } = recorder();
+    await Promise.all([calls(other, 'rest', 2), calls(one, 'order', 3)]);
+    expect(initials()).toBe('ooorr');
   });
 
   it('go to a waiting call when they are given back', async () => {

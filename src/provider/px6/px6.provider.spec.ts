@@ -130,6 +130,8 @@ describe('the PROXY6 adapter', () => {
   const buy = async (deadline = Deadline.after(10_000)) =>
     provider.buy(ORDER, { ...(await permitted()), deadline, onCall: (call) => void calls.push(call) });
 
+  const failureOf = (call: Promise<unknown>): Promise<unknown> => call.catch((thrown: unknown) => thrown);
+
   it('sends the documented request, with the provider’s number of the version', async () => {
     respond = json(BOUGHT);
     await buy();
@@ -369,7 +371,7 @@ describe('the PROXY6 adapter', () => {
     [410, 'period'],
   ])('treats error %i as a refusal: %s', async (errorId, reason) => {
     respond = json({ status: 'no', error_id: errorId, error: 'text' });
-    const error = await buy().catch((thrown: unknown) => thrown);
+    const error = await failureOf(buy());
     expect(error).toBeInstanceOf(ProviderRefused);
     expect(error).toMatchObject({ reason });
   });
@@ -413,7 +415,7 @@ describe('the PROXY6 adapter', () => {
   ])('reports an unknown outcome after %s, and does not retry the call', async (what, given) => {
     respond = given;
     const deadline = Deadline.after(what === NO_RESPONSE ? 500 : 10_000);
-    const error = await buy(deadline).catch((thrown: unknown) => thrown);
+    const error = await failureOf(buy(deadline));
     expect(error).toBeInstanceOf(ProviderOutcomeUnknown);
     expect(urls).toHaveLength(1);
     expect(calls).toMatchObject([{ method: 'buy', outcome: 'unknown' }]);
@@ -437,7 +439,7 @@ describe('the PROXY6 adapter', () => {
     const unreachable = await createProvider(port);
     const permission = await permitted(unreachable);
     const giveBack = jest.spyOn(permission.permit, 'giveBack');
-    const error = await unreachable.buy(ORDER, permission).catch((thrown: unknown) => thrown);
+    const error = await failureOf(unreachable.buy(ORDER, permission));
     expect(error).toBeInstanceOf(ProviderUnavailable);
     expect(giveBack).toHaveBeenCalledTimes(1);
     expect(JSON.stringify([error, String(error)])).not.toContain(API_KEY);
@@ -446,7 +448,7 @@ describe('the PROXY6 adapter', () => {
   it('sends nothing after the deadline', async () => {
     respond = json(BOUGHT);
     await buy();
-    const error = await buy(Deadline.after(0)).catch((thrown: unknown) => thrown);
+    const error = await failureOf(buy(Deadline.after(0)));
     expect(error).toBeInstanceOf(ProviderUnavailable);
     expect(urls).toHaveLength(1);
   });
@@ -457,7 +459,7 @@ describe('the PROXY6 adapter', () => {
     const late = buy(Deadline.after(20));
     // This has the effect of SIGSTOP: no code runs until after the deadline.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
-    expect(await late.catch((thrown: unknown) => thrown)).toBeInstanceOf(ProviderUnavailable);
+    expect(await failureOf(late)).toBeInstanceOf(ProviderUnavailable);
     expect(urls).toHaveLength(1);
   });
 
@@ -466,7 +468,7 @@ describe('the PROXY6 adapter', () => {
     const late = buy(Deadline.after(60_000));
     const afterwards = new Date(Date.now() + 61_000);
     const clock = jest.spyOn(SystemClock.prototype, 'now').mockReturnValue(afterwards);
-    expect(await late.catch((thrown: unknown) => thrown)).toBeInstanceOf(ProviderUnavailable);
+    expect(await failureOf(late)).toBeInstanceOf(ProviderUnavailable);
     clock.mockRestore();
     expect(urls).toEqual([]);
   });

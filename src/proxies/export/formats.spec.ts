@@ -69,13 +69,8 @@ const proxies: readonly PlainProxy[] = Array.from({ length: 500 }, (_, n) => ({
 }));
 
 function write(name: FormatName, list: readonly ProxyOut[]): string {
-  const {
-    start,
-    separator,
-    end,
-    empty = start + end,
-    write: one,
-  } = formatOf({ format: name, template: null });
+  const format = formatOf({ format: name, template: null });
+  const { start, separator, end, empty = start + end, write: one } = format;
   if (typeof one === 'string') throw new Error(`PostgreSQL writes ${name}`);
   return list.length === 0 ? empty : start + list.map(one).join(separator) + end;
 }
@@ -100,6 +95,15 @@ const addressed = ({ host, port, login, password, proxy_type }: ProxyOut) => ({
   login,
   password,
   proxy_type,
+});
+
+/** A proxy in the file of a tool, with our names for its fields. */
+const namedAsOurs = ({ server, username, password, type }: Record<string, unknown>, port: unknown) => ({
+  host: server,
+  port: String(port),
+  login: username,
+  password,
+  proxy_type: type === 'socks5' ? 'socks' : type,
 });
 
 describe('Exports are read back unchanged, with any login and password', () => {
@@ -175,14 +179,7 @@ describe('Exports are read back unchanged, with any login and password', () => {
     const text = write('clash', proxies);
     const file = parseYaml(text, { version }) as { proxies: Record<string, unknown>[] };
     expect([validate(file), validate.errors]).toEqual([true, null]);
-    const read = file.proxies.map(({ server, port, username, password, type }) => ({
-      host: server,
-      port: String(port),
-      login: username,
-      password,
-      proxy_type: type === 'socks5' ? 'socks' : type,
-    }));
-    expect(read).toEqual(proxies.map(addressed));
+    expect(file.proxies.map(({ port, ...one }) => namedAsOurs(one, port))).toEqual(proxies.map(addressed));
     expect(new Set(file.proxies.map(({ name }) => name)).size).toBe(proxies.length);
     // Each line is a proxy, and none has a character that YAML does not know as printable.
     expect(text.match(/^ {2}- \{.*\}$/gm)).toHaveLength(proxies.length);
@@ -190,27 +187,15 @@ describe('Exports are read back unchanged, with any login and password', () => {
       /[^\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]|[\u2028\u2029\ufeff]/u,
     );
     // The schema does not name every field that a tool may know: a misspelt one would pass.
-    expect(Object.keys(file.proxies[0] ?? {})).toEqual([
-      'name',
-      'type',
-      'server',
-      'port',
-      'username',
-      'password',
-    ]);
+    const fields = ['name', 'type', 'server', 'port', 'username', 'password'];
+    expect(Object.keys(file.proxies[0] ?? {})).toEqual(fields);
   });
 
   it('sing-box: JSON that its schema allows', () => {
     const validate = new Ajv2020({ strict: false }).compile(readSchema('sing-box'));
     const file = JSON.parse(write('sing-box', proxies)) as { outbounds: Record<string, unknown>[] };
     expect([validate(file), validate.errors]).toEqual([true, null]);
-    const read = file.outbounds.map(({ server, server_port, username, password, type }) => ({
-      host: server,
-      port: String(server_port),
-      login: username,
-      password,
-      proxy_type: type,
-    }));
+    const read = file.outbounds.map(({ server_port: port, ...one }) => namedAsOurs(one, port));
     expect(read).toEqual(proxies.map(addressed));
     expect(new Set(file.outbounds.map(({ tag }) => tag)).size).toBe(proxies.length);
     expect(validate({ outbounds: [{ type: 'socks', server: 'a', server_port: '1' }] })).toBe(false);

@@ -76,7 +76,11 @@ beforeEach(() => {
 });
 afterEach(() => senders.splice(0).forEach((made) => made.close()));
 
+const send = (url: string, by: WebhookSender) => by.post(url, '{}', HEADERS);
+
 const urlOf = (host: string, path = '/hook'): string => `http://${host}:${receiver.port}${path}`;
+
+const NOT_PUBLIC = { outcome: 'forbidden', status: null, error: 'the address is not public' };
 
 describe('A webhook is not sent', () => {
   it.each([
@@ -121,8 +125,8 @@ describe('A webhook is not sent', () => {
   ])('to %s: %s', async (_what, host) => {
     // Written out, an address is refused before anything else: nothing leaves the machine if it is not.
     expect(() => new AddressRules([]).checkUrl(urlOf(host))).toThrow(AddressRefused);
-    const result = await sender().post(urlOf(host), '{}', HEADERS);
-    expect(result).toMatchObject({ outcome: 'forbidden', status: null, error: 'the address is not public' });
+    const result = await send(urlOf(host), sender());
+    expect(result).toMatchObject(NOT_PUBLIC);
     expect(receiver.connections).toBe(0);
   });
 
@@ -133,8 +137,8 @@ describe('A webhook is not sent', () => {
     ['a name of an IPv4-mapped address', 'mapped.test'],
     ['a name of IPv6 loopback', 'six.test'],
   ])('to %s: %s', async (_what, name) => {
-    const result = await sender().post(urlOf(name), '{}', HEADERS);
-    expect(result).toMatchObject({ outcome: 'forbidden', status: null, error: 'the address is not public' });
+    const result = await send(urlOf(name), sender());
+    expect(result).toMatchObject(NOT_PUBLIC);
     expect(receiver.connections).toBe(0);
   });
 
@@ -151,7 +155,7 @@ describe('A webhook is not sent', () => {
     ['a port that is none', () => 'http://127.0.0.1:70000/', 'the URL is not valid'],
     ['no URL at all', () => 'nonsense', 'the URL is not valid'],
   ])('to a URL with %s, with any allowed networks', async (_what, url, error) => {
-    const result = await sender(LOOPBACK).post(url(receiver.port), '{}', HEADERS);
+    const result = await send(url(receiver.port), sender(LOOPBACK));
     expect(result).toMatchObject({ outcome: 'forbidden', error });
     expect(receiver.connections).toBe(0);
   });
@@ -160,8 +164,8 @@ describe('A webhook is not sent', () => {
   it.each(['two.test', 'two-families.test'])(
     'to a name of which one address is allowed, and another is not: %s',
     async (name) => {
-      const result = await sender(['127.0.0.2']).post(urlOf(name), '{}', HEADERS);
-      expect(result).toMatchObject({ outcome: 'forbidden', error: 'the address is not public' });
+      const result = await send(urlOf(name), sender(['127.0.0.2']));
+      expect(result).toMatchObject(NOT_PUBLIC);
       expect(receiver.connections).toBe(0);
     },
   );
@@ -170,9 +174,9 @@ describe('A webhook is not sent', () => {
     const rebinding = sender(['127.0.0.2']);
     const url = urlOf('rebinding.test');
     // There is no listener: the connection is refused, and none is kept.
-    expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'unreachable' });
+    expect(await send(url, rebinding)).toMatchObject({ outcome: 'unreachable' });
     expect(dns.requested('rebinding.test')).toBe(1);
-    expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'forbidden' });
+    expect(await send(url, rebinding)).toMatchObject({ outcome: 'forbidden' });
     expect(dns.requested('rebinding.test')).toBe(2);
     expect(receiver.connections).toBe(0);
   });
@@ -222,7 +226,7 @@ describe('A webhook is sent', () => {
 
   it('over one connection again and again, and once more when the receiver closed it', async () => {
     const pooled = sender(LOOPBACK);
-    for (let at = 0; at < 3; at += 1) await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS);
+    for (let at = 0; at < 3; at += 1) await send(urlOf('127.0.0.1'), pooled);
     expect(receiver.connections).toBe(1);
     // The receiver takes the next request on the kept connection, and closes it without a response.
     let isFirst = true;
@@ -231,7 +235,7 @@ describe('A webhook is sent', () => {
       else response.end();
       isFirst = false;
     };
-    expect(await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
+    expect(await send(urlOf('127.0.0.1'), pooled)).toMatchObject({ outcome: 'delivered' });
     expect(receiver.connections).toBe(2);
   });
 
@@ -242,7 +246,7 @@ describe('A webhook is sent', () => {
       if (!sockets.includes(request.socket)) sockets.push(request.socket);
       response.writeHead(204).end();
     };
-    for (let at = 0; at < 2; at += 1) await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS);
+    for (let at = 0; at < 2; at += 1) await send(urlOf('127.0.0.1'), pooled);
     const [idle, ...others] = sockets;
     expect(others).toEqual([]);
     // A byte now and then keeps a connection from being idle for long.
@@ -251,13 +255,13 @@ describe('A webhook is sent', () => {
     await new Promise((resolve) => idle?.once('close', resolve));
     clearInterval(trickle);
     expect(idle?.bytesWritten).toBeLessThan(10_000);
-    expect(await pooled.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
+    expect(await send(urlOf('127.0.0.1'), pooled)).toMatchObject({ outcome: 'delivered' });
   });
 
   it('past the proxies that the environment names', async () => {
     const env = { http_proxy: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' };
     const replaced = jest.replaceProperty(process, 'env', env);
-    const result = await sender(LOOPBACK).post(urlOf('127.0.0.1'), '{}', HEADERS);
+    const result = await send(urlOf('127.0.0.1'), sender(LOOPBACK));
     replaced.restore();
     expect(result).toMatchObject({ outcome: 'delivered' });
   });
@@ -315,7 +319,7 @@ describe('The result of a webhook', () => {
   });
 
   it('is a failure in time when no DNS server responds', async () => {
-    const result = await sender(LOOPBACK, 2000, dns.impatient).post(urlOf('silent.test'), '{}', HEADERS);
+    const result = await send(urlOf('silent.test'), sender(LOOPBACK, 2000, dns.impatient));
     expect(result).toMatchObject({ outcome: 'unreachable', error: 'the name has no address' });
   });
 
@@ -344,8 +348,8 @@ describe('The result of a webhook', () => {
     ];
     for (const text of responses) {
       const server = net.createServer((socket) => socket.on('error', () => undefined).end(text));
-      const port = await listen(server);
-      expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ outcome: 'unreachable', status: null });
+      const url = `http://127.0.0.1:${await listen(server)}/`;
+      expect(await post(url)).toMatchObject({ outcome: 'unreachable', status: null });
       server.close();
     }
   });
@@ -378,8 +382,7 @@ describe('The result of a webhook', () => {
 
   it('is a failure when the certificate is not trusted', async () => {
     const server = net.createServer((socket) => socket.on('error', () => undefined).end('no TLS'));
-    const port = await listen(server);
-    const { outcome, error } = await post(`https://127.0.0.1:${port}/`);
+    const { outcome, error } = await post(`https://127.0.0.1:${await listen(server)}/`);
     expect({ outcome, error }).toEqual({
       outcome: 'unreachable',
       error: expect.stringMatching(/^the connection failed: [A-Z0-9_]+$/),
@@ -389,11 +392,7 @@ describe('The result of a webhook', () => {
 
   it('goes to the next address of a name only after a good part of its time', async () => {
     const silent = await openSilentPort();
-    const { outcome, durationMs } = await sender(LOOPBACK).post(
-      `http://far.test:${silent.port}/`,
-      '{}',
-      HEADERS,
-    );
+    const { outcome, durationMs } = await send(`http://far.test:${silent.port}/`, sender(LOOPBACK));
     expect(outcome).toBe('unreachable');
     // A fifth of 3 s; Node's own default is 250 ms.
     expect(durationMs).toBeGreaterThanOrEqual(590);
