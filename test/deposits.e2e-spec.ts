@@ -1,4 +1,4 @@
-import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { IntegrityService } from '../src/integrity';
 import { LedgerService } from '../src/ledger';
@@ -8,7 +8,7 @@ import { PaymentsSandbox } from '../src/sandbox';
 import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
-import { createStaff, type StaffResponse } from './support/staff';
+import { createStaff, type StaffResponse, staffWith } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
 // The service takes payments here, which the shared one does not.
@@ -665,8 +665,12 @@ describe('Staff', () => {
       status: 409,
       body: { detail: 'Of the deposit, 60.00 can be refunded' },
     });
-    const decide = () =>
-      staff.post(`/staff/deposit-refunds/${newest?.id}/decide`, { decision: 'debit', reason: 'x' });
+    const decide = (by = staff) =>
+      by.post(`/staff/deposit-refunds/${newest?.id}/decide`, { decision: 'debit', reason: 'x' });
+    const { text } = await service.app
+      .get(TokensService)
+      .issue({ userId: customer.id, scopes: ['staff:balance'] });
+    expect((await decide(staffWith(service, customer.id, text, 0))).status).toBe(403);
     expect(await decide()).toMatchObject({ status: 200, body: { state: 'succeeded' } });
     expect((await decide()).status).toBe(409);
     expect(await available()).toBe('60.00');

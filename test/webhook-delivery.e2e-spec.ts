@@ -348,6 +348,14 @@ describe('Delivery of webhooks', () => {
     expect(text).toMatch(/^proxy_rental_job_pending\{name="send-webhooks"\} [1-9]/m);
     expect(text).toMatch(/^proxy_rental_job_oldest_seconds\{name="send-webhooks"\} \d/m);
     expect(text).toMatch(/^proxy_rental_webhooks_disabled 0/m);
+    for (const reason of ['gone', 'failing', 'customer']) {
+      const { id } = await createWebhook();
+      await owner('UPDATE webhooks SET disabled_at = now(), disabled_reason = $2 WHERE id = $1', [
+        id,
+        reason,
+      ]);
+    }
+    expect(await service.app.get(Metrics).render()).toMatch(/^proxy_rental_webhooks_disabled 2/m);
     const span = await eventually(() =>
       traces.spans.find(
         ({ name, attributes }) => name === 'webhooks.attempt' && attributes['webhook.outcome'] === 'refused',
