@@ -403,7 +403,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
 
   'no-more-refunded-than-captured': async (books) => {
     const userId = await books.user();
-    const orderId = await books.order(userId, { state: 'refunded' });
+    const orderId = await books.order(userId, { state: 'refunded', ageHours: 72 });
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_refunded_check');
     await books.query('UPDATE orders SET refunded = 5 WHERE id = $1', orderId);
     await books.query(
