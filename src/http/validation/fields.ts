@@ -1,5 +1,6 @@
-import type { Type } from '@nestjs/common';
+import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { Expose, Transform } from 'class-transformer';
 import type { ValidatorConstraintInterface } from 'class-validator';
 import { Validate, ValidatorConstraint } from 'class-validator/cjs/decorator/common/Validate';
 import type { Money } from '../../common';
@@ -65,6 +66,11 @@ interface Field {
   /** The default is the value of an omitted field. */
   readonly options: FieldOptions & { readonly default?: FieldValue };
   readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
+}
+
+interface FieldSource {
+  readonly obj: RequestFields;
+  readonly key: string;
 }
 
 /** An integer. Required unless it has a default. */
@@ -186,7 +192,10 @@ function readStringList(
   return refused.length > 0 ? new RefusedItems(refused) : read.filter((item) => typeof item === 'string');
 }
 
-/** Declares how a field is read and, to Swagger, how it is described. class-validator collects refusals. */
+/**
+ * Declares a field to three libraries: class-transformer reads it as its value or a Refusal, class-validator
+ * collects the refusals in the order of declaration, and Swagger describes it.
+ */
 function requestField({ schema, options, read }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
     const value = read(input, fields);
@@ -194,15 +203,19 @@ function requestField({ schema, options, read }: Field): PropertyDecorator {
     return refuseLoose(input, schema['type'], fields.strict) ?? value;
   };
   return (target, key) => {
-    const name = String(key);
-    declareField(target, name, {
+    declareField(target, String(key), {
       schema,
       description: options.description,
       isRequired: isRequired(options),
-      read: (fields) => readField(fields, name, options, readExactly),
     });
-    ApiProperty(describe({ ...schema, title: titleOf(name) }, options))(target, key);
-    Validate(NotRefused)(target, key);
+    applyDecorators(
+      ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, options)),
+      Expose(),
+      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, options, readExactly), {
+        toClassOnly: true,
+      }),
+      Validate(NotRefused),
+    )(target, key);
   };
 }
 

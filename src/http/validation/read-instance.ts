@@ -1,4 +1,5 @@
 import type { Type } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
 import { Validator } from 'class-validator/cjs/validation/Validator';
 import { type Refusal, RefusedItems } from './refusal';
 import type { RequestFields } from './request-fields';
@@ -15,15 +16,11 @@ export interface FieldDescription {
   readonly isRequired: boolean;
 }
 
-interface DeclaredField extends FieldDescription {
-  /** Returns the value of the field, or a Refusal. */
-  readonly read: (fields: RequestFields) => unknown;
-}
+type Fields = ReadonlyMap<string, FieldDescription>;
 
-type Fields = ReadonlyMap<string, DeclaredField>;
-
-export function declareField(target: object, name: string, field: DeclaredField): void {
-  Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, field]]), target);
+/** Stores the description of a declared field. */
+export function declareField(target: object, name: string, description: FieldDescription): void {
+  Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, description]]), target);
 }
 
 /** The fields of a DTO by name, from its prototype. */
@@ -35,14 +32,13 @@ export const declaredFields = (target: object): Fields =>
  * declaration, then those of unknown fields, which only a strict DTO refuses.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
-  const declared = declaredFields(dto.prototype as object);
-  const instance = new dto();
-  for (const [name, { read }] of declared) Reflect.set(instance, name, read(fields));
+  const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
   const refused = validator
     .validateSync(instance)
     .map(({ property, value }): [string, Refusal | RefusedItems] => [property, value]);
   if (fields.strict) {
-    const unknown = fields.names.filter((name) => !declared.has(name));
+    const known = declaredFields(dto.prototype as object);
+    const unknown = fields.names.filter((name) => !known.has(name));
     refused.push(
       ...unknown.map((name): [string, Refusal] => [name, unknownField(fields.find(name) ?? null)]),
     );

@@ -1,31 +1,47 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 import type { FieldPlace } from './strict-request';
 
-/** The values that a DTO is read from. */
+/**
+ * The values that a DTO is read from. They are hidden from class-transformer, which visits every property and
+ * trusts its value, for example a `constructor`.
+ */
 export class RequestFields {
+  readonly #values: JsonObject;
+  readonly #inputWhenMissing: JsonValue;
+  readonly #place: FieldPlace;
+  readonly #isStrict: boolean;
+
   /** @param inputWhenMissing the `input` in the item of a missing field */
-  constructor(
-    private readonly values: JsonObject,
-    readonly inputWhenMissing: JsonValue,
-    readonly place: FieldPlace,
-    private readonly isStrict: boolean,
-  ) {}
+  constructor(values: JsonObject, inputWhenMissing: JsonValue, place: FieldPlace, isStrict: boolean) {
+    this.#values = values;
+    this.#inputWhenMissing = inputWhenMissing;
+    this.#place = place;
+    this.#isStrict = isStrict;
+  }
 
   /** The fields of a nested object. */
   within(values: JsonObject): RequestFields {
-    return new RequestFields(values, values, this.place, this.isStrict);
+    return new RequestFields(values, values, this.#place, this.#isStrict);
   }
 
   get names(): readonly string[] {
-    return Object.keys(this.values);
+    return Object.keys(this.#values);
   }
 
   find(name: string): JsonValue | undefined {
-    return Object.hasOwn(this.values, name) ? this.values[name] : undefined;
+    return Object.hasOwn(this.#values, name) ? this.#values[name] : undefined;
+  }
+
+  get inputWhenMissing(): JsonValue {
+    return this.#inputWhenMissing;
+  }
+
+  get place(): FieldPlace {
+    return this.#place;
   }
 
   /** The place of the fields if they are read strictly. */
   get strict(): FieldPlace | undefined {
-    return this.isStrict ? this.place : undefined;
+    return this.#isStrict ? this.#place : undefined;
   }
 }
