@@ -2,12 +2,10 @@ import { SystemClock } from '../src/common';
 import { Metrics } from '../src/metrics';
 import { OrderClaims } from '../src/orders';
 import { Work } from '../src/work';
-import { fetchAs } from './support/api-client';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { withReplica } from './support/replica';
-import { startTestService } from './support/test-service';
+import { startTestService, testUser } from './support/test-service';
 
-const RU_30 = { country: 'ru', period: 30 } as const;
 const HOUR_MS = 3_600_000;
 
 describe('When a clock is changed', () => {
@@ -18,7 +16,7 @@ describe('When a clock is changed', () => {
   beforeEach(() => service.dataSource.query('DELETE FROM catalog_copies'));
   afterEach(() => jest.restoreAllMocks());
 
-  const buy = () => user.buy(RU_30);
+  const buy = () => user.buy();
   const setPrice = (price: string) => service.control.setPrice('6', 30, price);
   /** The same as setting the database's clock an hour back. */
   const setDatabaseBack = () =>
@@ -65,8 +63,8 @@ describe('When a clock is changed', () => {
     await setDatabaseBack();
     await setPrice('30.00');
     await withReplica(service, {}, async (replica) => {
-      const response = await fetchAs(user, 'POST', `${replica.baseUrl}/proxies/buy`, RU_30);
-      expect(await response.json()).toMatchObject({ price_charged: '36.00' });
+      const { data } = await testUser(replica.baseUrl, user.id, user.token).buy();
+      expect(data?.price_charged).toBe('36.00');
     });
   });
 

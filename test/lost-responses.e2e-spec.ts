@@ -1,15 +1,14 @@
 import { AppConfig } from '../src/config';
-import { createApiClient, fetchAs } from './support/api-client';
+import { fetchAs, outcomeOf } from './support/api-client';
 import { eventually } from './support/built-service';
 import { startDatabaseRelay } from './support/database-relay';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
 import { countWaiting, lockRow } from './support/table-lock';
-import { startTestService } from './support/test-service';
+import { startTestService, testUser } from './support/test-service';
 
 const CLAIM = 'WITH waiting AS (';
-const RU_30 = { country: 'ru', period: 30 } as const;
 
 describe('When the connection to the database is lost', () => {
   // Whole tables are locked, and each replica sends what was placed at it.
@@ -18,6 +17,8 @@ describe('When the connection to the database is lost', () => {
   /** Reaches the database through the relay. */
   const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
+  /** The user at that replica. */
+  const there = forEachTest(() => testUser(replica.baseUrl, user.id, user.token));
   const clerk = forAllTests(() => createStaff(service));
 
   /** Has staff credit the user with a rouble. Gives the status, and whether the response is a replay. */
@@ -45,42 +46,34 @@ describe('When the connection to the database is lost', () => {
     ['the account', () => `SELECT FROM accounts WHERE user_id = ${user.id} FOR UPDATE`],
     ['the table of orders', () => 'LOCK TABLE orders IN SHARE MODE'],
   ])('the reservation waits for %s: who is refused is not charged', async (_, lock) => {
-    const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'place_orders', moment: 'waiting', action: 'cut' });
-    const { response, error } = await whileLocked(lock(), async () => {
-      const pending = api.POST('/proxies/buy', { body: RU_30 });
+    const refused = await whileLocked(lock(), async () => {
+      const pending = there.buy();
       await cut.reached;
       return pending;
     });
-    expect(response.status).toBe(503);
-    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect(outcomeOf(refused)).toEqual([503, { detail: 'Service temporarily unavailable' }]);
     expect(await orders()).toEqual([]);
 
     // A client without a key sends its request again, and pays once.
-    const { data } = await api.POST('/proxies/buy', { body: RU_30 });
+    const { data } = await there.buy();
     expect(await orders()).toEqual([{ state: 'completed' }]);
     expect(Number((await service.balanceOf(user)).available)).toBe(500 - Number(data?.price_charged));
     await service.audit({ withProvider: true });
   });
 
   it('the reservation was committed: its order is found, delivered and returned', async () => {
-    const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'place_orders', moment: 'after', action: 'cut' });
-    const pending = api.POST('/proxies/buy', { body: RU_30 });
+    const pending = there.buy();
     await cut.reached;
     expect((await pending).response.status).toBe(200);
     expect(await orders()).toEqual([{ state: 'completed' }]);
   });
 
   it('the reservation of a prolongation waits: who is refused is not charged, and may repeat', async () => {
-    const bought = await user.buy(RU_30);
+    const bought = await user.buy();
     const proxyId = bought.data?.proxies[0]?.id ?? '';
-    const api = createApiClient(replica.baseUrl, user.token);
-    const prolong = () =>
-      api.POST('/proxies/{proxy_id}/prolong', {
-        params: { path: { proxy_id: proxyId } },
-        body: { period: 30 },
-      });
+    const prolong = () => there.prolong(proxyId);
     const cut = relay.catchNext({ statement: 'place_orders', moment: 'waiting', action: 'cut' });
     const { error } = await whileLocked('LOCK TABLE orders IN SHARE MODE', async () => {
       const pending = prolong();
@@ -94,11 +87,10 @@ describe('When the connection to the database is lost', () => {
   });
 
   it('the claim waits: it is never committed, and the order is claimed again and bought once', async () => {
-    const api = createApiClient(replica.baseUrl, user.token);
     const placed = relay.catchNext({ statement: 'place_orders', moment: 'after', action: 'hold' });
     const cut = relay.catchNext({ statement: CLAIM, moment: 'waiting', action: 'cut' });
     const nextClaim = relay.catchNext({ statement: CLAIM, moment: 'before', action: 'hold' });
-    const pending = api.POST('/proxies/buy', { body: RU_30 });
+    const pending = there.buy();
     await placed.reached;
     await whileLocked('LOCK TABLE orders IN EXCLUSIVE MODE', async () => {
       placed.letGo();
@@ -113,9 +105,8 @@ describe('When the connection to the database is lost', () => {
   });
 
   it('the response to a settlement is lost: the call is recorded once, and the order returns', async () => {
-    const api = createApiClient(replica.baseUrl, user.token);
     const cut = relay.catchNext({ statement: 'INSERT INTO proxies', moment: 'after', action: 'cut' });
-    const pending = api.POST('/proxies/buy', { body: RU_30 });
+    const pending = there.buy();
     await cut.reached;
     expect((await pending).response.status).toBe(200);
     const records: unknown = await service.owner.query(
