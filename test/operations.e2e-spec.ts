@@ -13,6 +13,7 @@ import {
   readRuleTests,
   selectorsOf,
 } from './support/operations';
+import { describeWith } from './support/programs';
 import { createTestDirectory, removeTestDirectory } from './support/test-directory';
 
 const rules = readAlertRules();
@@ -119,38 +120,34 @@ describe('The rules and the dashboard', () => {
   });
 });
 
-if (missingPackages('promtool').length > 0) {
-  it.skip('promtool: there is none (apt-get install prometheus)', () => undefined);
-} else {
-  describe('promtool', () => {
-    const directory = forAllTests(
-      async () => ({ path: await createTestDirectory() }),
-      ({ path }) => removeTestDirectory(path),
-    );
-    const promtool = (...parameters: string[]) =>
-      runProgram({ program: DEBIAN.promtool.path, parameters, directory: OPERATIONS });
+describeWith(missingPackages('promtool'), 'promtool', () => {
+  const directory = forAllTests(
+    async () => ({ path: await createTestDirectory() }),
+    ({ path }) => removeTestDirectory(path),
+  );
+  const promtool = (...parameters: string[]) =>
+    runProgram({ program: DEBIAN.promtool.path, parameters, directory: OPERATIONS });
 
-    it('finds no fault in the configuration and the rules', async () => {
-      expect(await promtool('check', 'config', 'prometheus.yml')).toContain('SUCCESS');
-    });
-
-    it('finds no fault in the configuration of the containers', async () => {
-      const text = await readFile(join(OPERATIONS, '../docker/production/prometheus.yml'), 'utf8');
-      const file = join(directory.path, 'prometheus.yml');
-      await writeFile(file, text.replace('/etc/prometheus/rules', OPERATIONS));
-      expect(await promtool('check', 'config', file)).toContain('SUCCESS: 1 rule files found');
-    });
-
-    it("finds no fault in the dashboard's queries", async () => {
-      const queries = readDashboardQueries();
-      expect(queries.length).toBeGreaterThan(30);
-      const file = join(directory.path, 'queries.yml');
-      const recorded = queries.map(({ expr }, at) => ({
-        record: `query:${at}`,
-        expr: expr.replaceAll('$__rate_interval', '1m'),
-      }));
-      await writeFile(file, stringify({ groups: [{ name: 'dashboard', rules: recorded }] }));
-      expect(await promtool('check', 'rules', file)).toContain(`${queries.length} rules found`);
-    });
+  it('finds no fault in the configuration and the rules', async () => {
+    expect(await promtool('check', 'config', 'prometheus.yml')).toContain('SUCCESS');
   });
-}
+
+  it('finds no fault in the configuration of the containers', async () => {
+    const text = await readFile(join(OPERATIONS, '../docker/production/prometheus.yml'), 'utf8');
+    const file = join(directory.path, 'prometheus.yml');
+    await writeFile(file, text.replace('/etc/prometheus/rules', OPERATIONS));
+    expect(await promtool('check', 'config', file)).toContain('SUCCESS: 1 rule files found');
+  });
+
+  it("finds no fault in the dashboard's queries", async () => {
+    const queries = readDashboardQueries();
+    expect(queries.length).toBeGreaterThan(30);
+    const file = join(directory.path, 'queries.yml');
+    const recorded = queries.map(({ expr }, at) => ({
+      record: `query:${at}`,
+      expr: expr.replaceAll('$__rate_interval', '1m'),
+    }));
+    await writeFile(file, stringify({ groups: [{ name: 'dashboard', rules: recorded }] }));
+    expect(await promtool('check', 'rules', file)).toContain(`${queries.length} rules found`);
+  });
+});

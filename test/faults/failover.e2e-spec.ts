@@ -4,13 +4,14 @@ import { runFailover } from '../../drills/failover/run';
 import { missingPackages } from '../../drills/support/debian';
 import { dataSourceOptions, isDatabaseUnavailable } from '../../src/database';
 import { ensureBuild } from '../support/built-service';
+import { describeWith } from '../support/programs';
 
 jest.setTimeout(240_000);
 
-/** `npm run drill:failover` is the long form. Skipped where Debian's packages are missing. */
-const isInstalled = missingPackages('etcd', 'etcdctl', 'haproxy', 'patroni', 'postgres').length === 0;
+const missing = missingPackages('etcd', 'etcdctl', 'haproxy', 'patroni', 'postgres');
 
-(isInstalled ? describe : describe.skip)('A cluster of Patroni, etcd and HAProxy', () => {
+/** `npm run drill:failover` is the long form. */
+describeWith(missing, 'A cluster of Patroni, etcd and HAProxy', () => {
   let cluster: Cluster;
 
   beforeAll(async () => {

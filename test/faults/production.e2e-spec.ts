@@ -8,7 +8,7 @@ import { type Daemon, runProgram, startDaemon } from '../../drills/support/daemo
 import { DEBIAN, missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
-import { findProgram } from '../support/programs';
+import { describeWith, findProgram } from '../support/programs';
 import { type Customer, Replicas } from '../support/replicas';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
@@ -23,186 +23,177 @@ interface ServiceResponse {
   readonly body: string;
 }
 
-const analyze = findProgram('systemd-analyze');
-if (analyze === undefined) {
-  it.skip('systemd-analyze: there is none (apt-get install systemd)', () => undefined);
-} else {
-  it('The units of systemd are valid', async () => {
+const analyze = findProgram('systemd-analyze') ?? '';
+describeWith(analyze === '' ? ['systemd'] : [], 'The units of systemd', () => {
+  it('are valid', async () => {
     const units = ['proxy-rental@.service', 'proxy-rental-migrate.service'];
     // With this option a warning of these units is an error, and those of the machine are not.
     const parameters = ['verify', '--recursive-errors=no', ...units];
     await runProgram({ program: analyze, parameters, directory: join(OPERATIONS, 'systemd') });
   });
-}
+});
 
-if (missingPackages('caddy').length > 0) {
-  it.skip('The Caddyfile: there is no Caddy (apt-get install caddy)', () => undefined);
-} else {
-  describe('The Caddyfile', () => {
-    let replicas: Replicas;
-    let running: BuiltService[];
-    let caddy: Daemon;
-    let customer: Customer;
-    let directory: string;
-    let authority: string;
-    let httpPort = 0;
-    let httpsPort = 0;
+describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
+  let replicas: Replicas;
+  let running: BuiltService[];
+  let caddy: Daemon;
+  let customer: Customer;
+  let directory: string;
+  let authority: string;
+  let httpPort = 0;
+  let httpsPort = 0;
 
-    async function send(
-      path: string,
-      {
-        from = OUTSIDE,
-        key,
-        headers = {},
-      }: { from?: string; key?: string; headers?: Record<string, string> } = {},
-    ): Promise<ServiceResponse> {
-      const request = requestHttps({
-        host: LOOPBACK,
-        servername: 'localhost',
-        port: httpsPort,
-        path,
-        localAddress: from,
-        agent: false,
-        ca: authority,
-        method: key === undefined ? 'GET' : 'POST',
-        headers: {
-          Host: `localhost:${httpsPort}`,
-          Authorization: `Bearer ${customer.token}`,
-          ...(key !== undefined && { 'Content-Type': 'application/json', 'Idempotency-Key': key }),
-          ...headers,
-        },
-      });
-      request.end(key === undefined ? undefined : '{"country":"ru","period":30}');
-      const [response] = (await once(request, 'response')) as [IncomingMessage];
-      return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
-    }
-
-    /** Reads until the work is done, and counts the statuses of the responses. */
-    async function useDuring(work: () => Promise<unknown>): Promise<Record<string, number>> {
-      const done = new AbortController();
-      const counts: Record<string, number> = {};
-      const use = async (): Promise<void> => {
-        while (!done.signal.aborted) {
-          const { status } = await send('/me');
-          counts[status] = (counts[status] ?? 0) + 1;
-        }
-      };
-      const using = Promise.all([use(), use(), use(), use()]);
-      await work();
-      done.abort();
-      await using;
-      return counts;
-    }
-
-    beforeAll(async () => {
-      const [http = 0, https = 0, admin = 0, one = 0, other = 0] = await freePorts(5);
-      [httpPort, httpsPort] = [http, https];
-      const publicUrl = `https://localhost:${https}`;
-      replicas = await Replicas.open({
-        environment: {
-          TRUSTED_PROXIES: LOOPBACK,
-          PUBLIC_URL: publicUrl,
-          JUDGE_URL: `${publicUrl}/judge`,
-          DRAIN_SECONDS: '3',
-        },
-      });
-      running = await Promise.all(
-        [one, other].map((port) => replicas.start({ environment: { PORT: String(port) } })),
-      );
-      customer = await replicas.createCustomer();
-      directory = await createTestDirectory('caddy-');
-      // This machine alone is to be listened on.
-      const configuration = await readFile(join(OPERATIONS, 'Caddyfile'), 'utf8');
-      const file = join(directory, 'Caddyfile');
-      await writeFile(file, configuration.replace('\n{\n', `\n{\n\tdefault_bind ${LOOPBACK}\n`));
-      caddy = await startDaemon({
-        program: DEBIAN.caddy.path,
-        parameters: ['run', '--config', file, '--adapter', 'caddyfile'],
-        directory,
-        environment: {
-          XDG_DATA_HOME: directory,
-          XDG_CONFIG_HOME: directory,
-          PUBLIC_URL: publicUrl,
-          HTTP_PORT: String(http),
-          HTTPS_PORT: String(https),
-          CADDY_ADMIN: `${LOOPBACK}:${admin}`,
-          REPLICAS: running.map(({ baseUrl }) => new URL(baseUrl).host).join(' '),
-          STAFF_NETWORKS: `203.0.113.0/24 ${STAFF}`,
-        },
-      });
-      authority = await eventually(() =>
-        readFile(join(directory, 'caddy/pki/authorities/local/root.crt'), 'utf8').catch(() => null),
-      );
-      await eventually(() =>
-        send('/health').then(
-          ({ status }) => status === 200,
-          () => false,
-        ),
-      );
-    }, BUILD_TIMEOUT_MS);
-    afterAll(async () => {
-      await caddy.stop();
-      await killLeftovers();
-      await replicas.audit();
-      await replicas.close();
-      await removeTestDirectory(directory);
+  async function send(
+    path: string,
+    {
+      from = OUTSIDE,
+      key,
+      headers = {},
+    }: { from?: string; key?: string; headers?: Record<string, string> } = {},
+  ): Promise<ServiceResponse> {
+    const request = requestHttps({
+      host: LOOPBACK,
+      servername: 'localhost',
+      port: httpsPort,
+      path,
+      localAddress: from,
+      agent: false,
+      ca: authority,
+      method: key === undefined ? 'GET' : 'POST',
+      headers: {
+        Host: `localhost:${httpsPort}`,
+        Authorization: `Bearer ${customer.token}`,
+        ...(key !== undefined && { 'Content-Type': 'application/json', 'Idempotency-Key': key }),
+        ...headers,
+      },
     });
+    request.end(key === undefined ? undefined : '{"country":"ru","period":30}');
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
+  }
 
-    it('serves by TLS, and leads there from HTTP', async () => {
-      expect((await send('/health')).body).toBe('{"status":"ok"}');
-      const request = requestHttp({
-        host: LOOPBACK,
-        port: httpPort,
-        path: '/docs',
-        agent: false,
-        headers: { Host: 'localhost' },
-      });
-      request.end();
-      const [{ statusCode, headers }] = (await once(request, 'response')) as [IncomingMessage];
-      expect({ statusCode, location: headers.location }).toEqual({
-        statusCode: 308,
-        // The port outside of a container is not known there.
-        location: 'https://localhost/docs',
-      });
-    });
-
-    it('has no /staff for others than its networks, however it is written', async () => {
-      for (const path of ['/staff', '/staff/docs', '/STAFF/users', '/%73taff/users', '//staff/users']) {
-        expect([path, await send(path)]).toMatchObject([
-          path,
-          { status: 404, body: '{"detail":"Not Found"}' },
-        ]);
-        const forged = await send(path, { headers: { 'X-Forwarded-For': STAFF } });
-        expect([path, forged.status]).toEqual([path, 404]);
+  /** Reads until the work is done, and counts the statuses of the responses. */
+  async function useDuring(work: () => Promise<unknown>): Promise<Record<string, number>> {
+    const done = new AbortController();
+    const counts: Record<string, number> = {};
+    const use = async (): Promise<void> => {
+      while (!done.signal.aborted) {
+        const { status } = await send('/me');
+        counts[status] = (counts[status] ?? 0) + 1;
       }
-      expect((await send('/staff/docs/', { from: STAFF })).status).toBe(200);
-      expect((await send('/staff/users', { from: STAFF })).status).toBe(403);
-    });
+    };
+    const using = Promise.all([use(), use(), use(), use()]);
+    await work();
+    done.abort();
+    await using;
+    return counts;
+  }
 
-    it("passes the client's address on, and not what the client says of it", async () => {
-      const forged = await send('/judge?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
-      expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE });
+  beforeAll(async () => {
+    const [http = 0, https = 0, admin = 0, one = 0, other = 0] = await freePorts(5);
+    [httpPort, httpsPort] = [http, https];
+    const publicUrl = `https://localhost:${https}`;
+    replicas = await Replicas.open({
+      environment: {
+        TRUSTED_PROXIES: LOOPBACK,
+        PUBLIC_URL: publicUrl,
+        JUDGE_URL: `${publicUrl}/judge`,
+        DRAIN_SECONDS: '3',
+      },
     });
-
-    it('loses no request while a replica drains and stops, and sells', async () => {
-      const [one] = running;
-      expect(await useDuring(async () => one?.stop())).toEqual({ 200: expect.any(Number) });
-      const { status, body } = await send('/proxies/buy', { key: 'one-left' });
-      expect([status, JSON.parse(body)]).toMatchObject([200, { price_charged: '25.08' }]);
+    running = await Promise.all(
+      [one, other].map((port) => replicas.start({ environment: { PORT: String(port) } })),
+    );
+    customer = await replicas.createCustomer();
+    directory = await createTestDirectory('caddy-');
+    // This machine alone is to be listened on.
+    const configuration = await readFile(join(OPERATIONS, 'Caddyfile'), 'utf8');
+    const file = join(directory, 'Caddyfile');
+    await writeFile(file, configuration.replace('\n{\n', `\n{\n\tdefault_bind ${LOOPBACK}\n`));
+    caddy = await startDaemon({
+      program: DEBIAN.caddy.path,
+      parameters: ['run', '--config', file, '--adapter', 'caddyfile'],
+      directory,
+      environment: {
+        XDG_DATA_HOME: directory,
+        XDG_CONFIG_HOME: directory,
+        PUBLIC_URL: publicUrl,
+        HTTP_PORT: String(http),
+        HTTPS_PORT: String(https),
+        CADDY_ADMIN: `${LOOPBACK}:${admin}`,
+        REPLICAS: running.map(({ baseUrl }) => new URL(baseUrl).host).join(' '),
+        STAFF_NETWORKS: `203.0.113.0/24 ${STAFF}`,
+      },
     });
+    authority = await eventually(() =>
+      readFile(join(directory, 'caddy/pki/authorities/local/root.crt'), 'utf8').catch(() => null),
+    );
+    await eventually(() =>
+      send('/health').then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await caddy.stop();
+    await killLeftovers();
+    await replicas.audit();
+    await replicas.close();
+    await removeTestDirectory(directory);
+  });
 
-    it('responds as the service does while no replica is there', async () => {
-      running.at(-1)?.kill('SIGKILL');
-      const unavailable = await eventually(async () => {
-        const response = await send('/me');
-        return response.body.includes('temporarily') && response;
-      });
-      expect(unavailable).toMatchObject({
-        status: 503,
-        body: '{"detail":"Service temporarily unavailable"}',
-        headers: { 'retry-after': '2', 'content-type': 'application/json; charset=utf-8' },
-      });
-      expect(caddy.output()).not.toContain('/me');
+  it('serves by TLS, and leads there from HTTP', async () => {
+    expect((await send('/health')).body).toBe('{"status":"ok"}');
+    const request = requestHttp({
+      host: LOOPBACK,
+      port: httpPort,
+      path: '/docs',
+      agent: false,
+      headers: { Host: 'localhost' },
+    });
+    request.end();
+    const [{ statusCode, headers }] = (await once(request, 'response')) as [IncomingMessage];
+    expect({ statusCode, location: headers.location }).toEqual({
+      statusCode: 308,
+      // The port outside of a container is not known there.
+      location: 'https://localhost/docs',
     });
   });
-}
+
+  it('has no /staff for others than its networks, however it is written', async () => {
+    for (const path of ['/staff', '/staff/docs', '/STAFF/users', '/%73taff/users', '//staff/users']) {
+      expect([path, await send(path)]).toMatchObject([path, { status: 404, body: '{"detail":"Not Found"}' }]);
+      const forged = await send(path, { headers: { 'X-Forwarded-For': STAFF } });
+      expect([path, forged.status]).toEqual([path, 404]);
+    }
+    expect((await send('/staff/docs/', { from: STAFF })).status).toBe(200);
+    expect((await send('/staff/users', { from: STAFF })).status).toBe(403);
+  });
+
+  it("passes the client's address on, and not what the client says of it", async () => {
+    const forged = await send('/judge?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
+    expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE });
+  });
+
+  it('loses no request while a replica drains and stops, and sells', async () => {
+    const [one] = running;
+    expect(await useDuring(async () => one?.stop())).toEqual({ 200: expect.any(Number) });
+    const { status, body } = await send('/proxies/buy', { key: 'one-left' });
+    expect([status, JSON.parse(body)]).toMatchObject([200, { price_charged: '25.08' }]);
+  });
+
+  it('responds as the service does while no replica is there', async () => {
+    running.at(-1)?.kill('SIGKILL');
+    const unavailable = await eventually(async () => {
+      const response = await send('/me');
+      return response.body.includes('temporarily') && response;
+    });
+    expect(unavailable).toMatchObject({
+      status: 503,
+      body: '{"detail":"Service temporarily unavailable"}',
+      headers: { 'retry-after': '2', 'content-type': 'application/json; charset=utf-8' },
+    });
+    expect(caddy.output()).not.toContain('/me');
+  });
+});

@@ -2,11 +2,11 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { DocsBrowser } from '../support/browser';
 import { isObject, operationsOf, type Parameter, readDescription } from '../support/description';
 import { forAllTests } from '../support/fixtures';
-import { findChromium } from '../support/programs';
+import { describeWith, findChromium } from '../support/programs';
 import { createStaff } from '../support/staff';
 import { startTestService } from '../support/test-service';
 
-const chromium = findChromium();
+const chromium = findChromium() ?? '';
 
 /** The value of a field of a search: text that its description allows. */
 function searchedFor({ name, schema }: Parameter): string | number {
@@ -31,67 +31,62 @@ const KEYED: readonly string[] = [
 ];
 const WRITES = [...KEYED, '/staff/users/{user_id}/tokens', '/staff/tokens/{token_id}/revoke'];
 
-if (chromium === undefined) {
-  it.skip('Forms of staff in a browser: there is no Chromium on the PATH (apt-get install chromium)', () =>
-    undefined);
-} else {
-  describe('A form of staff in Swagger UI', () => {
-    jest.setTimeout(60_000);
-    let userId: number;
+describeWith(chromium === '' ? ['chromium'] : [], 'A form of staff in Swagger UI', () => {
+  jest.setTimeout(60_000);
+  let userId: number;
 
-    const service = forAllTests(startTestService);
-    const docs = forAllTests(() => DocsBrowser.open(chromium, service.baseUrl));
-    beforeAll(async () => {
-      await docs.visit('/staff/docs');
-      await docs.authorize((await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES])).token);
-      userId = (await service.createUser()).id;
-    });
-    afterEach(() => {
-      expect(docs.complaints).toEqual([]);
-    });
-
-    const countChanges = async () => ({
-      entries: await count('ledger_entries'),
-      tokens: await count('api_tokens'),
-      actions: await count('audit_log'),
-    });
-    const count = async (table: string): Promise<unknown> =>
-      (await service.dataSource.query<{ n: number }[]>(`SELECT count(*)::int AS n FROM ${table}`))[0]?.n;
-
-    it('sends every field of every search', async () => {
-      const description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
-      const searches = operationsOf(description).filter(
-        ({ method, path, operation }) =>
-          method === 'GET' &&
-          !path.endsWith('/statement') &&
-          operation.parameters?.some((field) => field.in === 'query'),
-      );
-      expect(searches.length).toBeGreaterThan(6);
-      for (const { name, path, operation } of searches) {
-        const fields = (operation.parameters ?? []).map((field) => [field.name, searchedFor(field)]);
-        const { status } = await docs.execute('GET', path, {
-          parameters: {
-            ...Object.fromEntries(fields),
-            ...(fields.some(([field]) => field === 'user_id') && { user_id: userId }),
-          },
-        });
-        expect([name, status]).toEqual([name, '200']);
-      }
-    }, 240_000);
-
-    it.each(WRITES)(
-      'sends nothing in haste, and what it sends of an empty form is refused: %s',
-      async (path) => {
-        const before = await countChanges();
-        expect(await docs.pressAtOnce('POST', path)).toBe('not sent');
-        const parameters = {
-          ...Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, userId])),
-          ...(KEYED.includes(path) && { 'Idempotency-Key': `haste ${path}`.replaceAll(/\W/g, '-') }),
-        };
-        expect((await docs.execute('POST', path, { parameters })).status).toBe('422');
-        expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 422')]);
-        expect(await countChanges()).toEqual(before);
-      },
-    );
+  const service = forAllTests(startTestService);
+  const docs = forAllTests(() => DocsBrowser.open(chromium, service.baseUrl));
+  beforeAll(async () => {
+    await docs.visit('/staff/docs');
+    await docs.authorize((await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES])).token);
+    userId = (await service.createUser()).id;
   });
-}
+  afterEach(() => {
+    expect(docs.complaints).toEqual([]);
+  });
+
+  const countChanges = async () => ({
+    entries: await count('ledger_entries'),
+    tokens: await count('api_tokens'),
+    actions: await count('audit_log'),
+  });
+  const count = async (table: string): Promise<unknown> =>
+    (await service.dataSource.query<{ n: number }[]>(`SELECT count(*)::int AS n FROM ${table}`))[0]?.n;
+
+  it('sends every field of every search', async () => {
+    const description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
+    const searches = operationsOf(description).filter(
+      ({ method, path, operation }) =>
+        method === 'GET' &&
+        !path.endsWith('/statement') &&
+        operation.parameters?.some((field) => field.in === 'query'),
+    );
+    expect(searches.length).toBeGreaterThan(6);
+    for (const { name, path, operation } of searches) {
+      const fields = (operation.parameters ?? []).map((field) => [field.name, searchedFor(field)]);
+      const { status } = await docs.execute('GET', path, {
+        parameters: {
+          ...Object.fromEntries(fields),
+          ...(fields.some(([field]) => field === 'user_id') && { user_id: userId }),
+        },
+      });
+      expect([name, status]).toEqual([name, '200']);
+    }
+  }, 240_000);
+
+  it.each(WRITES)(
+    'sends nothing in haste, and what it sends of an empty form is refused: %s',
+    async (path) => {
+      const before = await countChanges();
+      expect(await docs.pressAtOnce('POST', path)).toBe('not sent');
+      const parameters = {
+        ...Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, userId])),
+        ...(KEYED.includes(path) && { 'Idempotency-Key': `haste ${path}`.replaceAll(/\W/g, '-') }),
+      };
+      expect((await docs.execute('POST', path, { parameters })).status).toBe('422');
+      expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 422')]);
+      expect(await countChanges()).toEqual(before);
+    },
+  );
+});

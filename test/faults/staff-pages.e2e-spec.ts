@@ -1,199 +1,191 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { DocsBrowser } from '../support/browser';
 import { forAllTests } from '../support/fixtures';
-import { findChromium } from '../support/programs';
+import { describeWith, findChromium } from '../support/programs';
 import { createStaff } from '../support/staff';
 import { startTestService } from '../support/test-service';
 
-const chromium = findChromium();
+const chromium = findChromium() ?? '';
 /** `npm run screenshots` keeps a picture of each step. */
 const screenshots = process.env['SCREENSHOTS'];
 const TELEPHONE_PIXELS = 390;
 /** Level AA of WCAG 2.2, and of the versions before it, which it contains. */
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-if (chromium === undefined) {
-  it.skip('Swagger UI in a browser: there is no Chromium on the PATH (apt-get install chromium)', () =>
-    undefined);
-} else {
-  describe('Swagger UI in a browser', () => {
-    jest.setTimeout(60_000);
-    let userId: unknown;
-    let token: unknown;
-    let orderId: unknown;
+describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () => {
+  jest.setTimeout(60_000);
+  let userId: unknown;
+  let token: unknown;
+  let orderId: unknown;
 
-    const service = forAllTests(startTestService);
-    const docs = forAllTests(() => DocsBrowser.open(chromium, service.baseUrl, screenshots));
-    afterEach(() => {
-      expect(docs.complaints).toEqual([]);
-    });
-
-    const ofUser = () => ({ user_id: Number(userId) });
-
-    it('takes the token of a member of staff', async () => {
-      await docs.visit('/staff/docs');
-      const staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
-      await docs.authorize(staff.token);
-      expect(await docs.isAuthorized()).toBe(true);
-    });
-
-    it('creates a user', async () => {
-      const { status, body } = await docs.execute('POST', '/staff/users', {
-        body: { username: 'boris', web_username: 'boris@example.org' },
-      });
-      expect([status, body]).toEqual(['201', expect.objectContaining({ username: 'boris', has_app: false })]);
-      userId = body['id'];
-    });
-
-    it('credits the user', async () => {
-      const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/credit', {
-        parameters: { ...ofUser(), 'Idempotency-Key': 'invoice-2026-1107' },
-        body: { amount: '500.00', reason: 'Bank transfer', reference: 'invoice 2026-1107' },
-      });
-      expect([status, body]).toEqual([
-        '200',
-        expect.objectContaining({ user_id: userId, balance: '500.00' }),
-      ]);
-    });
-
-    it('issues a token, shown once', async () => {
-      const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/tokens', {
-        parameters: ofUser(),
-        body: { scopes: ALL_SCOPES, name: 'laptop' },
-      });
-      expect([status, body]).toEqual(['201', expect.objectContaining({ user_id: userId, name: 'laptop' })]);
-      token = body['token'];
-    });
-
-    it('lets a customer buy with the token, on a page that does not know the token of staff', async () => {
-      await docs.visit('/docs');
-      expect(await docs.isAuthorized()).toBe(false);
-      await docs.authorize(String(token));
-      expect(await docs.execute('GET', '/me')).toEqual({
-        status: '200',
-        body: expect.objectContaining({ balance: '500.00' }),
-      });
-      const { status, body } = await docs.execute('POST', '/proxies/buy', {
-        body: { country: 'ru', period: 30 },
-      });
-      expect([status, body]).toEqual(['200', expect.objectContaining({ proxies: [expect.any(Object)] })]);
-    });
-
-    it('fits the page of customers on the screen of a telephone', async () => {
-      const operations = [['POST', '/proxies/buy'] as const, ['GET', '/proxies/export'] as const];
-      expect(await docs.overflowAt(TELEPHONE_PIXELS, operations)).toBeLessThanOrEqual(0);
-    });
-
-    it('is still authorized for staff, and explains the balance', async () => {
-      await docs.visit('/staff/docs');
-      expect(await docs.isAuthorized()).toBe(true);
-      const { status, body } = await docs.execute('GET', '/staff/users/{user_id}/ledger', {
-        parameters: ofUser(),
-      });
-      const { available } = await service.balanceOf({ id: Number(userId) });
-      expect([status, body]).toEqual([
-        '200',
-        {
-          items: [
-            expect.objectContaining({ kind: 'capture', available_after: available, held_after: '0.00' }),
-            expect.objectContaining({ kind: 'hold', order: expect.objectContaining({ kind: 'purchase' }) }),
-            expect.objectContaining({ kind: 'topup', reason: 'Bank transfer', available_after: '500.00' }),
-          ],
-          next_cursor: null,
-        },
-      ]);
-    });
-
-    it('offers the statement as a file', async () => {
-      const parameters = { ...ofUser(), from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
-      const file = await docs.download('GET', '/staff/users/{user_id}/statement', { parameters });
-      expect(file.name).toBe(`statement-${String(userId)}.csv`);
-      expect(file.text.split('\r\n')).toHaveLength(5);
-      expect(file.text).toContain('invoice 2026-1107');
-    });
-
-    it('finds the order and shows its history', async () => {
-      const { status, body } = await docs.execute('GET', '/staff/orders', { parameters: ofUser() });
-      expect([status, body]).toEqual([
-        '200',
-        expect.objectContaining({
-          items: [expect.objectContaining({ user_id: userId, state: 'completed' })],
-        }),
-      ]);
-      [{ id: orderId }] = body['items'] as [{ id: unknown }];
-      const found = await docs.execute('GET', '/staff/orders/{order_id}', {
-        parameters: { order_id: Number(orderId) },
-      });
-      expect(found).toEqual({
-        status: '200',
-        body: expect.objectContaining({ id: orderId, state: 'completed' }),
-      });
-    });
-
-    it('goes from the order to the user and to the ledger by links, and back to the order', async () => {
-      await docs.execute('GET', '/staff/orders/{order_id}', { parameters: { order_id: Number(orderId) } });
-      const user = await docs.follow(`/staff/users/${String(userId)}`);
-      expect(user).toEqual({ status: '200', body: expect.objectContaining({ username: 'boris' }) });
-      const ledger = await docs.follow(`/staff/users/${String(userId)}/ledger`);
-      expect(ledger.body['items']).toHaveLength(3);
-      const order = await docs.follow(`/staff/orders/${String(orderId)}`);
-      expect(order.body).toMatchObject({ id: orderId, username: 'boris' });
-      const orders = await docs.follow(`/staff/orders?user_id=${String(userId)}`);
-      expect(orders.body['items']).toHaveLength(1);
-    });
-
-    it('filters the operations, shows what is read first, and keeps the schemas away', async () => {
-      expect(await docs.filter('refund an')).toEqual(['POST /staff/orders/{order_id}/refund']);
-      expect(await docs.filter('/staff/price-rules')).toEqual([
-        'GET /staff/price-rules',
-        'GET /staff/price-rules/which',
-        'GET /staff/price-rules/{rule_id}',
-        'POST /staff/price-rules/preview',
-        'POST /staff/price-rules',
-        'POST /staff/price-rules/{rule_id}/end',
-      ]);
-      expect((await docs.filter('')).length).toBeGreaterThan(20);
-    });
-
-    it('fits the page of staff on the screen of a telephone', async () => {
-      const operations = [
-        ['GET', '/staff/orders'],
-        ['GET', '/staff/orders/{order_id}'],
-        ['POST', '/staff/users/{user_id}/credit'],
-        ['POST', '/staff/price-rules/preview'],
-      ] as const;
-      expect(await docs.overflowAt(TELEPHONE_PIXELS, operations)).toBeLessThanOrEqual(0);
-    });
-
-    it('shows an error as the service returns it', async () => {
-      expect(
-        await docs.execute('GET', '/staff/users/{user_id}', { parameters: { user_id: 999_999 } }),
-      ).toEqual({ status: '404', body: { detail: 'User not found', code: 'user-not-found' } });
-      // Chromium reports a 404 response as an error.
-      expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
-    });
-
-    // Each page has shown responses. axe reads each element of the forms, which takes a while.
-    it.each<[page: string, executed: string, opened: [method: string, path: string][]]>([
-      [
-        '/docs',
-        '/me',
-        [
-          ['POST', '/proxies/buy'],
-          ['PUT', '/proxies/{proxy_id}/type'],
-          ['PATCH', '/proxies'],
-          ['DELETE', '/links/{link_id}'],
-        ],
-      ],
-      ['/staff/docs', '/staff/users', [['POST', '/staff/users/{user_id}/credit']]],
-    ])(
-      '%s has no barrier that axe-core finds',
-      async (page, executed, opened) => {
-        await docs.visit(page);
-        expect((await docs.execute('GET', executed)).status).toBe('200');
-        expect(await docs.findBarriers(opened, TAGS)).toEqual([]);
-      },
-      180_000,
-    );
+  const service = forAllTests(startTestService);
+  const docs = forAllTests(() => DocsBrowser.open(chromium, service.baseUrl, screenshots));
+  afterEach(() => {
+    expect(docs.complaints).toEqual([]);
   });
-}
+
+  const ofUser = () => ({ user_id: Number(userId) });
+
+  it('takes the token of a member of staff', async () => {
+    await docs.visit('/staff/docs');
+    const staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+    await docs.authorize(staff.token);
+    expect(await docs.isAuthorized()).toBe(true);
+  });
+
+  it('creates a user', async () => {
+    const { status, body } = await docs.execute('POST', '/staff/users', {
+      body: { username: 'boris', web_username: 'boris@example.org' },
+    });
+    expect([status, body]).toEqual(['201', expect.objectContaining({ username: 'boris', has_app: false })]);
+    userId = body['id'];
+  });
+
+  it('credits the user', async () => {
+    const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/credit', {
+      parameters: { ...ofUser(), 'Idempotency-Key': 'invoice-2026-1107' },
+      body: { amount: '500.00', reason: 'Bank transfer', reference: 'invoice 2026-1107' },
+    });
+    expect([status, body]).toEqual(['200', expect.objectContaining({ user_id: userId, balance: '500.00' })]);
+  });
+
+  it('issues a token, shown once', async () => {
+    const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/tokens', {
+      parameters: ofUser(),
+      body: { scopes: ALL_SCOPES, name: 'laptop' },
+    });
+    expect([status, body]).toEqual(['201', expect.objectContaining({ user_id: userId, name: 'laptop' })]);
+    token = body['token'];
+  });
+
+  it('lets a customer buy with the token, on a page that does not know the token of staff', async () => {
+    await docs.visit('/docs');
+    expect(await docs.isAuthorized()).toBe(false);
+    await docs.authorize(String(token));
+    expect(await docs.execute('GET', '/me')).toEqual({
+      status: '200',
+      body: expect.objectContaining({ balance: '500.00' }),
+    });
+    const { status, body } = await docs.execute('POST', '/proxies/buy', {
+      body: { country: 'ru', period: 30 },
+    });
+    expect([status, body]).toEqual(['200', expect.objectContaining({ proxies: [expect.any(Object)] })]);
+  });
+
+  it('fits the page of customers on the screen of a telephone', async () => {
+    const operations = [['POST', '/proxies/buy'] as const, ['GET', '/proxies/export'] as const];
+    expect(await docs.overflowAt(TELEPHONE_PIXELS, operations)).toBeLessThanOrEqual(0);
+  });
+
+  it('is still authorized for staff, and explains the balance', async () => {
+    await docs.visit('/staff/docs');
+    expect(await docs.isAuthorized()).toBe(true);
+    const { status, body } = await docs.execute('GET', '/staff/users/{user_id}/ledger', {
+      parameters: ofUser(),
+    });
+    const { available } = await service.balanceOf({ id: Number(userId) });
+    expect([status, body]).toEqual([
+      '200',
+      {
+        items: [
+          expect.objectContaining({ kind: 'capture', available_after: available, held_after: '0.00' }),
+          expect.objectContaining({ kind: 'hold', order: expect.objectContaining({ kind: 'purchase' }) }),
+          expect.objectContaining({ kind: 'topup', reason: 'Bank transfer', available_after: '500.00' }),
+        ],
+        next_cursor: null,
+      },
+    ]);
+  });
+
+  it('offers the statement as a file', async () => {
+    const parameters = { ...ofUser(), from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
+    const file = await docs.download('GET', '/staff/users/{user_id}/statement', { parameters });
+    expect(file.name).toBe(`statement-${String(userId)}.csv`);
+    expect(file.text.split('\r\n')).toHaveLength(5);
+    expect(file.text).toContain('invoice 2026-1107');
+  });
+
+  it('finds the order and shows its history', async () => {
+    const { status, body } = await docs.execute('GET', '/staff/orders', { parameters: ofUser() });
+    expect([status, body]).toEqual([
+      '200',
+      expect.objectContaining({
+        items: [expect.objectContaining({ user_id: userId, state: 'completed' })],
+      }),
+    ]);
+    [{ id: orderId }] = body['items'] as [{ id: unknown }];
+    const found = await docs.execute('GET', '/staff/orders/{order_id}', {
+      parameters: { order_id: Number(orderId) },
+    });
+    expect(found).toEqual({
+      status: '200',
+      body: expect.objectContaining({ id: orderId, state: 'completed' }),
+    });
+  });
+
+  it('goes from the order to the user and to the ledger by links, and back to the order', async () => {
+    await docs.execute('GET', '/staff/orders/{order_id}', { parameters: { order_id: Number(orderId) } });
+    const user = await docs.follow(`/staff/users/${String(userId)}`);
+    expect(user).toEqual({ status: '200', body: expect.objectContaining({ username: 'boris' }) });
+    const ledger = await docs.follow(`/staff/users/${String(userId)}/ledger`);
+    expect(ledger.body['items']).toHaveLength(3);
+    const order = await docs.follow(`/staff/orders/${String(orderId)}`);
+    expect(order.body).toMatchObject({ id: orderId, username: 'boris' });
+    const orders = await docs.follow(`/staff/orders?user_id=${String(userId)}`);
+    expect(orders.body['items']).toHaveLength(1);
+  });
+
+  it('filters the operations, shows what is read first, and keeps the schemas away', async () => {
+    expect(await docs.filter('refund an')).toEqual(['POST /staff/orders/{order_id}/refund']);
+    expect(await docs.filter('/staff/price-rules')).toEqual([
+      'GET /staff/price-rules',
+      'GET /staff/price-rules/which',
+      'GET /staff/price-rules/{rule_id}',
+      'POST /staff/price-rules/preview',
+      'POST /staff/price-rules',
+      'POST /staff/price-rules/{rule_id}/end',
+    ]);
+    expect((await docs.filter('')).length).toBeGreaterThan(20);
+  });
+
+  it('fits the page of staff on the screen of a telephone', async () => {
+    const operations = [
+      ['GET', '/staff/orders'],
+      ['GET', '/staff/orders/{order_id}'],
+      ['POST', '/staff/users/{user_id}/credit'],
+      ['POST', '/staff/price-rules/preview'],
+    ] as const;
+    expect(await docs.overflowAt(TELEPHONE_PIXELS, operations)).toBeLessThanOrEqual(0);
+  });
+
+  it('shows an error as the service returns it', async () => {
+    expect(await docs.execute('GET', '/staff/users/{user_id}', { parameters: { user_id: 999_999 } })).toEqual(
+      { status: '404', body: { detail: 'User not found', code: 'user-not-found' } },
+    );
+    // Chromium reports a 404 response as an error.
+    expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
+  });
+
+  // Each page has shown responses. axe reads each element of the forms, which takes a while.
+  it.each<[page: string, executed: string, opened: [method: string, path: string][]]>([
+    [
+      '/docs',
+      '/me',
+      [
+        ['POST', '/proxies/buy'],
+        ['PUT', '/proxies/{proxy_id}/type'],
+        ['PATCH', '/proxies'],
+        ['DELETE', '/links/{link_id}'],
+      ],
+    ],
+    ['/staff/docs', '/staff/users', [['POST', '/staff/users/{user_id}/credit']]],
+  ])(
+    '%s has no barrier that axe-core finds',
+    async (page, executed, opened) => {
+      await docs.visit(page);
+      expect((await docs.execute('GET', executed)).status).toBe('200');
+      expect(await docs.findBarriers(opened, TAGS)).toEqual([]);
+    },
+    180_000,
+  );
+});

@@ -18,3 +18,9 @@ export function findProgram(...names: readonly string[]): string | undefined {
 
 export const findChromium = (): string | undefined =>
   findProgram('chromium', 'chromium-browser', 'google-chrome');
+
+/** A block of tests that need packages of Debian. Without them it is one test that says what to install. */
+export function describeWith(missing: readonly string[], name: string, tests: () => void): void {
+  if (missing.length === 0) describe(name, tests);
+  else it.skip(`${name}: apt-get install ${missing.join(' ')}`, () => undefined);
+}
