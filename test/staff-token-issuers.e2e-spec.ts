@@ -147,6 +147,7 @@ describe('A token that is issued by another one', () => {
 
 describe('The daily limit of a token', () => {
   withinOneDay();
+  afterEach(() => service.audit({ withProvider: true }));
 
   let price: string;
 
@@ -177,7 +178,6 @@ describe('The daily limit of a token', () => {
       const response = await buy(token);
       expect([response.status, response.json()]).toEqual(EXCEEDED);
     }
-    await service.audit({ withProvider: true });
   });
 
   it('gets back what an order of such a token released', async () => {
@@ -188,7 +188,6 @@ describe('The daily limit of a token', () => {
     expect((await buy(token)).status).toBe(200);
     const exceeded = await buy(issuer.token);
     expect([exceeded.status, exceeded.json()]).toEqual(EXCEEDED);
-    await service.audit({ withProvider: true });
   });
 
   it('leaves a token without a limit alone that came from one without', async () => {
@@ -217,7 +216,6 @@ describe('The daily limit of a token', () => {
     // Orders that were sent together have met fewer faults.
     await service.control.resetFaults();
     await service.untilSettled();
-    await service.audit({ withProvider: true });
   });
 });
 
