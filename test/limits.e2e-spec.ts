@@ -64,8 +64,8 @@ const post = ({ token }: TestUser, path: string, body: object, key?: string): Pr
     body: JSON.stringify(body),
   });
 
-const buy = (user: TestUser, key?: string, version = '6'): Promise<RawResponse> =>
-  post(user, '/proxies/buy', { country: 'ru', period: 30, version }, key);
+const buy = (of: TestUser, key?: string, version = '6'): Promise<RawResponse> =>
+  post(of, '/proxies/buy', { country: 'ru', period: 30, version }, key);
 
 const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
 
