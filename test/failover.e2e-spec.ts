@@ -1,15 +1,14 @@
 import { AppConfig } from '../src/config';
 import { connectAbsentStandby } from './support/absent-standby';
-import { createApiClient, fetchAs } from './support/api-client';
+import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { startDatabaseRelay } from './support/database-relay';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { startOwnPostgres } from './support/own-postgres';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { startTestService } from './support/test-service';
+import { startTestService, testUser } from './support/test-service';
 
-const RU_30 = { country: 'ru', period: 30 } as const;
 /** The beginnings of long statements: the database shows no more of one than 1 kB. */
 const CLAIM = 'WITH waiting AS';
 const SETTLEMENT = 'WITH member AS MATERIALIZED';
@@ -34,11 +33,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   const orders = (): Promise<{ state: string }[]> =>
     service.owner.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
 
-  const buy = (key?: string) =>
-    createApiClient(replica.baseUrl, user.token).POST('/proxies/buy', {
-      body: RU_30,
-      ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
-    });
+  const buy = (key?: string) => testUser(replica.baseUrl, user.id, user.token).buy({}, key);
 
   /** Lets the statement be sent when no standby is there, and waits until its commit waits for one. */
   async function untilWaiting(statement: string, send: () => unknown): Promise<number> {
@@ -143,13 +138,8 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
       fetchAs(staff, 'POST', `${baseUrl}/staff/users/${user.id}/credit`, body, {
         'Idempotency-Key': `credit-${user.id}`,
       });
-    let response: Promise<Response> | undefined;
-    const held = relay.catchNext({
-      statement: 'INSERT INTO audit_log',
-      moment: 'before',
-      action: 'hold',
-    });
-    response = credit(replica.baseUrl);
+    const held = relay.catchNext({ statement: 'INSERT INTO audit_log', moment: 'before', action: 'hold' });
+    const response = credit(replica.baseUrl);
     await held.reached;
     await standby.leave();
     held.letGo();

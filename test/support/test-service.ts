@@ -80,6 +80,8 @@ export interface TestService extends Started {
   runJob(name: string, cutOff?: AbortSignal): Promise<Readonly<Record<string, number>> | null>;
   /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void>;
+  /** The rows that break each invariant of the books, or of the books and a provider. */
+  findBroken(scope?: Parameters<IntegrityService['run']>[0]): Promise<Record<string, readonly unknown[]>>;
   /** Fails the test when an invariant of the books is broken, or one of the books and the provider. */
   audit(scope?: { withProvider: boolean }): Promise<void>;
   close(): Promise<void>;
@@ -199,6 +201,12 @@ async function end({ app, owner, sandbox, database }: Started): Promise<void> {
 function serve(started: Started, close: () => Promise<void>): TestService {
   const { app, baseUrl, database } = started;
   const dataSource = app.get(DataSource);
+  const findBroken: TestService['findBroken'] = async (scope) => {
+    const { ok, checks } = await app.get(IntegrityService).run(scope);
+    const broken = checks.filter(({ violations }) => violations > 0);
+    expect(ok).toBe(broken.length === 0);
+    return Object.fromEntries(broken.map(({ name, rows }) => [name, rows]));
+  };
   return {
     ...started,
     databaseUrl: database.url,
@@ -228,9 +236,9 @@ function serve(started: Started, close: () => Promise<void>): TestService {
     },
     runJob: (name, cutOff) => app.get(Work).runNow(name, cutOff) as Promise<Record<string, number> | null>,
     untilSettled: () => untilSettled(dataSource),
+    findBroken,
     async audit(scope) {
-      const { checks } = await app.get(IntegrityService).run(scope);
-      expect(checks.filter((check) => check.violations > 0)).toEqual([]);
+      expect(await findBroken(scope)).toEqual({});
     },
     close,
   };
