@@ -1,5 +1,4 @@
 import { Client } from 'pg';
-import type { DataSource } from 'typeorm';
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { migrate, migrations, untilMigrated } from '../src/database';
 import { LAST_COMMIT_BEFORE } from '../src/database/schema-version';
@@ -31,12 +30,11 @@ const RENAMED: Readonly<Record<string, string>> = {
 const LATER = migrations.slice(1).map(({ name }) => name);
 
 type Row = Readonly<Record<string, unknown>>;
-let owner: DataSource;
 
 const database = forEachTest(() => createTestDatabase({ migrated: false }));
-beforeEach(async () => {
+const owner = forEachTest(async () => {
   await loadBeforeTheBaseline(database.ownerUrl);
-  owner = await connectAsOwner(database);
+  return connectAsOwner(database);
 });
 afterEach(async () => {
   await owner.destroy();

@@ -3,6 +3,7 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { PriceRulesService } from '../../src/pricing';
 import { operationsOf, readDescription } from './description';
 import { type FuzzCase, fuzzCases, rawNuls, type World } from './fuzz-cases';
+import { insertOrphan } from './proxy-rows';
 import { exchangeRaw, type RawResponse, sendRaw } from './raw-http';
 import { createStaff } from './staff';
 import { startTestService, type TestService, type TestUser } from './test-service';
@@ -101,11 +102,8 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
   );
   await service.dataSource.query('UPDATE users SET tg_id = $2 WHERE id = $1', [victim.id, TG_ID]);
   const token = await customer.api.POST('/tokens', { body: { scopes: ['profile:read'] } as never });
-  const [orphan, marked, delivered] = await service.dataSource.query<{ id: number }[]>(
-    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                          country, version, date_start, date_end)
-     SELECT 'px6', id, 'prs.t.u${victim.id}.o1', '127.0.0.1', '1', 'u', 'p', 'http', 'ru', '6', now(), now()
-       FROM (VALUES ('900'), ('901'), ('902')) AS proxy (id) RETURNING id`,
+  const [orphan, marked, delivered] = await Promise.all(
+    [1, 2, 3].map(() => insertOrphan(service.dataSource, `prs.t.u${victim.id}.o1`)),
   );
   const links = await Promise.all([1, 2].map(() => customer.api.POST('/links', { body: {} as never })));
   const [webhook, webhookOfVictim] = await Promise.all(
@@ -133,9 +131,9 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     'GET /orders/{order_id} order_id': Number(ownOrder?.id),
     token_id: Number(token.data?.id),
     initData: sign({ user: { id: TG_ID, first_name: 'Anna' } }, BOT_TOKEN, service.clock.now()),
-    orphan_id: Number(orphan?.id),
-    'POST /staff/orphans/{orphan_id}/mark orphan_id': Number(marked?.id),
-    'POST /staff/orphans/{orphan_id}/deliver orphan_id': Number(delivered?.id),
+    orphan_id: Number(orphan),
+    'POST /staff/orphans/{orphan_id}/mark orphan_id': Number(marked),
+    'POST /staff/orphans/{orphan_id}/deliver orphan_id': Number(delivered),
     rule_id: priceRule.id,
     'DELETE /renewals/rules/{rule_id} rule_id': Number(renewalRule.data?.id),
     proxy_id: '1',
