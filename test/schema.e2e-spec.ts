@@ -63,7 +63,7 @@ describe('The migrations', () => {
   });
 });
 
-const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+const database = forAllTests(createTestDatabase);
 const dataSource = forAllTests(
   () => connect(database),
   (opened) => opened.destroy(),

@@ -26,7 +26,7 @@ const FAILURE_LIMIT = 20;
 let lastTgId = 5_000_000_000;
 
 // People sign in by Telegram here, and the clock advances.
-const log = forAllTests(captureLog, (opened) => opened.stop());
+const log = forAllTests(captureLog);
 const service = forAllTests(() =>
   startTestService({
     environment: {

@@ -16,7 +16,7 @@ const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const ISO = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe('the status of the service', () => {
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   // The status is of all replicas and orders there are.
   const service = forAllTests(() =>
     startTestService({

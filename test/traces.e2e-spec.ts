@@ -26,7 +26,7 @@ const FAULTS = [
 ] as const;
 
 describe('Traces', () => {
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   const ended = forAllTests(
     () => jest.spyOn(BatchSpanProcessor.prototype, 'onEnd'),
     (spy) => spy.mockRestore(),

@@ -18,18 +18,12 @@ describe('A transaction', () => {
       ...dataSourceOptions({ url, poolSize, applicationName: 'test' }),
     }).initialize();
 
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
+  const database = forAllTests(createTestDatabase);
   const relay = forAllTests(() => startDatabaseRelay(database.url));
   // One connection, so that each transaction would meet the rest of an open one before it.
-  const dataSource = forAllTests(
-    () => connect(relay.url, 1),
-    (opened) => opened.destroy(),
-  );
+  const dataSource = forAllTests(() => connect(relay.url, 1));
   /** Connects to the database directly, not through the relay. */
-  const observer = forAllTests(
-    () => connect(database.ownerUrl, 2),
-    (opened) => opened.destroy(),
-  );
+  const observer = forAllTests(() => connect(database.ownerUrl, 2));
 
   const add = (manager: EntityManager, username: string) =>
     manager.query('INSERT INTO users (username) VALUES ($1)', [username]);

@@ -24,7 +24,7 @@ const TOO_MANY = { detail: 'Too many requests of this kind are under way' };
 jest.setTimeout(60_000);
 
 describe('The concurrent requests of one user', () => {
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   const silent = forAllTests(openSilentPort);
   const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 60_000 } }));
 

@@ -28,7 +28,7 @@ describe('Delivery of webhooks', () => {
   let paths = 0;
 
   // Pauses are short, and all that is sent is counted.
-  const log = forAllTests(captureLog, (opened) => opened.stop());
+  const log = forAllTests(captureLog);
   const traces = forAllTests(startOtlpReceiver);
   const receiver = forAllTests(startWebhookReceiver, async (opened) => {
     await opened.close();

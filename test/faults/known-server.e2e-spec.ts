@@ -13,7 +13,7 @@ jest.setTimeout(60_000);
 
 describe('After the timeline of the PostgreSQL server has changed', () => {
   // The replica logs that the database is gone for a moment.
-  const log = forAllTests(captureLog, (captured) => captured.stop());
+  const log = forAllTests(captureLog);
   const postgres = forAllTests(startOwnPostgres);
   const first = forAllTests(() =>
     startTestService({ database: postgres, jobIntervalsMs: { 'known-server': 100 } }),

@@ -15,11 +15,8 @@ const PART_LENGTH = 12;
 describe('The secret of a link', () => {
   let services: BuiltService[];
 
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const owner = forAllTests(
-    () => new Client({ connectionString: database.ownerUrl }),
-    (opened) => opened.end(),
-  );
+  const database = forAllTests(createTestDatabase);
+  const owner = forAllTests(() => new Client({ connectionString: database.ownerUrl }));
   const replicas = forAllTests(() =>
     Replicas.open({
       database,

@@ -85,10 +85,7 @@ describe('A rolling change', () => {
   let environment: Readonly<Record<string, string>>;
   let traffic: Traffic | undefined;
 
-  const database = forAllTests(
-    () => createTestDatabase({ migrated: false }),
-    (opened) => opened.drop(),
-  );
+  const database = forAllTests(() => createTestDatabase({ migrated: false }));
   const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
   beforeAll(async () => {
     directory = await createTestDirectory();

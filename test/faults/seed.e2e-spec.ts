@@ -12,11 +12,8 @@ describe('bench:seed', () => {
   const connect = ({ url }: TestDatabase): Promise<DataSource> =>
     new DataSource(dataSourceOptions({ url, poolSize: 2, applicationName: 'test' })).initialize();
 
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const dataSource = forAllTests(
-    () => connect(database),
-    (opened) => opened.destroy(),
-  );
+  const database = forAllTests(createTestDatabase);
+  const dataSource = forAllTests(() => connect(database));
   const schemaBefore = forAllTests(() => schema());
   const seeded = forAllTests(() => seed());
 

@@ -26,11 +26,8 @@ describe('Webhooks of several replicas', () => {
   let paths = 0;
   const report: string[] = [];
 
-  const database = forAllTests(createTestDatabase, (opened) => opened.drop());
-  const owner = forAllTests(
-    () => new Client({ connectionString: database.ownerUrl }),
-    (opened) => opened.end(),
-  );
+  const database = forAllTests(createTestDatabase);
+  const owner = forAllTests(() => new Client({ connectionString: database.ownerUrl }));
   const receiver = forAllTests(startWebhookReceiver);
   const replicas = forAllTests(() =>
     Replicas.open({
