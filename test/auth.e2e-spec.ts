@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ALL_SCOPES, type Scope, TokensService } from '../src/auth';
 import { generateToken } from '../src/auth/token-text';
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
-import { forAllTests } from './support/fixtures';
+import { borrowed, forAllTests } from './support/fixtures';
 import { exchangeRaw, type RawResponse, sendRaw } from './support/raw-http';
 import { startTestService } from './support/test-service';
 
@@ -17,7 +17,7 @@ function expectRefused(response: RawResponse, status: number, challenge: string,
 describe('Authentication', () => {
   // The clock advances.
   const service = forAllTests(startTestService);
-  const tokens = forAllTests(() => service.app.get(TokensService));
+  const tokens = forAllTests(() => service.app.get(TokensService), borrowed);
   const user = forAllTests(() => service.createUser({ balance: '0.00' }));
 
   const issue = async (token: { scopes?: readonly Scope[]; expiresAt?: Date } = {}) =>

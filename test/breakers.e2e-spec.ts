@@ -1,7 +1,7 @@
 import { ProxyProvider } from '../src/provider';
 import { outcomeOf } from './support/api-client';
 import { eventually } from './support/built-service';
-import { beforeClosing, forAllTests } from './support/fixtures';
+import { beforeClosing, borrowed, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { captureLog } from './support/log-capture';
 import { passQuietTime } from './support/quiet-time';
@@ -23,7 +23,7 @@ describe('the circuit breakers', () => {
       tuning: { breakerFailures: 3, breakerProbeMs: 200 },
     }),
   );
-  const provider = forAllTests(() => service.app.get(ProxyProvider));
+  const provider = forAllTests(() => service.app.get(ProxyProvider), borrowed);
   const user = forAllTests(() => service.createUser());
   beforeAll(async () => {
     // From now on the catalog is cached, so that a purchase makes no other call than its own.

@@ -3,7 +3,7 @@ import { Money, unitPriceWithMarkup } from '../src/common';
 import { MarkupHistoryService, type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
 import { type ApiClient, createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
-import { forAllTests, forEachTest } from './support/fixtures';
+import { borrowed, forAllTests, forEachTest } from './support/fixtures';
 import { PriceLead } from './support/price-lead';
 import { type Replica, startReplica } from './support/replica';
 import { startTestService, type TestUser } from './support/test-service';
@@ -13,8 +13,8 @@ let priceLead: PriceLead;
 
 // Some rules are for all users, and prices are fetched again when the clock has been advanced.
 const service = forAllTests(startTestService);
-const rules = forAllTests(() => service.app.get(PriceRulesService));
-const history = forAllTests(() => service.app.get(MarkupHistoryService));
+const rules = forAllTests(() => service.app.get(PriceRulesService), borrowed);
+const history = forAllTests(() => service.app.get(MarkupHistoryService), borrowed);
 beforeAll(() => {
   priceLead = new PriceLead(service);
 });

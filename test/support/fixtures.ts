@@ -10,7 +10,8 @@ const closings: (() => unknown)[] = [];
 /**
  * Opens a fixture that the tests of this block share, and closes it after them, the last one first.
  *
- * @param close is what ends it by its own name for that, such as `close`, if omitted
+ * @param close is what ends it by its own name for that, such as `close`, if omitted; `borrowed` for the part
+ *   of another fixture
  * @returns stands for the fixture, which exists from the first test on
  */
 export function forAllTests<Opened extends object>(
@@ -25,6 +26,9 @@ export function forAllTests<Opened extends object>(
   });
   return placeholder;
 }
+
+/** Does not close a fixture that ends with another one. */
+export const borrowed = (): void => undefined;
 
 /** Makes a fixture anew before each test of this block. @returns stands for it */
 export function forEachTest<Made extends object>(make: () => Made | Promise<Made>): Made {
