@@ -1,10 +1,7 @@
-import { Logger } from '@nestjs/common';
 import { eventually } from '../../test/support/built-service';
-import { AppLogger, SystemClock } from '../common';
+import { SystemClock } from '../common';
 import { CircuitBreakers } from './circuit-breakers';
 import { ProviderRefused } from './provider-errors';
-
-beforeAll(() => Logger.overrideLogger(new AppLogger({ level: 'warn', format: 'json' })));
 
 it('The circuit breaker of the funds closes once the balance covers the cheapest refused call', async () => {
   const breakers = new CircuitBreakers(

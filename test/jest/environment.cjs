@@ -7,12 +7,15 @@ const CLASSES = [
   'RangeError RegExp Set String SyntaxError TypeError',
 ].join(' ');
 
-/** The lines that the service has logged since the last test ended. They are not printed. */
+/** Lines of the service's log, and of Nest's own, which a testing module writes. */
+const LOGGED = /^(\{"level":|\S*\[Nest\] )/;
+
+/** The lines that were logged since the last test ended. They are not printed. */
 const log = [];
 for (const stream of [process.stdout, process.stderr]) {
   const write = stream.write.bind(stream);
   stream.write = (text, ...others) => {
-    if (!String(text).startsWith('{"level":')) return write(text, ...others);
+    if (!LOGGED.test(text)) return write(text, ...others);
     log.push(String(text).trimEnd());
     return true;
   };
