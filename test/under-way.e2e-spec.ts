@@ -6,6 +6,9 @@ import { EventWaits } from '../src/events';
 import { RequestsUnderWay } from '../src/http';
 import { HoldReleases, OrderWaits } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
+import { ProxyExportService } from '../src/proxies/export/proxy-export.service';
+import { toProxyFilter } from '../src/proxies/filter/proxy-filter.query';
+import { ListRevisionService } from '../src/proxies/list-revision.service';
 import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
@@ -185,6 +188,20 @@ describe('The concurrent requests of one user', () => {
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect((await Promise.all(many)).filter(({ status }) => status === 200)).toHaveLength(MOST_EXPORTS);
     expect((await get(user, exportPath(0))).status).toBe(200);
+  });
+
+  it('has an export under way until its response is over, however slowly it is read', async () => {
+    const user = await createOwner(3);
+    const caller = await service.app.get(TokensService).findCaller(user.token);
+    if (!caller) throw new Error('no caller');
+    const revision = await service.app.get(ListRevisionService).get(caller);
+    const filter = toProxyFilter({ ends_before: new Date('2100-01-01') });
+    const closed = new AbortController();
+    const options = { format: 'clash', template: null, filter } as const;
+    await service.app.get(ProxyExportService).get(revision, options, closed.signal);
+    expect(exportsOf(user)).toBe(1);
+    closed.abort();
+    expect(exportsOf(user)).toBe(0);
   });
 
   it.each([3, 8001])('is nothing, and no error, once clients have left exports of %d', async (count) => {
