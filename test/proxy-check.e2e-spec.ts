@@ -132,6 +132,9 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
   it('reports once that the exit address is another one than before', async () => {
     const proxy = await buy(type);
     await check(proxy.id);
+    // It shows no address.
+    await setFault(proxy.id, 'close');
+    await check(proxy.id);
     await setFault(proxy.id, 'elsewhere');
     expect((await check(proxy.id)).data).toMatchObject({
       works: true,
