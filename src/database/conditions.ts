@@ -22,7 +22,8 @@ export class Conditions {
     { cursor, limit }: { readonly cursor: number | null; readonly limit: number },
     id = 'id',
   ): string {
-    this.by(cursor, (last) => `${id} < ${last}`);
+    // Also without a cursor, so that the plan is the same.
+    this.add(`${id} < ${this.given(cursor ?? Number.MAX_SAFE_INTEGER)}`);
     return `${this.toSql()} ORDER BY ${id} DESC LIMIT ${this.given(limit)}`;
   }
 

@@ -93,10 +93,10 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       setLater('orphans_open', {}, overview.openOrphans);
       setLater('renewals_paused', { of: 'all' }, overview.renewalsPausedAt ? 1 : 0);
       setLater('renewals_paused', { of: 'users' }, overview.usersWithPausedRenewals);
-      setLater('webhooks_disabled', {}, overview.failedWebhooks);
       await readOrders(facts, setLater, ageOf);
       await readRenewals(facts, setLater);
       if (this.config.payments.provider !== 'off') await readPayments(facts, setLater, ageOf);
+      setLater('webhooks_disabled', {}, await facts.failedWebhooks());
       await this.readWaiting(facts, setLater, ageOf);
       await this.readProvider(facts, setLater);
       await this.readRuns(facts, setLater);

@@ -74,7 +74,7 @@ const HOT: Readonly<Record<string, string>> = {
   'a user for staff': 'spent AS spent_total',
   'orders by their tag': 'SELECT id FROM orders WHERE tag = $1',
   'orders by a host': 'WHERE proxies.host = $1',
-  'whether a host has very many proxies': 'AS is_common',
+  'whether a host has very many proxies': 'AS "isCommon"',
   'the prolongations of a user': "orders.user_id = $1 AND orders.kind = 'prolongation'",
   'an order for staff': 'leader.tag AS leader_tag',
   'calls for an order': 'FROM provider_calls WHERE order_id = ANY',
