@@ -44,7 +44,7 @@ describe('A replica', () => {
   const replica = forAllTests(() =>
     startReplica(service, {
       database: { url: relay.url, poolSize: 2 },
-      tuning: { poolWaitMs: 100 },
+      tuning: { poolWaitMs: 1000 },
     }),
   );
 
