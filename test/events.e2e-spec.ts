@@ -350,23 +350,29 @@ describe('Events', () => {
     });
   });
 
-  it('are no longer waited for at a replica that is stopping, and their streams end', async () => {
-    const headers = { Authorization: `Bearer ${user.token}` };
-    // The events of the new user may come after now.
-    const poll = () => fetch(`${service.baseUrl}/events?after=now&type=order.completed&wait=30`, { headers });
-    const waiting = poll();
-    const stream = await openEventStream(service.baseUrl, '/events?after=now', { token: user.token });
-    await eventually(() => service.app.get(EventWaits).count() === 2);
-    drain(service.app);
-    const response = await waiting;
-    expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
-    await stream.ended();
-    const begunMs = performance.now();
-    expect((await poll()).status).toBe(200);
-    expect(performance.now() - begunMs).toBeLessThan(20_000);
-    const late = poll();
-    const lateStream = await openEventStream(service.baseUrl, '/events?after=now', { token: user.token });
-    await lateStream.ended();
-    expect((await late).status).toBe(200);
+  describe('at a replica that is stopping', () => {
+    const stopping = forAllTests(startTestService);
+
+    it('are no longer waited for, and their streams end', async () => {
+      const { token } = await stopping.createUser();
+      const headers = { Authorization: `Bearer ${token}` };
+      // The events of the new user may come after now.
+      const poll = () =>
+        fetch(`${stopping.baseUrl}/events?after=now&type=order.completed&wait=30`, { headers });
+      const waiting = poll();
+      const stream = await openEventStream(stopping.baseUrl, '/events?after=now', { token });
+      await eventually(() => stopping.app.get(EventWaits).count() === 2);
+      drain(stopping.app);
+      const response = await waiting;
+      expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
+      await stream.ended();
+      const begunMs = performance.now();
+      expect((await poll()).status).toBe(200);
+      expect(performance.now() - begunMs).toBeLessThan(20_000);
+      const late = poll();
+      const lateStream = await openEventStream(stopping.baseUrl, '/events?after=now', { token });
+      await lateStream.ended();
+      expect((await late).status).toBe(200);
+    });
   });
 });

@@ -168,31 +168,39 @@ describe('A replica', () => {
     await eventually(async () => JSON.stringify(await unknownTo()) === '[[],[]]');
   });
 
-  it('is not ready once it drains, serves everything, and ends connections with their response', async () => {
-    const user = await service.createUser();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    async function onKeepAliveConnection(path: string, body?: object) {
-      const headers = { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' };
-      const call = request(service.baseUrl + path, { agent, method: body ? 'POST' : 'GET', headers });
-      call.end(body && JSON.stringify(body));
-      const [response] = (await once(call, 'response')) as [IncomingMessage];
-      const { statusCode } = response;
-      return { status: statusCode, body: await readJson(response), connection: response.headers.connection };
-    }
-    try {
-      expect(await onKeepAliveConnection('/health/ready')).toEqual({ ...READY, connection: 'keep-alive' });
-      drain(service.app);
-      expect(await onKeepAliveConnection('/health/ready')).toEqual({
-        ...notReady('The replica is stopping'),
-        connection: 'close',
-      });
-      expect(await onKeepAliveConnection('/health/live')).toEqual({ ...LIVE, connection: 'close' });
-      expect(await onKeepAliveConnection('/proxies/buy', { country: 'ru', period: 30 })).toMatchObject({
-        status: 200,
-        connection: 'close',
-      });
-    } finally {
-      agent.destroy();
-    }
+  describe('that is stopping', () => {
+    const stopping = forAllTests(startTestService);
+
+    it('is not ready, serves everything, and ends connections with their response', async () => {
+      const user = await stopping.createUser();
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      async function onKeepAliveConnection(path: string, body?: object) {
+        const headers = { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' };
+        const call = request(stopping.baseUrl + path, { agent, method: body ? 'POST' : 'GET', headers });
+        call.end(body && JSON.stringify(body));
+        const [response] = (await once(call, 'response')) as [IncomingMessage];
+        const { statusCode } = response;
+        return {
+          status: statusCode,
+          body: await readJson(response),
+          connection: response.headers.connection,
+        };
+      }
+      try {
+        expect(await onKeepAliveConnection('/health/ready')).toEqual({ ...READY, connection: 'keep-alive' });
+        drain(stopping.app);
+        expect(await onKeepAliveConnection('/health/ready')).toEqual({
+          ...notReady('The replica is stopping'),
+          connection: 'close',
+        });
+        expect(await onKeepAliveConnection('/health/live')).toEqual({ ...LIVE, connection: 'close' });
+        expect(await onKeepAliveConnection('/proxies/buy', { country: 'ru', period: 30 })).toMatchObject({
+          status: 200,
+          connection: 'close',
+        });
+      } finally {
+        agent.destroy();
+      }
+    });
   });
 });
