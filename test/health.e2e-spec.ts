@@ -169,7 +169,8 @@ describe('A replica', () => {
   });
 
   describe('that is stopping', () => {
-    const stopping = forAllTests(startTestService);
+    // The level of the log is that of the service which started last.
+    const stopping = forAllTests(() => startTestService({ environment: { LOG_LEVEL: 'warn' } }));
 
     it('is not ready, serves everything, and ends connections with their response', async () => {
       const user = await stopping.createUser();
