@@ -2,6 +2,7 @@
 import { request } from 'node:http';
 import { TokensService } from '../src/auth';
 import { Counts } from '../src/common';
+import { connectionPool } from '../src/database';
 import { EventWaits } from '../src/events';
 import { RequestsUnderWay } from '../src/http';
 import { HoldReleases, OrderWaits } from '../src/orders';
@@ -38,7 +39,7 @@ describe('The concurrent requests of one user', () => {
     });
   const waitingOf = (): number => service.app.get(OrderWaits).count() + service.app.get(EventWaits).count();
 
-  /** Sends requests whose client disconnects a millisecond later. */
+  /** Sends requests whose client disconnects a millisecond later, and waits until none of them is read. */
   async function sendAndLeave(user: TestUser, path: string, times: number): Promise<void> {
     const headers = { authorization: `Bearer ${user.token}` };
     for (let sent = 0; sent < times; sent += 50) {
@@ -54,6 +55,10 @@ describe('The concurrent requests of one user', () => {
         ),
       );
     }
+    await eventually(() => {
+      const { idleCount, totalCount, waitingCount } = connectionPool(service.dataSource);
+      return waitingCount === 0 && idleCount === totalCount;
+    });
   }
 
   async function openOrder(): Promise<{ user: TestUser; path: string }> {
