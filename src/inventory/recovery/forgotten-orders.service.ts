@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
-import { type Queryable, queryRows, refusedBy } from '../../database';
+import { Conditions, type Queryable, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { OVERDRAFT } from '../../ledger';
 import { type ForgottenOrder, ForgottenOrderRecords, PROXY_OF_ANOTHER, Settlement } from '../../orders';
@@ -145,14 +145,12 @@ export class ForgottenOrdersService {
   /** Newest first. */
   listProlongations(
     state: FoundProlongationState | null,
-    { cursor, limit }: PageRequest,
+    page: PageRequest,
   ): Promise<FoundProlongationOut[]> {
-    return queryRows(
-      this.dataSource,
-      `${FOUND} WHERE found.id < $1 AND ($3::text IS NULL OR coalesce(resolution, 'open') = $3)
-        ORDER BY found.id DESC LIMIT $2`,
-      [cursor ?? Number.MAX_SAFE_INTEGER, limit, state],
-    );
+    const conditions = new Conditions();
+    conditions.by(state, (name) => `coalesce(resolution, 'open') = ${name}`);
+    const statement = `${FOUND} ${conditions.toPageSql(page, 'found.id')}`;
+    return queryRows(this.dataSource, statement, conditions.parameters);
   }
 
   /** @throws FoundProlongationNotFound */
