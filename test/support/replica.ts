@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { AppConfig } from '../../src/config';
 import { shared } from '../jest/shared';
-import { listen, type TestService } from './test-service';
+import { startApplication, type TestService } from './test-service';
 
 type SettingChanges = { readonly [Group in keyof AppConfig]?: Partial<AppConfig[Group]> };
 type Application = typeof import('../../src/application');
@@ -29,7 +29,7 @@ export async function startReplica(service: TestService, changes: SettingChanges
   const copy = copies.pop() ?? loadCopy();
   const { createApplication, Work } = copy;
   const app = await createApplication(config, service.clock);
-  await listen(app, app.get(Work), service.jobIntervalsMs);
+  await startApplication(app, app.get(Work), service.jobIntervalsMs);
   const server: Server = app.getHttpServer();
   const { port } = server.address() as AddressInfo;
   return {

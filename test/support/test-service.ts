@@ -128,7 +128,11 @@ const NOT_IN_THIS_TEST_MS = 3_600_000;
  * Starts a service with other intervals than the usual ones. A job that usually runs every few seconds, or
  * less often, runs only in tests that name it.
  */
-export async function listen(app: NestExpressApplication, work: Work, intervalsMs: JobIntervalsMs = {}) {
+export async function startApplication(
+  app: NestExpressApplication,
+  work: Work,
+  intervalsMs: JobIntervalsMs = {},
+) {
   await app.init();
   await work.start((name, usualMs) => {
     const quick = usualMs > REGULAR_WITHIN_MS ? NOT_IN_THIS_TEST_MS : usualMs;
@@ -184,7 +188,7 @@ async function start(options: TestServiceOptions): Promise<Started> {
   });
   const clock = new TestClock();
   const app = await createApplication(resolveConfig(environment, database.url, sandbox), clock);
-  await listen(app, app.get(Work), options.jobIntervalsMs);
+  await startApplication(app, app.get(Work), options.jobIntervalsMs);
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const owner = await connectAsOwner(database);
   if (options.payments) options.payments.notifier.url = `${baseUrl}/payments/sandbox/notifications`;
