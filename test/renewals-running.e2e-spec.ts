@@ -373,13 +373,15 @@ describe('Renewals', () => {
   it('wait for an order that is being confirmed, and place no other one', async () => {
     const { user } = await customerWith(2);
     await switchOn(user);
+    // Later tests need the present time: what is rented ahead of it may be due an hour later.
+    await service.control.setClockOffset(-60_000);
     await service.control.addFault({ method: 'prolong', kind: 'answer-lost', hiddenForMs: 60_000, times: 1 });
     await run();
     const before = await renewalsOf(user);
     expect(before.map(({ state }) => state)).toEqual(['placed', 'placed']);
     await run();
     // It is listed from now on.
-    await service.control.setClockOffset(60_000);
+    await service.control.setClockOffset(0);
     await checkNow(service);
     await service.untilSettled();
     await run();
