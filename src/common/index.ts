@@ -30,6 +30,7 @@ export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWit
 export { parseJson } from './parse-json';
 export { PROVIDER_HTTP } from './provider-http';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
+export { type OddRow, readRows } from './read-rows';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';
 export { TimeLimit } from './time-limit';
 export { isOverWithin } from './within';
