@@ -327,6 +327,57 @@ describe('Orders that are in the queue at the same moment', () => {
     await passQuietTime(service);
   }, 30_000);
 
+  describe('and of which one is a proxy that the provider lists, but does not prolong,', () => {
+    type Owned = { readonly user: TestUser; readonly proxyId: string };
+    const owned = async (count: number): Promise<Owned[]> => {
+      const members = await users(count);
+      const bought = await inQueue(count, () => members.map((user) => buy(user)));
+      return members.map((user, at) => ({ user, proxyId: bought[at]?.proxyIds[0] ?? '' }));
+    };
+    const refuse = async ({ proxyId }: Owned) => {
+      const id = await service.providerIdOf(proxyId);
+      const spoilt = { method: 'prolong', kind: 'error', errorId: 404, times: null } as const;
+      await service.control.addFault({ ...spoilt, match: { ids: `*${id}*` } });
+    };
+    const prolongAll = async (all: readonly Owned[]) => {
+      await service.control.clearCalls();
+      const responses = await inQueue(all.length, () =>
+        all.map(({ user, proxyId }) => user.prolong(proxyId)),
+      );
+      const calls = (await service.control.getCalls('prolong')).map(({ parameters }) => parameters['ids']);
+      return {
+        statuses: responses.map(({ response }) => response.status),
+        sizes: calls.map((ids = '') => ids.split(',').length),
+      };
+    };
+
+    it('lets it go alone for an hour after it was refused, and the others together', async () => {
+      const all = await owned(6);
+      const [spoilt] = all as [Owned];
+      await refuse(spoilt);
+      expect((await spoilt.user.prolong(spoilt.proxyId)).response.status).toBe(400);
+      const { statuses, sizes } = await prolongAll(all);
+      expect(statuses).toEqual([400, 200, 200, 200, 200, 200]);
+      expect(sizes.toSorted((one, other) => one - other)).toEqual([1, 5]);
+    }, 30_000);
+
+    it('takes twelve more calls while it is unknown, however many are refused with it', async () => {
+      const all = await owned(24);
+      const spoilt = all[13]!;
+      await refuse(spoilt);
+      const { statuses, sizes } = await prolongAll(all);
+      expect(sizes).toEqual([24, ...Array.from({ length: 12 }, () => 2)]);
+      // The other one of its call may be retried, and goes alone then.
+      expect(statuses.filter((status) => status === 200)).toHaveLength(22);
+      expect(statuses.filter((status) => status === 503)).toHaveLength(2);
+      const again = await prolongAll(all.filter((_, at) => statuses[at] === 503));
+      expect(again).toEqual({
+        statuses: expect.arrayContaining([200, 400]),
+        sizes: [1, 1],
+      });
+    }, 60_000);
+  });
+
   it('are in the pages that are read while their delivery waits for an account', async () => {
     const [slow, reader] = (await users(2)).sort((a, b) => a.id - b.id) as [TestUser, TestUser];
     const gate = await service.control.addGate({

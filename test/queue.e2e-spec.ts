@@ -170,7 +170,7 @@ describe('An order in the queue that no request waits for', () => {
       );
       expect(await claimNext()).toEqual([renewal]);
       const claims = service.app.get(OrderClaims);
-      expect(await claims.requeueRefused(renewal, [renewal], 'alone')).toEqual([renewal]);
+      expect(await claims.requeueRefused(renewal, [[renewal]])).toEqual([renewal]);
       const [order] = await service.dataSource.query(
         `SELECT deadline = date_end_before AND next_check_at = deadline AS "isOver"
            FROM orders WHERE id = $1`,

@@ -1,6 +1,6 @@
 import { sqlList } from '../database';
 import { IS_RENEWAL_SQL } from './order-keys';
-import { statesBefore } from './order-states';
+import { PROXY_REFUSALS, statesBefore } from './order-states';
 import { RECOVERING_SQL } from './recovery-state';
 
 /*
@@ -57,6 +57,13 @@ export const GIVES_WAY = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '
 export const waitingOrders = (which = 'true'): string => `
   SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
     FROM orders WHERE state = 'reserved' AND ${which}`;
+
+/** Whether the provider has refused to prolong the proxy of an order, alone or together with others. */
+export const WAS_REFUSED_LATELY = `EXISTS (
+              SELECT FROM orders AS refused
+               WHERE refused.proxy_id = orders.proxy_id AND refused.state = 'refunded'
+                 AND refused.failure IN ${sqlList(PROXY_REFUSALS)}
+                 AND refused.closed_at > now() - interval '1 hour')`;
 
 /** When a user was last served by a call, as a subquery. @param user an expression */
 export const servedAt = (user: string): string => `(SELECT submitted_at FROM orders

@@ -106,3 +106,9 @@ export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' 
 
 /** Refunded, although the call was sent and may have had its effect after the last check. */
 export const REFUNDED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];
+
+/**
+ * Why the provider refuses to prolong some proxies. `request` also means that one of several was refused, and
+ * it is unknown which.
+ */
+export const PROXY_REFUSALS: readonly FailureReason[] = ['not-found', 'request'];

@@ -39,13 +39,14 @@ export interface SettledBatch {
   readonly outcomes: readonly OrderOutcome[];
 }
 
-/** The members of a refused batch that are sent once more. */
-interface AnotherCall {
-  readonly members: readonly BatchMember[];
-  readonly how: 'together' | 'alone';
-}
+/** The members of a refused batch that are sent once more, by their calls. */
+type OtherCalls = readonly (readonly BatchMember[])[];
 
-const NO_OTHER_CALL: AnotherCall = { members: [], how: 'alone' };
+/**
+ * In how many calls refused prolongations are sent once more: in four seconds, at three calls a second. A
+ * batch of no more has each sent alone.
+ */
+const PROLONGATION_CALLS = 12;
 
 type OnCall = (record: ProviderCallRecord) => void;
 
@@ -187,34 +188,32 @@ export class BatchCallService {
     if (batch.kind === 'purchase' && reason === 'period') {
       this.catalog.notePeriodRefused(batch.version, batch.period);
     }
-    const { members, how } = await this.chooseForAnotherCall(batch, reason);
-    const ids = members.map(({ id }) => id);
-    const queued = new Set(await this.claims.requeueRefused(batch.id, ids, how));
+    const calls = await this.chooseForOtherCalls(batch, reason);
+    const ids = calls.map((members) => members.map(({ id }) => id));
+    const queued = new Set(await this.claims.requeueRefused(batch.id, ids));
+    const isOneOfSeveral = reason === 'not-found' && batch.members.length > 1;
     await this.refundUnbought(
       memberIds(batch).filter((id) => !queued.has(id)),
-      reason,
+      isOneOfSeveral ? 'request' : reason,
     );
     return queued.size > 0;
   }
 
-  private async chooseForAnotherCall(batch: OrderBatch, reason: RefusalReason): Promise<AnotherCall> {
+  private async chooseForOtherCalls(batch: OrderBatch, reason: RefusalReason): Promise<OtherCalls> {
     const isPurchase = batch.kind === 'purchase';
     if (batch.members.length === 1 || batch.resent) {
       if (isPurchase && reason === 'out-of-stock') {
         // Corrects the stock: later orders are refused before their money is held.
         void this.catalog.readStock(batch.country, batch.version).catch(() => undefined);
       }
-      return NO_OTHER_CALL;
+      return [];
     }
-    if (reason === 'misconfigured') return NO_OTHER_CALL;
-    if (reason === 'out-of-funds') return { members: await this.chooseAffordable(batch), how: 'together' };
-    if (isPurchase && reason === 'out-of-stock') {
-      return { members: await this.chooseInStock(batch), how: 'together' };
-    }
-    // Any single prolongation may be the reason, and so may the size of a purchase. Everything else is the
-    // same for all purchases of a batch.
-    const mayConcernOne = !isPurchase || reason === 'count';
-    return mayConcernOne ? { members: batch.members, how: 'alone' } : NO_OTHER_CALL;
+    if (reason === 'misconfigured') return [];
+    if (reason === 'out-of-funds') return [await this.chooseAffordable(batch)];
+    if (isPurchase && reason === 'out-of-stock') return [await this.chooseInStock(batch)];
+    // The size of a purchase may be the reason. Everything else is the same for all purchases of a batch.
+    if (isPurchase) return reason === 'count' ? batch.members.map((member) => [member]) : [];
+    return separate(batch.members);
   }
 
   /** When the stock cannot be read, all members are refused. */
@@ -244,6 +243,17 @@ export class BatchCallService {
   private async refundUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
     await this.releases.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
+}
+
+/**
+ * Any single prolongation may be the reason of a refusal. Those that end at the same time share a call: they
+ * were bought together, or are over.
+ */
+function separate(members: readonly BatchMember[]): OtherCalls {
+  const endOf = ({ dateEndBefore }: BatchMember): number => dateEndBefore?.getTime() ?? 0;
+  const byEnd = members.toSorted((one, other) => endOf(one) - endOf(other));
+  const size = Math.ceil(byEnd.length / PROLONGATION_CALLS);
+  return byEnd.flatMap((_, at) => (at % size === 0 ? [byEnd.slice(at, at + size)] : []));
 }
 
 const settling = <Result>(outcome: 'delivered' | 'failed', work: () => Promise<Result>): Promise<Result> =>

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
@@ -6,7 +7,7 @@ import { longestQueueSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
 import { IS_RENEWAL_SQL } from '../order-keys';
 import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
-import { GIVES_WAY, IN_QUEUE, IS_READY, servedAt } from '../order-queue';
+import { GIVES_WAY, IN_QUEUE, IS_READY, servedAt, WAS_REFUSED_LATELY } from '../order-queue';
 import { statesBefore } from '../order-states';
 import { HoldReleases } from './hold-releases';
 
@@ -47,8 +48,9 @@ export class OrderClaims {
    * Claims the next orders of the queue, which all replicas share, as one batch: from this commit on they
    * count as possibly bought. The first is the oldest order of the user who was served longest ago; renewals
    * come last. The other orders of the same kind join, one of each user before the second of any. Members of
-   * a refused batch that are sent again join no others. `null` when the queue is empty, or when another
-   * replica is claiming from it.
+   * a refused batch that are sent again join no others, and a prolongation of a proxy that the provider has
+   * refused to prolong within the hour goes alone: it would have theirs refused. `null` when the queue is
+   * empty, or when another replica is claiming from it.
    *
    * @param claim client-generated id, which finds the batch when the reply is lost
    * @param affordable roubles that the batch may cost together with the running calls, except that its first
@@ -59,7 +61,9 @@ export class OrderClaims {
       this.dataSource,
       `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
-                claim AS refused_claim, ${GIVES_WAY} AS gives_way,
+                CASE WHEN kind = 'prolongation' AND claim IS NULL AND ${WAS_REFUSED_LATELY}
+                     THEN gen_random_uuid() ELSE claim END AS refused_claim,
+                ${GIVES_WAY} AS gives_way,
                 row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
           WHERE ${IN_QUEUE} AND ${IS_READY}
@@ -149,41 +153,33 @@ export class OrderClaims {
   }
 
   /**
-   * Puts members of a batch that the provider refused as a whole back into the queue, for one more call:
-   * `together`, or each alone. Their users count as served, so that users who have not been served since come
-   * first. A renewal keeps the rest of its two hours, and waits no longer than its rental runs.
+   * Puts members of a batch that the provider refused as a whole back into the queue, for one more call.
+   * Their users count as served, so that users who have not been served since come first. A renewal keeps the
+   * rest of its two hours, and waits no longer than its rental runs.
    *
+   * @param together the ids of those that share a call
    * @returns the orders that are queued again
    */
-  async requeueRefused(
-    batchId: number,
-    orderIds: readonly number[],
-    how: 'together' | 'alone',
-  ): Promise<number[]> {
-    if (orderIds.length === 0) return [];
+  async requeueRefused(batchId: number, together: readonly (readonly number[])[]): Promise<number[]> {
+    const calls = together.flatMap((ids) => Array<string>(ids.length).fill(randomUUID()));
+    if (calls.length === 0) return [];
     const queued = await queryRows<{ id: number }>(
       this.dataSource,
       // Orders of the same claim may join each other.
       `UPDATE orders
-          SET state = 'reserved', resent = true, batch_id = NULL,
-              claim = CASE WHEN $3 THEN claim ELSE gen_random_uuid() END,
+          SET state = 'reserved', resent = true, batch_id = NULL, claim = next_call,
               deadline = given_up, next_check_at = given_up
-         FROM (SELECT id AS order_id,
+         FROM (SELECT id AS order_id, next_call,
                       CASE WHEN ${IS_RENEWAL_SQL}
                            THEN least(created_at + make_interval(secs => $5), date_end_before)
                            ELSE now() + make_interval(secs => $4) END AS given_up
                  FROM orders
-                WHERE batch_id = $1 AND id = ANY ($2) AND state IN ${sqlList(statesBefore('reserved'))}
-                ORDER BY id FOR NO KEY UPDATE) AS times
+                 JOIN unnest($2::bigint[], $3::uuid[]) AS chosen (chosen_id, next_call) ON id = chosen_id
+                WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('reserved'))}
+                ORDER BY id FOR NO KEY UPDATE OF orders) AS times
         WHERE id = order_id
        RETURNING id`,
-      [
-        batchId,
-        [...orderIds],
-        how === 'together',
-        longestQueueSeconds(this.config, 'purchase'),
-        RENEWAL_QUEUE_SECONDS,
-      ],
+      [batchId, together.flat(), calls, longestQueueSeconds(this.config, 'purchase'), RENEWAL_QUEUE_SECONDS],
     );
     return queued.map(({ id }) => id);
   }

@@ -40,7 +40,7 @@ const ONE_DAY_MS = 86_400_000;
 export const delaySchema = z.int().min(0).max(ONE_DAY_MS);
 export const methodSchema = z.enum([...WIRE_METHOD_NAMES, 'any']);
 
-/** Selects requests. A value that ends in `*` matches every parameter with that prefix. */
+/** Selects requests. A `*` at the end or the start of a value stands for any text there. */
 export const filterSchema = z.strictObject({
   method: methodSchema,
   match: z.record(z.string(), z.string()).default({}),
@@ -92,7 +92,14 @@ export function appliesTo(
   return Object.entries(filter.match ?? {}).every(([name, wanted]) => {
     const value = parameters[name];
     if (value === undefined) return false;
-    return wanted.endsWith('*') ? value.startsWith(wanted.slice(0, -1)) : value === wanted;
+    const [text, isPrefix, isSuffix] = [
+      wanted.replaceAll('*', ''),
+      wanted.endsWith('*'),
+      wanted.startsWith('*'),
+    ];
+    if (isPrefix && isSuffix) return value.includes(text);
+    if (isSuffix) return value.endsWith(text);
+    return isPrefix ? value.startsWith(text) : value === text;
   });
 }
 
