@@ -2,6 +2,7 @@ import { ALL_PAYMENT_SCOPES, ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { PaymentProvider } from '../src/payments';
+import { PaymentFollowing } from '../src/payments/deposits/payment-following';
 import { DepositRecords } from '../src/payments/records/deposit-records';
 import { PaymentsSandbox } from '../src/sandbox';
 import { fetchAs } from './support/api-client';
@@ -197,6 +198,15 @@ describe('Without its notification', () => {
       expect(mine).toHaveLength(1);
     },
   );
+
+  it('of its creation, a retry after a restart with another return URL gives the same payment', async () => {
+    payments.fail('create', 'lost');
+    expect(await deposit('100', 'restarted')).toMatchObject({ status: 503 });
+    const created = payments.book.payments.size;
+    Object.assign(service.app.get(PaymentFollowing), { returnUrl: 'https://other.example/paid' });
+    expect(await deposit('100', 'restarted')).toMatchObject({ status: 201, body: { state: 'pending' } });
+    expect(payments.book.payments.size).toBe(created);
+  });
 
   it('and the response to its creation, it is found by the comparison', async () => {
     payments.notifier.goWrong({ lost: true });

@@ -14,6 +14,7 @@ import { FoundCounts1767810000000 } from './migrations/1767810000000-found-count
 import { PublicState1767820000000 } from './migrations/1767820000000-public-state';
 import { KnownServer1767830000000 } from './migrations/1767830000000-known-server';
 import { ForgottenOrders1767840000000 } from './migrations/1767840000000-forgotten-orders';
+import { PaymentRequests1767850000000 } from './migrations/1767850000000-payment-requests';
 import { ServiceClient } from './service-client';
 
 export const migrations = [
@@ -31,6 +32,7 @@ export const migrations = [
   PublicState1767820000000,
   KnownServer1767830000000,
   ForgottenOrders1767840000000,
+  PaymentRequests1767850000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

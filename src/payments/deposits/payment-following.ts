@@ -10,6 +10,7 @@ import { DepositWaits } from './deposit-waits';
 @Injectable()
 export class PaymentFollowing {
   private readonly logger = new Logger('Payments');
+  private readonly returnUrl: string;
 
   constructor(
     private readonly provider: PaymentProvider,
@@ -17,28 +18,33 @@ export class PaymentFollowing {
     private readonly payments: PaymentRecords,
     private readonly waits: DepositWaits,
     private readonly metrics: Metrics,
-    private readonly config: AppConfig,
+    { payments: settings, server }: AppConfig,
   ) {
+    this.returnUrl = settings.returnUrl ?? server.publicUrl ?? settings.baseUrl;
     // A rate needs the zero before the first.
     for (const outcome of ['created', 'credited']) metrics.count('payments_total', { outcome }, 0);
   }
 
   /**
-   * Creates the payment of a deposit, or retries it under the same key if a response was lost.
+   * Creates the payment of a deposit, or repeats the same request under the same key if a response was lost.
    *
    * @throws PaymentError
    */
   async create(wanted: WantedPayment): Promise<void> {
-    const { returnUrl, baseUrl } = this.config.payments;
-    const payment = await this.provider
-      .create({ ...wanted, returnUrl: returnUrl ?? this.config.server.publicUrl ?? baseUrl })
-      .catch(async (error: unknown) => {
-        if (error instanceof PaymentRefused) {
-          await this.deposits.cancelRefused(wanted.depositId);
-          this.logger.warn(`the payment of deposit ${wanted.depositId} was refused: ${error.message}`);
-        }
-        throw error;
-      });
+    const { returnUrl } = this;
+    const request =
+      wanted.request ??
+      (await this.deposits.storeRequest(
+        wanted.depositId,
+        this.provider.paymentRequest({ ...wanted, returnUrl }),
+      ));
+    const payment = await this.provider.create(wanted.paymentKey, request).catch(async (error: unknown) => {
+      if (error instanceof PaymentRefused) {
+        await this.deposits.cancelRefused(wanted.depositId);
+        this.logger.warn(`the payment of deposit ${wanted.depositId} was refused: ${error.message}`);
+      }
+      throw error;
+    });
     await this.takeOver(payment);
   }
 

@@ -58,7 +58,10 @@ export class Refunds {
 
   private async request(refund: DueRefund): Promise<void> {
     try {
-      await this.settle(await this.provider.refund(refund));
+      const request =
+        refund.request ??
+        (await this.records.storeRequest(refund.refundKey, this.provider.refundRequest(refund)));
+      await this.settle(await this.provider.refund(refund.refundKey, request));
     } catch (error) {
       if (error instanceof PaymentRefused) await this.records.fail(refund.refundKey);
       else if (error instanceof PaymentsUnavailable) await this.records.giveBack(refund.refundKey);

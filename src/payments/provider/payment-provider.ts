@@ -75,8 +75,14 @@ export abstract class PaymentProvider {
   /** Whether test payments count like others. */
   abstract readonly isForTests: boolean;
 
+  /**
+   * The text of a request that creates a payment. It is stored before the first call and sent again by each
+   * retry: the provider refuses another request with the same key.
+   */
+  abstract paymentRequest(payment: NewPayment): string;
+
   /** @throws PaymentError */
-  abstract create(payment: NewPayment): Promise<ProviderPayment>;
+  abstract create(paymentKey: string, request: string): Promise<ProviderPayment>;
 
   /** @returns null if the provider has no such payment. @throws PaymentError */
   abstract read(paymentId: string): Promise<ProviderPayment | null>;
@@ -84,8 +90,11 @@ export abstract class PaymentProvider {
   /** The payments created since then, in pages, newest first. @throws PaymentError */
   abstract paymentsSince(moment: Date): AsyncGenerator<readonly ProviderPayment[]>;
 
+  /** The text of a request that refunds a payment, stored like that of its creation. */
+  abstract refundRequest(refund: NewRefund): string;
+
   /** @throws PaymentError */
-  abstract refund(refund: NewRefund): Promise<ProviderRefund>;
+  abstract refund(refundKey: string, request: string): Promise<ProviderRefund>;
 
   /** The refunds created since then, in pages, newest first. @throws PaymentError */
   abstract refundsSince(moment: Date): AsyncGenerator<readonly ProviderRefund[]>;

@@ -102,5 +102,12 @@ export const refundResponse = refund.transform((read): ProviderRefund => ({
   refundKey: z.uuid().safeParse(read.metadata?.['refund_key']).data ?? null,
 }));
 
+/** Why a request was refused. */
+export const errorResponse = z.object({
+  code: z.string().optional(),
+  parameter: z.string().optional(),
+  description: z.string().optional(),
+});
+
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item), next_cursor: z.string().optional() });

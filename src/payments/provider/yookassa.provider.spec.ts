@@ -79,10 +79,10 @@ describe('The adapter of YooKassa', () => {
     ['unknown', 408, PaymentOutcomeUnknown],
     ['unknown', 499, PaymentOutcomeUnknown],
     ['unknown', 500, PaymentOutcomeUnknown],
-  ])('reads as %s the status %i', async (_outcome, status, error) => {
-    respond = (_, response) => response.writeHead(status).end('{}');
-    const refund = { refundId: 1, refundKey: 'key', paymentId: 'one', amount: '1.00' };
-    await expect(provider.refund(refund)).rejects.toThrow(error);
+    ['unknown', 400, PaymentOutcomeUnknown, { parameter: 'Idempotence-Key' }],
+  ])('reads as %s the status %i', async (_outcome, status, error, body: object = {}) => {
+    respond = (_, response) => response.writeHead(status).end(JSON.stringify(body));
+    await expect(provider.refund('key', '{}')).rejects.toThrow(error);
   });
 
   it('reads the rest of a list for which there were too many calls, after the pause', async () => {

@@ -16,7 +16,7 @@ import {
   type ProviderPayment,
   type ProviderRefund,
 } from './payment-provider';
-import { listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-responses';
+import { errorResponse, listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-responses';
 
 /** How long a customer waits for the URL of a payment. */
 const TIMEOUT_MS = 15_000;
@@ -38,7 +38,7 @@ interface Call<Schema extends z.ZodType> {
   readonly path: string;
   readonly schema: Schema;
   /** Present if the call changes something. */
-  readonly post?: { readonly key: string; readonly body: object };
+  readonly post?: { readonly key: string; readonly body: string };
 }
 
 /** YooKassa's API v3; decision 69 has its facts, with sources. */
@@ -61,12 +61,12 @@ export class YooKassaProvider extends PaymentProvider {
     this.authorization = `Basic ${Buffer.from(`${shopId}:${secretKey}`).toString('base64')}`;
   }
 
-  create({ amount, returnUrl, ...mark }: NewPayment): Promise<ProviderPayment> {
+  paymentRequest({ amount, returnUrl, ...mark }: NewPayment): string {
     const { receipt } = this.config.payments;
     const paid = { value: amount, currency: 'RUB' };
     const description = `Deposit ${mark.depositId}`;
     const item = { ...RECEIPT_ITEM, description, amount: paid };
-    const body = {
+    return JSON.stringify({
       amount: paid,
       capture: true,
       confirmation: { type: 'redirect', return_url: returnUrl },
@@ -75,9 +75,11 @@ export class YooKassaProvider extends PaymentProvider {
       ...(receipt && {
         receipt: { customer: { email: receipt.email }, items: [{ ...item, vat_code: receipt.vatCode }] },
       }),
-    };
-    const post = { key: mark.paymentKey, body };
-    return this.call({ method: 'create', path: 'payments', schema: paymentResponse, post });
+    });
+  }
+
+  create(key: string, body: string): Promise<ProviderPayment> {
+    return this.call({ method: 'create', path: 'payments', schema: paymentResponse, post: { key, body } });
   }
 
   read(paymentId: string): Promise<ProviderPayment | null> {
@@ -92,19 +94,17 @@ export class YooKassaProvider extends PaymentProvider {
     yield* this.list('list', 'payments', { 'created_at.gte': moment.toISOString() }, paymentResponse);
   }
 
-  refund({ refundId, refundKey, paymentId, amount }: NewRefund): Promise<ProviderRefund> {
-    const body = {
+  refundRequest({ refundId, refundKey, paymentId, amount }: NewRefund): string {
+    return JSON.stringify({
       payment_id: paymentId,
       amount: { value: amount, currency: 'RUB' },
       description: `Refund ${refundId}`,
       metadata: { refund_key: refundKey },
-    };
-    return this.call({
-      method: 'refund',
-      path: 'refunds',
-      schema: refundResponse,
-      post: { key: refundKey, body },
     });
+  }
+
+  refund(key: string, body: string): Promise<ProviderRefund> {
+    return this.call({ method: 'refund', path: 'refunds', schema: refundResponse, post: { key, body } });
   }
 
   async *refundsSince(moment: Date): AsyncGenerator<readonly ProviderRefund[]> {
@@ -190,6 +190,11 @@ export class YooKassaProvider extends PaymentProvider {
       this.pausedUntilMs = performance.now() + PAUSE_MS;
       throw new PaymentsUnavailable(`${method} returned 429`);
     }
+    const reason = errorResponse.safeParse(json).data;
+    // The first request may have been executed.
+    if (reason?.parameter === 'Idempotence-Key') {
+      throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
+    }
     if (REFUSALS.includes(status)) {
       throw new PaymentRefused(`${method} returned ${status}`, { cause: status });
     }
@@ -213,7 +218,7 @@ export class YooKassaProvider extends PaymentProvider {
           Authorization: this.authorization,
           ...(post && { 'Content-Type': 'application/json', 'Idempotence-Key': post.key }),
         },
-        data: post && JSON.stringify(post.body),
+        data: post?.body,
         signal: AbortSignal.timeout(this.config.tuning.paymentTimeoutMs ?? TIMEOUT_MS),
       });
       return { status: response.status, json: parseJson(response.data) };

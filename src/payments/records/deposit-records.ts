@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { inTurnOf, preparedRows, queryRows } from '../../database';
+import { inTurnOf, preparedRows, queryRow, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
@@ -17,10 +17,12 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS cu
 /** A deposit without a confirmed payment. */
 export interface WantedPayment extends PaymentMark {
   readonly amount: string;
+  /** Null before the first call. */
+  readonly request: string | null;
 }
 
 const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id AS "userId", amount,
-  (SELECT environment FROM installation) AS environment, idempotency_key AS "idempotencyKey"`;
+  request, (SELECT environment FROM installation) AS environment, idempotency_key AS "idempotencyKey"`;
 
 /** A deposit whose check is due. */
 export interface DueDeposit extends WantedPayment {
@@ -109,6 +111,16 @@ export class DepositRecords {
       [id],
     );
     return wanted ?? null;
+  }
+
+  /** Stores the request that creates the payment, before the first call. @returns the one that was first */
+  async storeRequest(id: number, request: string): Promise<string> {
+    const stored = await queryRow<{ request: string }>(
+      this.dataSource,
+      'UPDATE deposits SET request = coalesce(request, $2) WHERE id = $1 RETURNING request',
+      [id, request],
+    );
+    return stored.request;
   }
 
   async endedOf(ids: readonly number[]): Promise<number[]> {

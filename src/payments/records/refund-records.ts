@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../../database';
+import { queryRow, queryRows } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 
@@ -8,6 +8,8 @@ import { SHOWN_STATE } from './deposit-records';
 export interface DueRefund extends NewRefund {
   /** Whether its only call was made. */
   readonly isRequested: boolean;
+  /** The body of the call; null before the first one. */
+  readonly request: string | null;
   /** Since its request; 0 before. */
   readonly ageSeconds: number;
 }
@@ -37,10 +39,21 @@ export class RefundRecords {
          FROM due JOIN deposit_refunds USING (id) JOIN deposits ON deposits.id = deposit_refunds.deposit_id
         WHERE refund.id = due.id
        RETURNING refund.id AS "refundId", refund.refund_key AS "refundKey", refund.amount,
+                 refund.request,
                  deposits.provider_payment_id AS "paymentId", due.requested_at IS NOT NULL AS "isRequested",
                  coalesce(extract(epoch FROM now() - due.requested_at), 0)::double precision AS "ageSeconds"`,
       [provider, room],
     );
+  }
+
+  /** Stores the request of a refund, before the first call. @returns the one that was first */
+  async storeRequest(refundKey: string, request: string): Promise<string> {
+    const stored = await queryRow<{ request: string }>(
+      this.dataSource,
+      'UPDATE deposit_refunds SET request = coalesce(request, $2) WHERE refund_key = $1 RETURNING request',
+      [refundKey, request],
+    );
+    return stored.request;
   }
 
   /** Returns a refund for which the provider was certainly not called, to be requested later. */

@@ -37,10 +37,22 @@ export class WireError extends Error {
     readonly status: number,
     readonly code: string,
     description: string,
+    /** The part of the request that is refused. */
+    readonly parameter?: string,
   ) {
     super(description);
   }
 }
+
+/** The first request with a key. */
+interface UsedKey {
+  /** Of the result. */
+  readonly id: string;
+  readonly request: string;
+  readonly usedAtMs: number;
+}
+
+const KEY_MEMORY_MS = 24 * 3600 * 1000;
 
 const kopecks = (value: string): bigint => BigInt(value.replace('.', ''));
 const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 100n).padStart(2, '0')}`;
@@ -49,8 +61,7 @@ const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 
 export class PaymentBook {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
-  /** The ids that a retry with the same key returns. */
-  private readonly keys = new Map<string, string>();
+  readonly keys = new Map<string, UsedKey>();
 
   /** @param changed is called after each change */
   constructor(private readonly changed: () => void = () => undefined) {}
@@ -59,7 +70,7 @@ export class PaymentBook {
     key: string,
     wanted: Pick<SandboxPayment, 'amount' | 'description' | 'metadata' | 'return_url'>,
   ): SandboxPayment {
-    const known = this.payments.get(this.keys.get(key) ?? '');
+    const known = this.known(this.payments, key, wanted);
     if (known) return known;
     if (!/^\d+\.\d\d$/.test(wanted.amount.value)) {
       throw new WireError(400, 'invalid_request', 'amount.value is not an amount');
@@ -73,7 +84,7 @@ export class PaymentBook {
       ...wanted,
     };
     this.payments.set(payment.id, payment);
-    this.keys.set(key, payment.id);
+    this.remember(key, payment.id, wanted);
     this.changed();
     return payment;
   }
@@ -99,7 +110,7 @@ export class PaymentBook {
   }
 
   refund(key: string, wanted: Pick<SandboxRefund, 'payment_id' | 'amount' | 'metadata'>): SandboxRefund {
-    const known = this.refunds.get(this.keys.get(key) ?? '');
+    const known = this.known(this.refunds, key, wanted);
     if (known) return known;
     const payment = this.payment(wanted.payment_id);
     const after = kopecks(payment.refunded_amount.value) + kopecks(wanted.amount.value);
@@ -113,7 +124,7 @@ export class PaymentBook {
       ...wanted,
     };
     this.refunds.set(refund.id, refund);
-    this.keys.set(key, refund.id);
+    this.remember(key, refund.id, wanted);
     payment.refunded_amount = { value: roubles(after), currency: payment.amount.currency };
     this.changed();
     return refund;
@@ -123,6 +134,18 @@ export class PaymentBook {
     const payment = this.payments.get(id);
     if (!payment) throw new WireError(404, 'not_found', 'There is no such payment');
     return payment;
+  }
+
+  /** The result of the first request with a key. It is remembered for a day, and of the same request. */
+  private known<Item>(results: ReadonlyMap<string, Item>, key: string, wanted: object): Item | undefined {
+    const used = this.keys.get(key);
+    if (!used || used.usedAtMs < Date.now() - KEY_MEMORY_MS) return undefined;
+    if (used.request === JSON.stringify(wanted)) return results.get(used.id);
+    throw new WireError(400, 'invalid_request', 'Idempotence key duplicated', 'Idempotence-Key');
+  }
+
+  private remember(key: string, id: string, wanted: object): void {
+    this.keys.set(key, { id, request: JSON.stringify(wanted), usedAtMs: Date.now() });
   }
 
   /** For a file, and for the next start. */
@@ -138,10 +161,10 @@ export class PaymentBook {
     const { payments, refunds, keys } = JSON.parse(text) as {
       payments: SandboxPayment[];
       refunds: SandboxRefund[];
-      keys: [string, string][];
+      keys: [string, UsedKey][];
     };
     for (const payment of payments) this.payments.set(payment.id, payment);
     for (const refund of refunds) this.refunds.set(refund.id, refund);
-    for (const [key, id] of keys) this.keys.set(key, id);
+    for (const [key, used] of keys) this.keys.set(key, used);
   }
 }

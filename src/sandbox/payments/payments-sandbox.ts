@@ -105,9 +105,10 @@ export class PaymentsSandbox {
       if (first === 'pay') return this.servePage(request, response, id, action);
       await this.serveWire(request, response, url);
     } catch (error) {
-      const { status, code } = error instanceof WireError ? error : { status: 500, code: 'internal_error' };
-      const description = error instanceof Error ? error.message : '';
-      sendJson(response, status, { type: 'error', id: 'sandbox', code, description });
+      const refusal =
+        error instanceof WireError ? error : new WireError(500, 'internal_server_error', String(error));
+      const { status, code, message: description, parameter } = refusal;
+      sendJson(response, status, { type: 'error', id: 'sandbox', code, description, parameter });
     }
   }
 
