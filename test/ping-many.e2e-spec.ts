@@ -19,13 +19,23 @@ describe('POST /proxies/ping', () => {
 
   it('returns each proxy in the requested order, once', async () => {
     const user = await service.createUser();
-    const [reachable, refusing] = [
+    const [reachable, refusing, unknown] = [
       ...(await insertProxies(service.dataSource, user.id, 1, { port: openPort() })),
       ...(await insertProxies(service.dataSource, user.id, 1, { port: '1' })),
+      ...(await insertProxies(service.dataSource, user.id, 1, { host: 'no-such-host.invalid' })),
     ].map(String);
     const [foreign] = await insertProxies(service.dataSource, (await service.createUser()).id, 1);
     const { data, response } = await ping(user, {
-      proxy_ids: [refusing, String(foreign), 'abc', '0', reachable, refusing, '99999999999999999999'],
+      proxy_ids: [
+        refusing,
+        String(foreign),
+        'abc',
+        '0',
+        reachable,
+        unknown,
+        refusing,
+        '99999999999999999999',
+      ],
     });
     expect(response.status).toBe(200);
     expect(data?.proxies).toEqual([
@@ -34,6 +44,7 @@ describe('POST /proxies/ping', () => {
       { proxy_id: 'abc', ...NOT_FOUND },
       { proxy_id: '0', ...NOT_FOUND },
       { proxy_id: reachable, latency_ms: expect.any(Number), detail: null },
+      { proxy_id: unknown, latency_ms: null, detail: 'The service could not connect' },
       { proxy_id: '99999999999999999999', ...NOT_FOUND },
     ]);
   });

@@ -29,8 +29,9 @@ beforeEach(async () => {
   user = await service.createUser();
 });
 
-async function buy(type: ProxyType = 'http') {
-  const { data } = await user.buy({ count: 1, version: '6', proxy_type: type });
+/** An IPv4 proxy, whose family is that of the judge, unless a test is about another. */
+async function buy(type: ProxyType = 'http', version: '4' | '6' = '4') {
+  const { data } = await user.buy({ count: 1, version, period: 30, proxy_type: type });
   const [proxy] = data?.proxies ?? [];
   if (!proxy) throw new Error('nothing was bought');
   return proxy;
@@ -91,6 +92,20 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
       exit_address: null,
       connect_ms: null,
       first_byte_ms: null,
+    });
+  });
+
+  it.each([
+    ['a name that is not resolved', 'no-such-host.invalid'],
+    ['a network without a route', '255.255.255.255'],
+    ['a host that cannot be one', '10.0.0.1 5'],
+  ])('calls no proxy dead that the service itself did not reach: %s', async (_name, host) => {
+    const proxy = await buy(type);
+    await change(proxy.id, { ...proxy, host });
+    expect((await check(proxy.id)).data).toMatchObject({
+      works: null,
+      reason: 'network-down',
+      connect_ms: null,
     });
   });
 
@@ -189,6 +204,21 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     });
     expect(checked).toMatchObject({ works: false, reason: 'wrong-answer' });
     expect(sent).toBeLessThan(20_000_000);
+  });
+});
+
+describe('The check of an IPv6 proxy, with a judge that has only IPv4', () => {
+  it('calls none dead until another one has reached the judge', async () => {
+    const [dead, working] = [await buy('http', '6'), await buy('http', '6')];
+    await setFault(dead.id, 'unreachable');
+    const log = captureLog();
+    for (const _ of [1, 2]) {
+      expect((await check(dead.id)).data).toMatchObject({ works: null, reason: 'judge-down' });
+    }
+    log.stop();
+    expect(log.lines.filter((line) => line.includes('not respond over IPv6'))).toHaveLength(1);
+    expect((await check(working.id)).data).toMatchObject({ works: true });
+    expect((await check(dead.id)).data).toMatchObject({ works: false, reason: 'judge-unreachable' });
   });
 });
 

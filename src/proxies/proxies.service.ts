@@ -131,6 +131,7 @@ export class ProxiesService {
   /** Milliseconds to a TCP connection; null if the proxy cannot be reached. @throws ProxyNotFound */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);
-    return tcpPing(host, Number(port), this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS);
+    const timeoutMs = this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS;
+    return tcpPing(host, Number(port), timeoutMs).catch(() => null);
   }
 }

@@ -5,9 +5,22 @@ import { TimeLimit } from '../common';
 /** A proxy that takes longer to accept a connection is unusable. */
 export const PING_TIMEOUT_MS = 3000;
 
+const FAULTS_OF_PEER: readonly (string | undefined)[] = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
+
+/**
+ * Whether an error of a connection that did not open is the peer's. Others, such as ENOTFOUND, EAI_AGAIN,
+ * ENETUNREACH, EADDRNOTAVAIL or EMFILE, may be faults of this machine or its network.
+ */
+export function isFaultOfPeer(error: unknown): boolean {
+  // An AggregateError has the errors of all addresses of a host.
+  const errors = error instanceof AggregateError ? error.errors : [error];
+  return errors.some((one) => FAULTS_OF_PEER.includes((one as NodeJS.ErrnoException).code));
+}
+
 /**
  * Opens a TCP connection and closes it. Returns the milliseconds it took, rounded up, or null on failure.
  *
+ * @throws an error that is not the peer's fault *
  * @param end ends the attempt early
  */
 export async function tcpPing(
@@ -24,8 +37,9 @@ export async function tcpPing(
     socket = net.connect({ host, port });
     await once(socket, 'connect', { signal: limit.signal });
     return Math.ceil(performance.now() - startedAt);
-  } catch {
-    return null;
+  } catch (error) {
+    if (limit.signal.aborted || isFaultOfPeer(error)) return null;
+    throw error;
   } finally {
     limit.release();
     socket?.destroy();

@@ -1528,7 +1528,7 @@ export interface components {
        */
       latency_ms: number | null;
       /**
-       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended before this proxy had its turn. Otherwise `null`
+       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ended before this proxy had its turn. `The service could not connect`: its own network or DNS may be at fault. Otherwise `null`
        * @example null
        */
       detail: string | null;
@@ -1767,12 +1767,12 @@ export interface components {
     /** TrialOut */
     TrialOut: {
       /**
-       * @description Whether the proxy carried a request to the judge and its response back, without revealing the client. `null` if unknown, because the judge does not respond without the proxy either
+       * @description Whether the proxy carried a request to the judge and its response back, without revealing the client. `false` only if the proxy is at fault, `null` if that is unknown
        * @example true
        */
       works: boolean | null;
       /**
-       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down`
+       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down` (the judge does not respond without the proxy either, or not over the IP version of the proxy), `network-down` (the service could not resolve or route to the host)
        * @example null
        */
       reason:
@@ -1786,6 +1786,7 @@ export interface components {
             | 'leaks-forwarded-for'
             | 'exit-differs'
             | 'judge-down'
+            | 'network-down'
           )
         | null;
       /**

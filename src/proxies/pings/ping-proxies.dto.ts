@@ -20,7 +20,8 @@ export class PingedProxy {
   @ApiNullable(
     'string',
     '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds ' +
-      'ended before this proxy had its turn. Otherwise `null`',
+      'ended before this proxy had its turn. `The service could not connect`: its own network or DNS ' +
+      'may be at fault. Otherwise `null`',
     null,
   )
   detail!: string | null;

@@ -16,6 +16,7 @@ const PINGS_OF_A_USER = 400;
 const PINGS_END_AFTER_MS = 9500;
 
 const NOT_TRIED = 'Not tried in time';
+const NOT_CONNECTED = 'The service could not connect';
 
 @Injectable()
 export class ProxyPings {
@@ -60,9 +61,9 @@ export class ProxyPings {
   ): Promise<PingedProxy> {
     const timeoutMs = this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS;
     const ping = () => tcpPing(host, Number(port), timeoutMs, end);
-    const latencyMs = await this.turns.run(userId, ping, end).catch(() => null);
+    const result = await this.turns.run(userId, ping, end).catch(() => NOT_CONNECTED);
+    if (typeof result === 'number') return { proxy_id: String(id), latency_ms: result, detail: null };
     // An attempt that the time limit ended says nothing about the proxy.
-    const detail = latencyMs === null && end.aborted ? NOT_TRIED : null;
-    return { proxy_id: String(id), latency_ms: latencyMs, detail };
+    return { proxy_id: String(id), latency_ms: null, detail: end.aborted ? NOT_TRIED : result };
   }
 }

@@ -1,13 +1,20 @@
 import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { parseJson } from '../../common';
 import { AppConfig } from '../../config';
+import { hostOf } from './request-through';
 
 /** How long the judge may take to respond to a direct request, which needs no other work. */
 const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
+
+/** A proxy that reached the judge shows for this long that others of its family can. */
+const REACHED_FOR_MS = 5 * 60_000;
+
+type Family = 4 | 6;
 
 /** The judge's view of a request: its address, and whether a header revealed the client of the proxy. */
 const verdict = z.object({
@@ -20,7 +27,8 @@ const verdict = z.object({
 @Injectable()
 export class Judge {
   private readonly logger = new Logger(Judge.name);
-  private isDown = false;
+  private readonly down = new Set<Family>();
+  private readonly reachedAtMs = new Map<Family, number>();
 
   constructor(private readonly config: AppConfig) {}
 
@@ -41,33 +49,55 @@ export class Judge {
     return data?.nonce === nonce ? data : null;
   }
 
-  /** Whether the judge responds to a request without a proxy. Never rejects. */
-  async responds(url: string): Promise<boolean> {
-    const question = this.question(url);
-    const isUp = await this.fetch(question.url).then(
-      (text) => this.read(text, question.nonce) !== null,
-      () => false,
-    );
-    if (this.isDown === isUp) {
-      this.isDown = !isUp;
-      if (isUp) this.logger.log('the judge responds again');
-      else this.logger.error(`the judge at ${url} does not respond: checks of proxies have no result`);
-    }
-    return isUp;
+  /** Notes that a proxy whose exit is of a family reached the judge. */
+  noteReached(family: Family): void {
+    this.reachedAtMs.set(family, performance.now());
   }
 
-  private async fetch(url: URL): Promise<string> {
-    const { request } = await import('undici');
-    // A kept-alive connection would not show whether new ones are accepted.
-    const { statusCode, body } = await request(url, {
-      reset: true,
-      signal: AbortSignal.timeout(DIRECT_TIMEOUT_MS),
-    });
-    let text = '';
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      text += chunk.toString('latin1');
-      if (text.length > MAX_RESPONSE_BYTES) break;
+  /**
+   * Whether the judge responds without a proxy, over a family of addresses: or over the other one, if a proxy
+   * of this family reached it within the last minutes. Never rejects.
+   */
+  async isReachable(url: string, family: Family): Promise<boolean> {
+    const [isDirect, isUp] = await Promise.all([
+      this.responds(url, family),
+      this.responds(url, family === 6 ? 4 : 6),
+    ]);
+    const sinceReachedMs = performance.now() - (this.reachedAtMs.get(family) ?? -Infinity);
+    const isReachable = isDirect || (isUp && sinceReachedMs < REACHED_FOR_MS);
+    if (this.down.has(family) === isReachable) {
+      if (isReachable) this.down.delete(family);
+      else this.down.add(family);
+      const text = `respond over IPv${family}`;
+      if (isReachable) this.logger.log(`the judge ${text} again`);
+      else this.logger.error(`the judge at ${url} does not ${text}: checks of such proxies have no result`);
     }
-    return statusCode === 200 ? text : '';
+    return isReachable;
+  }
+
+  private async responds(url: string, family: Family): Promise<boolean> {
+    const question = this.question(url);
+    const text = await this.fetch(question.url, family).catch(() => '');
+    return this.read(text, question.nonce) !== null;
+  }
+
+  private async fetch(url: URL, family: Family): Promise<string> {
+    // Node ignores the family for a host that is an address.
+    if (![0, family].includes(isIP(hostOf(url)))) return '';
+    const { Client, request } = await import('undici');
+    // A kept-alive connection would not show whether new ones are accepted.
+    const dispatcher = new Client(url.origin, { connect: { family } });
+    try {
+      const signal = AbortSignal.timeout(DIRECT_TIMEOUT_MS);
+      const { statusCode, body } = await request(url, { dispatcher, signal });
+      let text = '';
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        text += chunk.toString('latin1');
+        if (text.length > MAX_RESPONSE_BYTES) break;
+      }
+      return statusCode === 200 ? text : '';
+    } finally {
+      void dispatcher.destroy().catch(() => undefined);
+    }
   }
 }

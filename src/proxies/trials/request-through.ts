@@ -1,10 +1,13 @@
+import { lookup } from 'node:dns/promises';
 import net from 'node:net';
 import { callbackify } from 'node:util';
 import { SocksClient } from 'socks';
 import type * as Undici from 'undici';
 import type { buildConnector, Client, Dispatcher } from 'undici';
+import { isOverWithin } from '../../common';
 import type { Proxy } from '../proxy';
-import type { TrialReason } from './trial-out.dto';
+import { isFaultOfPeer } from '../tcp-ping';
+import type { TrialReason } from './verdict';
 
 /** The other reasons are not those of the proxy's own work. */
 export type ThroughFailure = Exclude<TrialReason, 'leaks-forwarded-for' | 'exit-differs' | 'judge-down'>;
@@ -27,6 +30,9 @@ interface Watch {
   readonly onConnected: () => void;
 }
 
+/** A resolver that takes longer is at fault itself. It takes nothing from a host that is an address. */
+const LOOKUP_TIMEOUT_MS = 1500;
+
 const MAX_RESPONSE_BYTES = 4096;
 
 /** Statuses with which a proxy reports that it did not reach the target. */
@@ -38,6 +44,9 @@ class ProxyFailure extends Error {
     super(failure);
   }
 }
+
+/** An IPv6 address without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 /**
  * Makes a GET request through a proxy, without following redirects, and closes the connection. Like browsers,
@@ -53,8 +62,12 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
   let connectMs: number | null = null;
   let firstByteMs: number | null = null;
   const watch: Watch = { timeoutMs, signal, onConnected: () => (connectMs ??= sinceStart()) };
-  const dispatcher = (proxy.proxyType === 'socks' ? throughSocks : throughHttp)(undici, proxy, url, watch);
+  let dispatcher: Dispatcher | undefined;
   try {
+    if (!(await isOverWithin(LOOKUP_TIMEOUT_MS, lookup(proxy.host)))) {
+      return { connectMs, firstByteMs, result: { failure: 'network-down' } };
+    }
+    dispatcher = (proxy.proxyType === 'socks' ? throughSocks : throughHttp)(undici, proxy, url, watch);
     const response = await dispatcher.request({
       origin: url.origin,
       path: url.pathname + url.search,
@@ -69,7 +82,7 @@ export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: num
     return { connectMs, firstByteMs, result: { failure: failureOf(error, signal, connectMs !== null) } };
   } finally {
     // Not awaited: a connection may still be opening.
-    void dispatcher.destroy().catch(() => undefined);
+    void dispatcher?.destroy().catch(() => undefined);
   }
 }
 
@@ -141,7 +154,7 @@ async function openSocks(
     existing_socket: socket,
     timeout: timeoutMs,
     proxy: { host, port: Number(port), type: 5, userId: login, password },
-    destination: { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(url.port || defaultPort) },
+    destination: { host: hostOf(url), port: Number(url.port || defaultPort) },
   });
   return socket;
 }
@@ -158,6 +171,6 @@ function failureOf(error: unknown, signal: AbortSignal, isConnected: boolean): T
   if (signal.aborted) return 'timeout';
   const { message = '', code = '' } = error as { message?: string; code?: string };
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return 'timeout';
-  if (!isConnected) return 'refused';
+  if (!isConnected) return isFaultOfPeer(error) ? 'refused' : 'network-down';
   return FAILURE_PATTERNS.find(([text]) => text.test(`${code} ${message}`))?.[1] ?? 'closed';
 }

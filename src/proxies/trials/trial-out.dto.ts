@@ -1,25 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, PageOf } from '../../http';
-
-export const TRIAL_REASONS = [
-  'refused',
-  'wrong-login',
-  'timeout',
-  'closed',
-  'judge-unreachable',
-  'wrong-answer',
-  'leaks-forwarded-for',
-  'exit-differs',
-  'judge-down',
-] as const;
-export type TrialReason = (typeof TRIAL_REASONS)[number];
+import { TRIAL_REASONS, type TrialReason } from './verdict';
 
 export class TrialOut {
   @ApiProperty({
     anyOf: [{ type: 'boolean' }, { type: 'null' }],
     description:
       'Whether the proxy carried a request to the judge and its response back, without revealing the ' +
-      'client. `null` if unknown, because the judge does not respond without the proxy either',
+      'client. `false` only if the proxy is at fault, `null` if that is unknown',
     example: true,
   })
   works!: boolean | null;
@@ -31,7 +19,8 @@ export class TrialOut {
       '`judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else ' +
       'responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or ' +
       '`exit-differs`, if the exit address has changed since the last check. With `works: null`: ' +
-      '`judge-down`',
+      '`judge-down` (the judge does not respond without the proxy either, or not over the IP version ' +
+      'of the proxy), `network-down` (the service could not resolve or route to the host)',
     null,
   )
   reason!: TrialReason | null;

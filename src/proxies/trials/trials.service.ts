@@ -9,17 +9,18 @@ import { Judge } from './judge';
 import { requestThrough } from './request-through';
 import type { TrialOut } from './trial-out.dto';
 import { ChecksDisabled } from './trials.errors';
+import { worksBy } from './verdict';
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;
 
 /** Clients give up after ten seconds, and the judge is checked directly before and after. */
 const TRIAL_TIMEOUT_MS = 7000;
 
-type Finding = Omit<TrialOut, 'checked_at'>;
+type Finding = Omit<TrialOut, 'checked_at' | 'works'>;
 
 /**
  * Trials of proxies: a request through a customer's proxy to the judge shows whether the proxy works. A proxy
- * is reported dead only if the judge responded to direct requests before and after.
+ * is reported dead only if the judge was reachable before and after.
  */
 @Injectable()
 export class TrialsService {
@@ -54,21 +55,22 @@ export class TrialsService {
   }
 
   private async tryProxy(proxy: Proxy, judgeUrl: string): Promise<Finding> {
-    const before = this.judge.responds(judgeUrl);
+    const family = proxy.version === '6' ? 6 : 4;
+    const before = this.judge.isReachable(judgeUrl, family);
     const { url, nonce } = this.judge.question(judgeUrl);
     const timeoutMs = this.config.tuning.trialTimeoutMs ?? TRIAL_TIMEOUT_MS;
     const { connectMs, firstByteMs, result } = await requestThrough(proxy, url, timeoutMs);
     const times = { connect_ms: connectMs, first_byte_ms: firstByteMs };
     const verdict = 'text' in result ? this.judge.read(result.text, nonce) : null;
     if (verdict) {
+      this.judge.noteReached(family);
       const reason = verdict.forwarded_for ? 'leaks-forwarded-for' : null;
-      return { ...times, works: reason === null, reason, exit_address: verdict.address };
+      return { ...times, reason, exit_address: verdict.address };
     }
-    const isJudgeUp = (await before) && (await this.judge.responds(judgeUrl));
-    const reason = 'text' in result ? 'wrong-answer' : result.failure;
-    return isJudgeUp
-      ? { ...times, works: false, reason, exit_address: null }
-      : { ...times, works: null, reason: 'judge-down', exit_address: null };
+    const failure = 'text' in result ? 'wrong-answer' : result.failure;
+    const isProven =
+      worksBy(failure) === null || ((await before) && (await this.judge.isReachable(judgeUrl, family)));
+    return { ...times, reason: isProven ? failure : 'judge-down', exit_address: null };
   }
 
   /** Stores the result. A working proxy is compared with its previous trial that reached the judge. */
@@ -87,7 +89,7 @@ export class TrialsService {
       [
         proxy.id,
         proxy.userId,
-        finding.works,
+        worksBy(finding.reason),
         finding.reason,
         finding.exit_address,
         finding.connect_ms,
