@@ -4,14 +4,15 @@ import { AuthModule, CustomerTokensModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, isOverWithin } from './common';
 import { AppConfig } from './config';
-import { EventsModule, EventWaits } from './events';
+import { Notifier } from './database';
+import { EventsModule } from './events';
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
 import { IntegrityModule } from './integrity';
 import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
 import { MetricsServer } from './metrics';
-import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
+import { longestOrderMs, OrdersModule, OrdersService } from './orders';
 import { PaymentsModule } from './payments';
 import { ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
@@ -31,8 +32,7 @@ export class AppModule implements OnModuleDestroy {
     private readonly http: HttpAdapterHost,
     private readonly readiness: Readiness,
     private readonly orders: OrdersService,
-    private readonly waits: OrderWaits,
-    private readonly eventWaits: EventWaits,
+    private readonly notifier: Notifier,
     private readonly provider: ProxyProvider,
     private readonly work: Work,
     private readonly config: AppConfig,
@@ -75,8 +75,7 @@ export class AppModule implements OnModuleDestroy {
    */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();
-    this.waits.endReading();
-    this.eventWaits.end();
+    this.notifier.end();
     await this.http.httpAdapter.close();
     await isOverWithin(longestOrderMs(this.config), this.orders.untilIdle());
     this.provider.stop();

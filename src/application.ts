@@ -5,8 +5,8 @@ import { CUSTOMERS_SCHEME, CustomerTokensModule, STAFF_SCHEME } from './auth';
 import { CatalogModule } from './catalog';
 import { AppLogger, type Clock, SERVICE_NAME } from './common';
 import type { AppConfig } from './config';
-import { isDatabaseUnavailable } from './database';
-import { EventsModule, EventWaits } from './events';
+import { isDatabaseUnavailable, Notifier } from './database';
+import { EventsModule } from './events';
 import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { InventoryModule } from './inventory';
@@ -108,11 +108,11 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
 
 /**
  * Begins the end of a replica: it is no longer ready, but serves all requests until it is closed. Each
- * response closes its connection. Waits for events end now, and their clients turn to another replica.
+ * response closes its connection. The waits of readers end now, and their clients turn to another replica.
  */
 export function drain(app: NestExpressApplication): void {
   app.get(Readiness).drain();
-  app.get(EventWaits).drain();
+  app.get(Notifier).drain();
   const adapter = app.getHttpAdapter();
   if (adapter instanceof HttpAdapter) adapter.keepNoConnections();
 }

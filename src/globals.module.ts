@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
-import { DatabaseModule } from './database';
+import { DatabaseModule, Notifier } from './database';
 import { RequestLimits, RequestsUnderWay } from './http';
 import { Metrics } from './metrics';
 import { Retention, Work } from './work';
@@ -17,13 +17,14 @@ export class GlobalsModule {
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },
+        Notifier,
         RequestLimits,
         RequestsUnderWay,
         Retention,
         Work,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
-      exports: [AppConfig, Clock, Metrics, RequestLimits, RequestsUnderWay, Retention, Work],
+      exports: [AppConfig, Clock, Metrics, Notifier, RequestLimits, RequestsUnderWay, Retention, Work],
     };
   }
 }

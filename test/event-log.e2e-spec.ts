@@ -1,5 +1,6 @@
 import { TokensService } from '../src/auth';
-import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
+import { Notifier } from '../src/database';
+import { EVENT_TYPES, type EventType, EVENTS } from '../src/events';
 import { HoldReleases, OutcomeChecks } from '../src/orders';
 import { FAILURE_REASONS, refusalOf } from '../src/orders/refusals';
 import { eventually } from './support/built-service';
@@ -303,13 +304,12 @@ describe('Published events', () => {
 
   it('are announced to every reader, soon after the commit and without anybody asking', async () => {
     const heard: (ReadonlySet<number> | undefined)[] = [];
-    const end = service.app.get(PublishedEvents).listen((userIds) => heard.push(userIds));
-    // A hint that comes before the connection listens is lost.
+    service.app.get(Notifier).listen(EVENTS, (userIds) => heard.push(userIds));
+    // A notification that comes before the connection listens is lost.
     await eventually(async () => {
       await query(numbered, [user.id, 1]);
       return heard.some((userIds) => userIds?.has(user.id));
     });
-    end();
   });
 
   it('reach a reader once and in order, from three publishers and transactions of any length', async () => {

@@ -1,6 +1,6 @@
 import { drain } from '../src/application';
 import { ALL_SCOPES, TokensService } from '../src/auth';
-import { EventReadingService, EventWaits } from '../src/events';
+import { EventPages, EventReadingService } from '../src/events';
 import { eventually } from './support/built-service';
 import { openEventStream } from './support/event-stream';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -31,7 +31,7 @@ describe('Events', () => {
     jest.restoreAllMocks();
   });
 
-  const waits = () => service.app.get(EventWaits);
+  const waits = () => service.app.get(EventPages).awaited;
   const untilWaiting = (count: number) => eventually(() => waits().count() === count);
 
   async function read(
@@ -361,7 +361,7 @@ describe('Events', () => {
         fetch(`${stopping.baseUrl}/events?after=now&type=order.completed&wait=30`, { headers });
       const waiting = poll();
       const stream = await openEventStream(stopping.baseUrl, '/events?after=now', { token });
-      await eventually(() => stopping.app.get(EventWaits).count() === 2);
+      await eventually(() => stopping.app.get(EventPages).awaited.count() === 2);
       drain(stopping.app);
       const response = await waiting;
       expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);

@@ -1,4 +1,4 @@
-import { OrderWaits } from '../src/orders';
+import { OrderQueries } from '../src/orders';
 import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
@@ -23,11 +23,11 @@ describe('A request that waits for the end of an order', () => {
     jest.restoreAllMocks();
     await service.control.resetFaults();
     await service.untilSettled();
-    expect(waits().count()).toBe(0);
+    await untilWaiting(0);
   });
   beforeClosing(() => service.audit({ withProvider: true }));
 
-  const waits = () => service.app.get(OrderWaits);
+  const waits = () => service.app.get(OrderQueries).awaited;
   const untilWaiting = (count: number) => eventually(() => waits().count() === count);
 
   async function read(
@@ -72,7 +72,8 @@ describe('A request that waits for the end of an order', () => {
   it('returns as soon as the order is delivered', async () => {
     const response = await whileOrderIsOpen(async (orderId) => {
       const waiting = read(orderId);
-      await untilWaiting(1);
+      // So does the request of the order itself.
+      await untilWaiting(2);
       return { waiting };
     });
     expect(await response.waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
@@ -128,7 +129,7 @@ describe('A request that waits for the end of an order', () => {
     );
     await untilWaiting(waiting.length);
     const others = Array.from({ length: 1000 }, (_, n) =>
-      waits().untilClosed(1_000_000 + n, 60_000, callers.signal),
+      waits().until(1_000_000 + n, () => true, 60_000, callers.signal),
     );
     await eventually(() => looks.length > 1);
     const [first = 0, second = 0] = looksMs;
@@ -208,7 +209,7 @@ describe('A service that is closed', () => {
     const waiting = fetch(`${service.baseUrl}/orders/${order?.id}?wait=30`, {
       headers: { Authorization: `Bearer ${user.token}` },
     });
-    await eventually(() => service.app.get(OrderWaits).count() === 1);
+    await eventually(() => service.app.get(OrderQueries).awaited.count() === 1);
     const startedAtMs = performance.now();
     const closed = service.close();
     const response = await waiting;

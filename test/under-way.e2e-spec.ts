@@ -3,9 +3,9 @@ import { request } from 'node:http';
 import { TokensService } from '../src/auth';
 import { Counts } from '../src/common';
 import { connectionPool } from '../src/database';
-import { EventWaits } from '../src/events';
+import { EventPages } from '../src/events';
 import { RequestsUnderWay } from '../src/http';
-import { HoldReleases, OrderWaits } from '../src/orders';
+import { HoldReleases, OrderQueries } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
 import { ProxyExportService } from '../src/proxies/export/proxy-export.service';
 import { toProxyFilter } from '../src/proxies/filter/proxy-filter.query';
@@ -37,7 +37,8 @@ describe('The concurrent requests of one user', () => {
       headers: { Authorization: `Bearer ${user.token}` },
       ...(signal && { signal }),
     });
-  const waitingOf = (): number => service.app.get(OrderWaits).count() + service.app.get(EventWaits).count();
+  const waitingOf = (): number =>
+    service.app.get(OrderQueries).awaited.count() + service.app.get(EventPages).awaited.count();
 
   /** Sends requests whose client disconnects a millisecond later, and waits until none of them is read. */
   async function sendAndLeave(user: TestUser, path: string, times: number): Promise<void> {
@@ -107,7 +108,7 @@ describe('The concurrent requests of one user', () => {
     const revoked = await openOrder();
     const blocked = await openOrder();
     const waiting = [revoked, blocked].map(({ user, path }) => get(user, path));
-    await eventually(() => service.app.get(OrderWaits).count() === 2);
+    await eventually(() => service.app.get(OrderQueries).awaited.count() === 2);
     const tokens = service.app.get(TokensService);
     const token = await tokens.findCaller(revoked.user.token);
     await tokens.revoke(token?.tokenId ?? 0);

@@ -3,11 +3,9 @@ import { AuthModule } from '../auth';
 import { AppConfig } from '../config';
 import { LedgerModule } from '../ledger';
 import { Retention } from '../work';
-import { PublishedEvents } from './published-events';
 import { Publisher } from './publisher';
 import { EventPages, REMOVED_EVENTS } from './reading/event-pages';
 import { EventReadingService } from './reading/event-reading.service';
-import { EventWaits } from './reading/event-waits';
 import { EventsController } from './reading/events.controller';
 import { EventSettingsController } from './settings/event-settings.controller';
 
@@ -15,8 +13,7 @@ import { EventSettingsController } from './settings/event-settings.controller';
 @Module({
   imports: [AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],
-  providers: [PublishedEvents, Publisher, EventPages, EventReadingService, EventWaits],
-  exports: [EventWaits, PublishedEvents],
+  providers: [Publisher, EventPages, EventReadingService],
 })
 export class EventsModule {
   constructor(retention: Retention, { retention: { eventDays } }: AppConfig) {

@@ -11,7 +11,7 @@ export {
   toEventOut,
 } from './event-types';
 export { EventsModule } from './events.module';
-export { PublishedEvents } from './published-events';
+export { EVENTS } from './publisher';
 export { EventReadingService } from './reading/event-reading.service';
 export { EventDto } from './reading/events.dto';
-export { EventWaits } from './reading/event-waits';
+export { EventPages } from './reading/event-pages';

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { preparedRows } from '../database';
+import { Notifier, preparedRows } from '../database';
 import { PAUSE_AFTER_FAILURE_MS, Work } from '../work';
-import { PublishedEvents } from './published-events';
 
+/** The name of published events in notifications, whose ids are those of their users. */
+export const EVENTS = 'events';
 /** How often each replica looks for events to publish, which usually reads an empty index. */
 const INTERVAL_MS = 200;
 const AT_ONCE = 500;
@@ -17,7 +18,7 @@ const AT_ONCE = 500;
 export class Publisher {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly published: PublishedEvents,
+    private readonly notifier: Notifier,
     work: Work,
   ) {
     work.every('publish-events', INTERVAL_MS, () => this.publish(), {
@@ -28,13 +29,12 @@ export class Publisher {
 
   /** @returns whether there may be more; false while another replica publishes */
   private async publish(): Promise<boolean> {
-    this.published.stayConnected();
     const events = await preparedRows<{ userId: number }>(
       this.dataSource,
       'SELECT user_id AS "userId" FROM publish_events($1) AS user_id',
       [AT_ONCE],
     );
-    this.published.send([...new Set(events.map(({ userId }) => userId))]);
+    this.notifier.send(EVENTS, [...new Set(events.map(({ userId }) => userId))]);
     return events.length === AT_ONCE;
   }
 }

@@ -33,7 +33,6 @@ export {
 export { OrdersModule } from './orders.module';
 export { OrderSummary } from './reading/dto/order.dto';
 export { OrdersService } from './placing/orders.service';
-export { OrderWaits } from './order-waits';
 export { RECOVERING_SQL, RecoveryState } from './recovery-state';
 export { RenewalOrders, type WantedRenewal } from './placing/renewal-orders.service';
 export type { RenewalRoom } from './placing/renewal-room';

@@ -2,8 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion } from '../common';
 import {
+  AwaitedRows,
   batchedLookup,
   databaseTime,
+  Notifier,
   preparedRow,
   preparedRows,
   queryRows,
@@ -62,7 +64,17 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
  */
 @Injectable()
 export class OrderQueries {
-  constructor(private readonly dataSource: DataSource) {}
+  /** The orders that requests of this process wait for. */
+  readonly awaited: AwaitedRows<OrderProgress>;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    notifier: Notifier,
+  ) {
+    this.awaited = new AwaitedRows(notifier, 'orders', async (waits) =>
+      (await this.outcomesOf([...waits.keys()])).values(),
+    );
+  }
 
   /** The database's time, on which all deadlines of orders are based. */
   now(): Promise<Date> {

@@ -17,7 +17,6 @@ import { OrderRequests } from './dispatch/order-requests';
 import { OrderQueries } from './order-queries';
 import { OrderRetention } from './order-retention';
 import { UNATTENDED_STATES } from './order-states';
-import { OrderWaits } from './order-waits';
 import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
 import { OrdersController } from './placing/orders.controller';
@@ -72,12 +71,11 @@ const RECORDS = [
     OrderPlacement,
     OrdersService,
     OrderReadingService,
-    OrderWaits,
     ReconciliationService,
     RenewalOrders,
     OrderRetention,
   ],
-  exports: [...RECORDS, DispatcherService, OrdersService, OrderWaits, RenewalOrders],
+  exports: [...RECORDS, DispatcherService, OrdersService, RenewalOrders],
 })
 export class OrdersModule {
   constructor(work: Work, { tuning }: AppConfig, reconciliation: ReconciliationService) {

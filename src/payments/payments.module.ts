@@ -4,7 +4,6 @@ import { AuthModule } from '../auth';
 import { PROVIDER_HTTP } from '../common';
 import { AppConfig } from '../config';
 import { Retention } from '../work';
-import { DepositWaits } from './deposits/deposit-waits';
 import { DepositsController } from './deposits/deposits.controller';
 import { DepositsService } from './deposits/deposits.service';
 import { PaymentFollowing } from './deposits/payment-following';
@@ -32,7 +31,6 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
     DepositRecords,
     PaymentRecords,
     RefundRecords,
-    DepositWaits,
     PaymentFollowing,
     DepositsService,
     Comparison,

@@ -16,7 +16,7 @@ export interface Claimed<Row> {
 export interface DueWork<Row> {
   /** The name in the log and in the label of its metrics. */
   readonly name: string;
-  /** How often a replica polls if no hint wakes it. */
+  /** How often a replica polls if no notification wakes it. */
   readonly lookEveryMs: number;
   /** How many rows a replica may process at a time. If unbounded, the claim has its own limit. */
   readonly atOnce: number;
@@ -36,7 +36,7 @@ export interface DueWork<Row> {
    * @param cutOff aborts when the process stops and cannot wait any longer
    */
   execute(row: Row, cutOff: AbortSignal): Promise<void>;
-  /** Subscribes to hints that wake it. Called when the process begins to work. */
+  /** Subscribes to notifications that wake it. Called when the process begins to work. */
   listen?(wake: () => void): void;
 }
 

@@ -240,7 +240,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     elapsedMs.sort((a, b) => a - b);
     const at = (part: number) => Math.round(elapsedMs[Math.floor(part * (elapsedMs.length - 1))] ?? 0);
     process.stderr.write(`from commit to answer: median ${at(0.5)} ms, p99 ${at(0.99)} ms of ${RESPONSES}\n`);
-    // Half of it is the pause between two rounds of publishing. A lost hint would cost a second.
+    // Half of it is the pause between two rounds of publishing. A lost notification would cost a second.
     expect(at(0.5)).toBeLessThan(1000);
   });
 

@@ -1,7 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { groupedStatement, preparedRows, untilReplicated } from '../../database';
+import {
+  AwaitedRows,
+  groupedStatement,
+  Notifier,
+  preparedRows,
+  untilReplicated,
+  type Waits,
+} from '../../database';
 import { type EventOut, type EventType, toEventOut } from '../event-types';
+import { EVENTS } from '../publisher';
 import type { Beginning } from './events.query';
 import { EventsGone } from './reading.errors';
 
@@ -32,6 +40,14 @@ interface FoundPage {
   readonly wanted: number;
   readonly looked: number;
   readonly last: number | null;
+}
+
+/** The newest position of a user's events, and of the log. */
+export interface NewestEvents {
+  /** The user. */
+  readonly id: number;
+  readonly own: number | null;
+  readonly newest: number;
 }
 
 /** How many events of a user one search for types reads, so that rare types cost no more. */
@@ -73,7 +89,15 @@ const FIND_PAGES = `
 /** Reads customers' events in the order of their positions. Simultaneous requests share a statement. */
 @Injectable()
 export class EventPages {
-  constructor(private readonly dataSource: DataSource) {}
+  /** The users for whose events requests of this process wait. */
+  readonly awaited: AwaitedRows<NewestEvents>;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    notifier: Notifier,
+  ) {
+    this.awaited = new AwaitedRows(notifier, EVENTS, (waits) => this.findNewest(waits));
+  }
 
   /** @throws EventsGone */
   async read(request: EventRequest): Promise<EventPage> {
@@ -112,6 +136,23 @@ export class EventPages {
     if (isNew) await untilReplicated(this.dataSource);
     return pages;
   }, GROUP);
+
+  /** Reads nothing for users whose waits have seen the newest position of the log. */
+  private async findNewest(waits: Waits<NewestEvents>): Promise<NewestEvents[]> {
+    const seen = [...waits.values()].map((ofUser) =>
+      Math.min(...[...ofUser].map(({ row }) => row?.newest ?? -1)),
+    );
+    const rows = await preparedRows<NewestEvents>(
+      this.dataSource,
+      `WITH log AS MATERIALIZED (SELECT coalesce(max(position), 0) AS newest FROM events)
+       SELECT request.id, (SELECT max(position) FROM events WHERE user_id = request.id) AS own, newest
+         FROM log JOIN unnest($1::bigint[], $2::bigint[]) AS request (id, seen) ON seen < newest`,
+      [[...waits.keys()], seen],
+    );
+    // Callers continue from these positions, which a failover could undo.
+    if (rows.length > 0) await untilReplicated(this.dataSource);
+    return rows;
+  }
 }
 
 /** One more than the limit, which shows whether there are more. */

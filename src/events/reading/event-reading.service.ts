@@ -2,10 +2,11 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { AccessRecheck } from '../../auth';
 import { DomainError, messageOf } from '../../common';
+import { Notifier, type RowWait } from '../../database';
+import { RequestsUnderWay } from '../../http';
 import { Metrics } from '../../metrics';
-import { type EventPage, EventPages, type EventRequest } from './event-pages';
+import { type EventPage, EventPages, type EventRequest, type NewestEvents } from './event-pages';
 import { writeEventStream } from './event-stream';
-import { EventWaits } from './event-waits';
 
 /** How often the access of all readers of streams is rechecked, in a few statements. */
 const RECHECK_MS = 5000;
@@ -24,13 +25,14 @@ export class EventReadingService implements OnModuleDestroy {
 
   constructor(
     private readonly pages: EventPages,
-    private readonly waits: EventWaits,
+    private readonly notifier: Notifier,
+    private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,
     metrics: Metrics,
   ) {
     metrics.addReader((set) => {
       set('event_readers', { kind: 'stream' }, this.streams.size);
-      set('event_readers', { kind: 'poll' }, this.waits.count() - this.streams.size);
+      set('event_readers', { kind: 'poll' }, this.pages.awaited.count() - this.streams.size);
     });
   }
 
@@ -40,7 +42,7 @@ export class EventReadingService implements OnModuleDestroy {
 
   /** Whether the replica is stopping. */
   get isEnding(): boolean {
-    return this.waits.isEnding;
+    return this.notifier.isEnding;
   }
 
   /**
@@ -51,24 +53,16 @@ export class EventReadingService implements OnModuleDestroy {
   async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
     if (waitMs === 0) return this.pages.read(query);
     const endsAtMs = performance.now() + waitMs;
-    const waiter = this.waits.open(query.userId, hungUp);
-    try {
+    return this.withWait(query.userId, async (wait) => {
       let page = await this.pages.read(query);
-      let hasWaited = false;
-      while (page.items.length === 0 && !hungUp.aborted) {
-        const leftMs = endsAtMs - performance.now();
-        if (leftMs <= 0) break;
-        hasWaited = true;
-        const { isCalled, position } = await waiter.wait(page.next, leftMs);
-        page = { items: [], next: position, isFull: false };
-        if (!isCalled) break;
-        page = await this.pages.read({ ...query, after: position });
-      }
-      if (hasWaited && !hungUp.aborted) await this.access.assertStillAllowed(request, 'events:read');
+      if (page.items.length > 0 || page.isFull) return page;
+      do {
+        page = await this.readAfter(page, query, { wait, timeoutMs: endsAtMs - performance.now(), hungUp });
+        if (hungUp.aborted) return page;
+      } while (page.items.length === 0 && !page.isFull && performance.now() < endsAtMs && !this.isEnding);
+      await this.access.assertStillAllowed(request, 'events:read');
       return page;
-    } finally {
-      waiter.close();
-    }
+    });
   }
 
   /**
@@ -84,17 +78,17 @@ export class EventReadingService implements OnModuleDestroy {
   ): Promise<void> {
     const ending = new AbortController();
     const over = AbortSignal.any([hungUp, ending.signal]);
-    const waiter = this.waits.open(query.userId, over);
     const stream: OpenStream = { request, end: () => ending.abort() };
     try {
-      const first = await this.pages.read(query);
-      this.streams.add(stream);
-      this.rechecking ??= setInterval(() => void this.recheckAll(), RECHECK_MS);
-      await writeEventStream(response, first, {
-        waiter,
-        read: (after) => this.pages.read({ ...query, after }),
-        isOver: () => over.aborted || this.waits.isEnding,
-        over,
+      await this.withWait(query.userId, async (wait) => {
+        const first = await this.pages.read(query);
+        this.streams.add(stream);
+        this.rechecking ??= setInterval(() => void this.recheckAll(), RECHECK_MS);
+        await writeEventStream(response, first, {
+          readAfter: (page, timeoutMs) => this.readAfter(page, query, { wait, timeoutMs, hungUp: over }),
+          isOver: () => over.aborted || this.isEnding,
+          over,
+        });
       });
     } catch (error) {
       if (!response.headersSent) throw error;
@@ -107,7 +101,6 @@ export class EventReadingService implements OnModuleDestroy {
         clearInterval(this.rechecking);
         this.rechecking = undefined;
       }
-      waiter.close();
     }
   }
 
@@ -116,7 +109,7 @@ export class EventReadingService implements OnModuleDestroy {
     await Promise.all(
       [...this.streams].map(async ({ request, end }) => {
         try {
-          if (this.waits.isEnding) end();
+          if (this.isEnding) end();
           await this.access.assertStillAllowed(request, 'events:read');
         } catch (error) {
           if (error instanceof DomainError) end();
@@ -124,5 +117,31 @@ export class EventReadingService implements OnModuleDestroy {
         }
       }),
     );
+  }
+
+  /** Events that are published between two waits of the request end the next one at once. */
+  private withWait<Result>(
+    userId: number,
+    work: (wait: RowWait<NewestEvents>) => Promise<Result>,
+  ): Promise<Result> {
+    return this.underWay.run('wait', userId, async () => {
+      const wait = this.pages.awaited.open(userId);
+      try {
+        return await work(wait);
+      } finally {
+        wait.close();
+      }
+    });
+  }
+
+  /** The next page, once there may be events. Without any nothing is read, but the position moves on. */
+  private async readAfter(
+    { next: after, isFull }: EventPage,
+    query: EventRequest,
+    { wait, timeoutMs, hungUp }: { wait: RowWait<NewestEvents>; timeoutMs: number; hungUp: AbortSignal },
+  ): Promise<EventPage> {
+    const isCalled = isFull || (await wait.until(({ own }) => (own ?? 0) > after, timeoutMs, hungUp));
+    if (isCalled) return this.pages.read({ ...query, after });
+    return { items: [], next: Math.max(after, wait.row?.newest ?? 0), isFull };
   }
 }

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { Response } from 'express';
 import { eventIdOf, type EventOut } from '../event-types';
 import type { EventPage } from './event-pages';
-import type { Waiter } from './event-waits';
 
 /** Shows proxies on the way, and the reader, that the connection is alive. */
 const HEARTBEAT_MS = 15_000;
@@ -17,8 +16,8 @@ const HEADERS = {
 };
 
 export interface StreamSource {
-  readonly waiter: Waiter;
-  readonly read: (after: number) => Promise<EventPage>;
+  /** Reads the page after another one. If there are no events, it waits for them, no longer than the time. */
+  readonly readAfter: (page: EventPage, timeoutMs: number) => Promise<EventPage>;
   /** Whether the stream should end: the caller lost access, or the replica is stopping. */
   readonly isOver: () => boolean;
   /** Aborted when the stream is over. */
@@ -34,27 +33,25 @@ export interface StreamSource {
 export async function writeEventStream(
   response: Response,
   first: EventPage,
-  { waiter, read, isOver, over }: StreamSource,
+  { readAfter, isOver, over }: StreamSource,
 ): Promise<void> {
   for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
   const isOpen = (): boolean => !isOver() && !response.destroyed;
+  let writtenAtMs = 0;
   const write = async (text: string): Promise<void> => {
+    writtenAtMs = performance.now();
     if (response.write(text)) return;
     await once(response, 'drain', { signal: over }).catch(() => undefined);
   };
   let page = first;
   await write(`retry: ${RETRY_MS}\n\n${page.items.map(toMessage).join('')}`);
   while (isOpen()) {
-    if (!page.isFull) {
-      const { isCalled, position } = await waiter.wait(page.next, HEARTBEAT_MS);
-      if (!isOpen()) break;
-      // An id without data advances the reader's `Last-Event-ID` without an event.
-      if (!isCalled) await write(`: still here\nid: ${eventIdOf(position)}\n\n`);
-      page = isCalled ? await read(position) : { items: [], next: position, isFull: false };
-    } else {
-      page = await read(page.next);
-    }
+    page = await readAfter(page, writtenAtMs + HEARTBEAT_MS - performance.now());
     if (page.items.length > 0) await write(page.items.map(toMessage).join(''));
+    // An id without data advances the reader's `Last-Event-ID` without an event.
+    else if (performance.now() - writtenAtMs >= HEARTBEAT_MS) {
+      await write(`: still here\nid: ${eventIdOf(page.next)}\n\n`);
+    }
   }
   // A slow reader continues at another replica after the last complete event.
   if (response.writableNeedDrain) response.destroy();

@@ -189,7 +189,7 @@ export class DispatcherService {
   /** A claim whose reply was lost is never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
-      this.requests.noteRefunded(await this.claims.undoClaim(claim, error));
+      await this.requests.noteRefunded(await this.claims.undoClaim(claim, error));
     } catch (trouble) {
       this.logger.warn(`a claim without a reply is left to reconciliation: ${messageOf(trouble)}`);
     }

@@ -166,7 +166,7 @@ export class EndReader {
     } catch (error) {
       this.logger.error(`orders ${ids.join(', ')}: left to reconciliation: ${messageOf(error)}`);
     }
-    this.requests.noteRefunded(ids);
+    await this.requests.noteRefunded(ids);
   }
 
   /** @param ends all of the same purchase */

@@ -6,13 +6,13 @@ import { beginSpan, type OpenSpan, type Origin, origin } from '../../tracing';
 import { longestOrderMs } from '../longest-order';
 import { memberIds, type OrderBatch } from '../order-batch';
 import type { OrderOutcome, OrderProgress } from '../order-outcome';
+import { OrderQueries } from '../order-queries';
 import type { QueueStep } from '../order-queue';
 import type { OrderKind } from '../order-states';
-import { type OrderWait, OrderWaits } from '../order-waits';
 import { HoldReleases } from '../transitions/hold-releases';
 
 /** A request of this process that waits for the outcome of its order. */
-interface OrderRequest extends OrderWait {
+interface OrderRequest {
   readonly origin: Origin;
   /** The last known step of its order in the queue; `null` once it was sent. */
   step: QueueStep | null;
@@ -23,6 +23,8 @@ interface OrderRequest extends OrderWait {
   timer: NodeJS.Timeout | undefined;
   /** The wait in the queue, while it lasts. */
   queueSpan: OpenSpan | undefined;
+  /** Ends it, with the order that ended it. */
+  readonly end: (order?: OrderProgress) => void;
 }
 
 /** The requests of this process whose orders are queued or under way on any replica. */
@@ -32,7 +34,7 @@ export class OrderRequests {
   private readonly requests = new Map<number, OrderRequest>();
 
   constructor(
-    private readonly waits: OrderWaits,
+    private readonly queries: OrderQueries,
     private readonly releases: HoldReleases,
     private readonly provider: ProxyProvider,
     private readonly config: AppConfig,
@@ -69,19 +71,18 @@ export class OrderRequests {
         isLate: false,
         timer: undefined,
         queueSpan: beginSpan('order.queue', { 'order.ids': [orderId] }),
-        see: (order) => this.see(request, order),
         end: (outcome) => {
           clearTimeout(longest);
           clearTimeout(request.timer);
           this.requests.delete(orderId);
-          this.waits.end(orderId, request);
+          wait.close();
           request.queueSpan?.end({ 'order.outcome': outcome?.failure ?? 'not-sent' });
           resolve(outcome);
         },
       };
       const longest = setTimeout(() => request.end(), longestOrderMs(this.config, kind));
       this.requests.set(orderId, request);
-      this.waits.begin(orderId, request);
+      const wait = this.queries.awaited.open(orderId, (order) => this.see(request, order));
       this.beginStep(orderId, request, step);
     });
   }
@@ -103,23 +104,21 @@ export class OrderRequests {
   }
 
   /** This process has refunded their queued orders. */
-  noteRefunded(orderIds: readonly number[]): void {
-    this.waits.notifyOthers(orderIds.filter((id) => !this.requests.has(id)));
+  async noteRefunded(orderIds: readonly number[]): Promise<void> {
+    await this.noteChanged(orderIds);
     for (const id of orderIds) this.requests.get(id)?.end();
   }
 
   /**
    * The call of a batch is over. Requests without an outcome end without one: reconciliation takes over their
    * orders. Members of a refused batch that are sent once more keep waiting, also if any replica has begun
-   * their second call already. Requests on other replicas get a hint.
+   * their second call already.
    *
    * @param outcomes those that are known without a query
    */
   async noteCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const orderIds = memberIds(batch);
-    this.waits.notifyOthers(orderIds.filter((id) => !this.requests.has(id)));
-    this.waits.show(outcomes);
-    await this.waits.look(orderIds);
+    await this.noteChanged(orderIds, outcomes);
     for (const id of orderIds) {
       const request = this.requests.get(id);
       const isInSecondCall = request?.isResent && !batch.resent;
@@ -137,17 +136,23 @@ export class OrderRequests {
     }
   }
 
-  /** @returns whether the wait is over */
-  private see(request: OrderRequest, { id, state, step = null, resent = false }: OrderProgress): boolean {
+  /** The one request that waits for the outcome of an order is here or at another replica, not at both. */
+  private noteChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
+    const elsewhere = orderIds.filter((id) => !this.requests.has(id));
+    return this.queries.awaited.changed(orderIds, outcomes, elsewhere);
+  }
+
+  private see(request: OrderRequest, order: OrderProgress): void {
+    const { id, state, step = null, resent = false } = order;
     request.isResent ||= resent;
     if (state === 'submitting') this.endStep(request);
-    if (state !== 'reserved') return state !== 'submitting';
+    else if (state !== 'reserved') request.end(order);
+    if (state !== 'reserved') return;
     // A second call gets no additional time.
     const isSentOnceMore = request.step === null;
     if (step !== null && step !== request.step && !isSentOnceMore) this.beginStep(id, request, step);
     request.step = step;
     if (request.isLate) this.leaveUnlessReading(id, request);
-    return false;
   }
 
   private beginStep(orderId: number, request: OrderRequest, step: QueueStep): void {
@@ -174,7 +179,7 @@ export class OrderRequests {
   private async leaveQueue(orderId: number, reason: 'busy' | 'unavailable'): Promise<void> {
     try {
       if (await this.releases.leaveQueue({ orderId, reason })) this.requests.get(orderId)?.end();
-      else await this.waits.look([orderId]);
+      else await this.queries.awaited.look([orderId]);
     } catch (error) {
       // Reconciliation refunds it, because it was never sent.
       this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);

@@ -3,8 +3,8 @@ import { DataSource } from 'typeorm';
 import { AccessRecheck, type RequestWait } from '../../auth';
 import { preparedRows } from '../../database';
 import { assertPeriod, type Page, readPage, RequestsUnderWay } from '../../http';
-import { type OrderState, publicState } from '../order-states';
-import { OrderWaits } from '../order-waits';
+import { OrderQueries } from '../order-queries';
+import { isOpen, type OrderState, publicState } from '../order-states';
 import { OrderNotFound } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import type { OrderDetails, OrderSummary } from './dto/order.dto';
@@ -26,7 +26,7 @@ const ORDER_ID = /^[1-9]\d{0,14}$/;
 export class OrderReadingService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly waits: OrderWaits,
+    private readonly queries: OrderQueries,
     private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,
   ) {}
@@ -50,7 +50,7 @@ export class OrderReadingService {
     const order = await this.find(userId, orderId);
     if (order.closed_at !== null || wait.seconds === 0) return toSummary(order);
     await this.underWay.run('wait', userId, () =>
-      this.waits.untilClosed(order.id, wait.seconds * 1000, wait.hungUp),
+      this.queries.awaited.until(order.id, ({ state }) => !isOpen(state), wait.seconds * 1000, wait.hungUp),
     );
     if (wait.hungUp.aborted) return toSummary(order);
     await this.access.assertStillAllowed(wait.request, 'proxies:read');

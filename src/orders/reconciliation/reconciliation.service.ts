@@ -22,7 +22,6 @@ import {
   sizeOf,
 } from '../order-batch';
 import { OrderQueries } from '../order-queries';
-import { OrderWaits } from '../order-waits';
 import { ProviderCallLog } from '../provider-call-log';
 import { HoldReleases } from '../transitions/hold-releases';
 import { OutcomeChecks } from '../transitions/outcome-checks';
@@ -45,7 +44,6 @@ export class ReconciliationService {
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
-    private readonly waits: OrderWaits,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
   ) {}
@@ -62,7 +60,7 @@ export class ReconciliationService {
       } catch (error) {
         this.logger.error(`${nameOf(batch)}: a check failed`, stackOf(error));
       }
-      void this.waits.look(memberIds(batch));
+      void this.queries.awaited.changed(memberIds(batch));
     }
     return unsent.length + batches.length;
   }

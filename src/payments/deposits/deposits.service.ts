@@ -8,7 +8,6 @@ import { IdempotencyKeyReused, requireIdempotency } from '../../orders';
 import { PaymentError, PaymentProvider, PaymentRefused } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
 import type { DepositOut } from '../records/deposit.dto';
-import { DepositWaits } from './deposit-waits';
 import {
   DepositBeingPrepared,
   DepositNotFound,
@@ -27,7 +26,6 @@ export class DepositsService {
     private readonly records: DepositRecords,
     private readonly following: PaymentFollowing,
     private readonly provider: PaymentProvider,
-    private readonly waits: DepositWaits,
     private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,
     private readonly metrics: Metrics,
@@ -77,7 +75,7 @@ export class DepositsService {
     const deposit = await this.get(userId, id);
     if (deposit.state !== 'pending' || wait.seconds === 0) return deposit;
     await this.underWay.run('wait', userId, () =>
-      this.waits.untilEnded(id, wait.seconds * 1000, wait.hungUp),
+      this.records.awaited.until(id, ({ state }) => state !== 'pending', wait.seconds * 1000, wait.hungUp),
     );
     if (wait.hungUp.aborted) return deposit;
     await this.access.assertStillAllowed(wait.request, 'deposits:read');

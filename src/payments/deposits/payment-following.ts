@@ -4,7 +4,6 @@ import { Metrics } from '../../metrics';
 import { PaymentProvider, PaymentRefused, type ProviderPayment } from '../provider/payment-provider';
 import { DepositRecords, type WantedPayment } from '../records/deposit-records';
 import { PaymentRecords, type Settled } from '../records/payment-records';
-import { DepositWaits } from './deposit-waits';
 
 /** Creates payments at the provider, reads them, and applies their states. */
 @Injectable()
@@ -16,7 +15,6 @@ export class PaymentFollowing {
     private readonly provider: PaymentProvider,
     private readonly deposits: DepositRecords,
     private readonly payments: PaymentRecords,
-    private readonly waits: DepositWaits,
     private readonly metrics: Metrics,
     { payments: settings, server }: AppConfig,
   ) {
@@ -59,7 +57,7 @@ export class PaymentFollowing {
     const { name, isForTests } = this.provider;
     const settled = await this.payments.settle(name, payment, isForTests);
     const { outcome, depositId, reason } = settled;
-    if (depositId !== undefined) this.waits.announce(depositId);
+    if (depositId !== undefined) void this.deposits.awaited.changed([depositId]);
     if (outcome === 'unmatched') {
       this.logger.warn(`a payment was not credited (${reason}): staff decide`);
     }

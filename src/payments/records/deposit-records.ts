@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { inTurnOf, preparedRows, queryRow, queryRows } from '../../database';
+import { AwaitedRows, inTurnOf, Notifier, preparedRows, queryRow, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
@@ -50,7 +50,17 @@ const EXPIRES_UNSEEN_MINUTES = 120;
 /** The statements of deposits that do not move money. */
 @Injectable()
 export class DepositRecords {
-  constructor(private readonly dataSource: DataSource) {}
+  /** The deposits that requests of this process wait for. */
+  readonly awaited: AwaitedRows<{ readonly id: number; readonly state: DepositOut['state'] }>;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    notifier: Notifier,
+  ) {
+    this.awaited = new AwaitedRows(notifier, 'deposits', (waits) =>
+      preparedRows(dataSource, 'SELECT id, state FROM deposits WHERE id = ANY ($1)', [[...waits.keys()]]),
+    );
+  }
 
   /** Stores a deposit, once for each key. @returns null if the customer has too many pending ones */
   async place(
@@ -121,15 +131,6 @@ export class DepositRecords {
       [id, request],
     );
     return stored.request;
-  }
-
-  async endedOf(ids: readonly number[]): Promise<number[]> {
-    const rows = await preparedRows<{ id: number }>(
-      this.dataSource,
-      `SELECT id FROM deposits WHERE id = ANY ($1) AND state <> 'pending'`,
-      [ids],
-    );
-    return rows.map(({ id }) => id);
   }
 
   /** Claims deposits whose check is due, and sets the time of the next one. */

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf, type Moment, SERVICE_VERSION, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
-import { PublishedEvents, toEventOut } from '../../events';
+import { Notifier } from '../../database';
+import { EVENTS, toEventOut } from '../../events';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
 import { Work } from '../../work';
@@ -12,7 +13,7 @@ import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
 import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
-/** Usually a hint announces new events; retries are found by polling. */
+/** Usually a notification announces new events; retries are found by polling. */
 const LOOK_EVERY_MS = 250;
 /** Concurrent attempts of a replica; each has a socket, so this bounds its memory. */
 const ATTEMPTS_AT_ONCE = 64;
@@ -46,7 +47,7 @@ export class DeliveryService implements OnModuleDestroy {
     private readonly queue: DeliveryQueue,
     private readonly metrics: Metrics,
     { tuning, webhooks }: AppConfig,
-    published: PublishedEvents,
+    notifier: Notifier,
     work: Work,
   ) {
     const { webhookAttemptsAtOnce: attemptsAtOnce = ATTEMPTS_AT_ONCE, webhookTimeoutMs = ATTEMPT_TAKES_MS } =
@@ -57,7 +58,7 @@ export class DeliveryService implements OnModuleDestroy {
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: attemptsAtOnce,
       waiting: WAITING,
-      listen: (wake) => published.listen(wake),
+      listen: (wake) => notifier.listen(EVENTS, wake),
       execute: (attempt, cutOff) => this.execute(attempt, cutOff),
       claim: async (room, underWay) => {
         const since = this.clock.moment();

@@ -7,17 +7,15 @@ import { purchase, send } from './support/replicas';
 import { connectClient } from './support/test-database';
 import { startTestService, type TestUser } from './support/test-service';
 
-/** When a request looks for the first time at what became of its order, without having got a hint. */
-const POLL_INTERVAL_MS = 1000;
 const CLAIM = 'WITH waiting AS (';
 const HAS_NEXT = 'AS "hasNext"';
 
 describe('A request whose order another replica sends', () => {
   let users: TestUser[];
   let listener: Client;
-  let heard: string[];
+  let heard: string[] = [];
 
-  // All its sessions that listen are ended, and it may send no hints. None sends what is not placed at it,
+  // All its sessions that listen are ended, and it may not notify. None sends what is not placed at it,
   // unless it is about to send something anyway.
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
   const relay = forAllTests(() => startDatabaseRelay(service.databaseUrl));
@@ -31,8 +29,11 @@ describe('A request whose order another replica sends', () => {
   beforeAll(async () => {
     users = await Promise.all([service.createUser(), service.createUser()]);
     listener = await connectClient(service.databaseUrl);
-    await listener.query('LISTEN settled_orders');
-    listener.on('notification', ({ payload = '' }) => heard.push(payload));
+    await listener.query('LISTEN changed_rows');
+    listener.on('notification', ({ payload = '' }) => {
+      const [kind, ...ids] = payload.split(',');
+      if (kind === 'orders') heard.push(...ids);
+    });
     // Both fetch what they check orders against, and the replica begins to listen.
     for (const { baseUrl } of [service, replica]) expect((await buy(baseUrl, 0)).status).toBe(200);
     await eventually(async () => (await listeningSessions()).length === 2);
@@ -48,73 +49,58 @@ describe('A request whose order another replica sends', () => {
 
   const buy = (baseUrl: string, user: number) => send(baseUrl, purchase(users[user]!));
 
-  /** Gives the sessions of the service that listen for hints. */
+  /** Gives the sessions of the service that listen for notifications. */
   const listeningSessions = (): Promise<{ pid: number }[]> =>
     service.owner.query(
       `SELECT pid FROM pg_stat_activity
-        WHERE datname = current_database() AND query = 'LISTEN settled_orders' AND application_name <> ''`,
+        WHERE datname = current_database() AND query = 'LISTEN changed_rows' AND application_name <> ''`,
     );
 
-  /** Has the service send an order of the replica's. Gives its id, and how long its request took. */
+  /** Has the service send an order of the replica's, and gives its id. */
   async function orderElsewhere(
     meanwhile: () => Promise<unknown> = () => Promise.resolve(),
-  ): Promise<{ orderId: unknown; elapsedMs: number }> {
+  ): Promise<unknown> {
     const claim = relay.catchNext({ statement: CLAIM, moment: 'before', action: 'hold' });
-    const startedAtMs = performance.now();
     const response = buy(replica.baseUrl, 0);
     await claim.reached;
     await meanwhile();
     // There is one queue: the replica that sends an order of the service itself sends the other one too.
     expect((await buy(service.baseUrl, 1)).status).toBe(200);
     const { status, body } = await response;
-    const elapsedMs = performance.now() - startedAtMs;
     // Its claim finds nothing. Until it has looked once more, it would send what is placed next.
     const looked = relay.catchNext({ statement: HAS_NEXT, moment: 'after', action: 'hold' });
     claim.letGo();
     await looked.reached;
     looked.letGo();
     expect(status).toBe(200);
-    return { orderId: body['order_id'], elapsedMs };
+    return body['order_id'];
   }
 
-  /** A busy machine may need more than one try. */
-  const untilHintResponds = () =>
-    eventually(async () => {
-      const order = await orderElsewhere();
-      return order.elapsedMs < POLL_INTERVAL_MS && order;
-    });
+  const untilHeard = (orderId: unknown) => eventually(() => Promise.resolve(heard.includes(String(orderId))));
 
-  /** The hint may reach the test after the replica. */
-  const untilHeard = (orderId: unknown) =>
-    eventually(() => Promise.resolve(heard.join(',').split(',').includes(String(orderId))));
-
-  it('returns after a hint, before it looks for itself', async () => {
-    const { orderId } = await untilHintResponds();
-    await untilHeard(orderId);
+  it('returns, and was notified', async () => {
+    await untilHeard(await orderElsewhere());
   });
 
-  it('returns although the connection for hints was cut, and hears the next hint', async () => {
-    const { elapsedMs } = await orderElsewhere(async () => {
+  it('returns although the connection for notifications was cut, which is made again', async () => {
+    await orderElsewhere(async () => {
       const ended = (await listeningSessions()).map(({ pid }) => pid);
       for (const pid of ended) await service.owner.query('SELECT pg_terminate_backend($1)', [pid]);
       // A replica that a busy machine delays may listen again before this looks.
       await eventually(async () => !(await listeningSessions()).some(({ pid }) => ended.includes(pid)));
     });
-    expect(elapsedMs).toBeGreaterThanOrEqual(POLL_INTERVAL_MS);
-    await untilHintResponds();
+    await eventually(async () => (await listeningSessions()).length === 2);
   });
 
-  it('returns although the hint was not sent', async () => {
+  it('returns although the notification was not sent', async () => {
     await service.owner.query('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC');
-    const { elapsedMs } = await orderElsewhere();
+    await orderElsewhere();
     await service.owner.query('GRANT EXECUTE ON FUNCTION pg_notify TO PUBLIC');
-    expect(elapsedMs).toBeGreaterThanOrEqual(POLL_INTERVAL_MS);
   });
 
-  it('is the only one that gets a hint: a replica that serves it itself sends none', async () => {
+  it('is the only one that is notified: a replica that serves it itself sends nothing', async () => {
     const { body } = await buy(service.baseUrl, 1);
-    const { orderId } = await untilHintResponds();
-    await untilHeard(orderId);
+    await untilHeard(await orderElsewhere());
     expect(heard).not.toContain(String(body['order_id']));
   });
 });

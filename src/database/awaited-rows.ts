@@ -1,0 +1,143 @@
+import { Logger } from '@nestjs/common';
+import { messageOf } from '../common';
+import type { Notifier } from './notifier';
+
+/** The waits for rows, by the ids of the rows. */
+export type Waits<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
+
+/**
+ * Rows of a kind that requests of this process wait for. Its own changes are shown at once, those of another
+ * replica after a notification, and one statement each second finds all others. `RequestsUnderWay` bounds the
+ * waits of a user.
+ */
+export class AwaitedRows<Row extends { readonly id: number }> {
+  private readonly logger = new Logger(AwaitedRows.name);
+  private readonly waits = new Map<number, Set<RowWait<Row>>>();
+  private isListening = false;
+  private isPolling = false;
+
+  /**
+   * @param kind the plural of the rows, in a word
+   * @param read reads rows that are awaited, in one statement. A failover must not undo what it returns
+   */
+  constructor(
+    private readonly notifier: Notifier,
+    private readonly kind: string,
+    private readonly read: (waits: Waits<Row>) => Promise<Iterable<Row>>,
+  ) {}
+
+  /** The number of open waits. */
+  count(): number {
+    return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
+  }
+
+  /**
+   * Begins to wait for changes of a row. Close it at the end.
+   *
+   * @param see receives the row whenever it has been read
+   */
+  open(id: number, see?: (row: Row) => void): RowWait<Row> {
+    if (!this.isListening) this.listen();
+    const wait = new RowWait<Row>(this.notifier, see, () => {
+      const waits = this.waits.get(id);
+      waits?.delete(wait);
+      if (waits?.size === 0) this.waits.delete(id);
+    });
+    this.waits.set(id, (this.waits.get(id) ?? new Set()).add(wait));
+    return wait;
+  }
+
+  /** Waits once. See {@link RowWait.until}. */
+  async until(
+    id: number,
+    isOver: (row: Row) => boolean,
+    timeoutMs: number,
+    hungUp: AbortSignal,
+  ): Promise<void> {
+    const wait = this.open(id);
+    await wait.until(isOver, timeoutMs, hungUp);
+    wait.close();
+  }
+
+  /**
+   * This process has changed rows: shows them to their waits, of which only those that are not known are
+   * read, and notifies the other replicas. Never rejects.
+   *
+   * @param known rows as the change has left them
+   * @param elsewhere those that may be awaited at other replicas
+   */
+  async changed(ids: readonly number[], known: readonly Row[] = [], elsewhere = ids): Promise<void> {
+    this.notifier.send(this.kind, elsewhere);
+    this.show(known);
+    const shown = new Set(known.map(({ id }) => id));
+    await this.look(ids.filter((id) => !shown.has(id)));
+  }
+
+  /** Reads those of the rows that are awaited here. Never rejects. */
+  async look(ids: Iterable<number>): Promise<void> {
+    const awaited = new Map<number, ReadonlySet<RowWait<Row>>>();
+    for (const id of ids) {
+      const waits = this.waits.get(id);
+      if (waits) awaited.set(id, waits);
+    }
+    if (awaited.size === 0) return;
+    try {
+      this.show(await this.read(awaited));
+    } catch (error) {
+      this.logger.warn(`awaited ${this.kind} could not be read: ${messageOf(error)}`);
+    }
+  }
+
+  private listen(): void {
+    this.isListening = true;
+    this.notifier.listen(this.kind, (ids) => void (ids ? this.look(ids) : this.poll()));
+  }
+
+  private async poll(): Promise<void> {
+    if (this.isPolling) return;
+    this.isPolling = true;
+    await this.look(this.waits.keys());
+    this.isPolling = false;
+  }
+
+  private show(rows: Iterable<Row>): void {
+    for (const row of rows) for (const wait of this.waits.get(row.id) ?? []) wait.see(row);
+  }
+}
+
+/** A request's wait for a row, or several waits: what is seen in between ends the next one at once. */
+export class RowWait<Row> {
+  /** The row as it was seen last. */
+  row: Row | undefined;
+  private check: (() => void) | undefined;
+
+  constructor(
+    private readonly notifier: Notifier,
+    private readonly onSee: ((row: Row) => void) | undefined,
+    readonly close: () => void,
+  ) {}
+
+  see(row: Row): void {
+    this.row = row;
+    this.onSee?.(row);
+    this.check?.();
+  }
+
+  /**
+   * Resolves when the row as seen last is the awaited one, when the time is over, when the client hangs up,
+   * or when the replica stops, whichever comes first. Never rejects.
+   *
+   * @returns whether the row is the awaited one
+   */
+  async until(isOver: (row: Row) => boolean, timeoutMs: number, hungUp: AbortSignal): Promise<boolean> {
+    const isOverNow = (): boolean => this.row !== undefined && isOver(this.row);
+    if (isOverNow()) return true;
+    await this.notifier.untilEnded(timeoutMs, hungUp, (end) => {
+      this.check = () => {
+        if (isOverNow()) end();
+      };
+    });
+    this.check = undefined;
+    return isOverNow();
+  }
+}

@@ -1,0 +1,134 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import type { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { messageOf } from '../common';
+import { clientOutsideThePool } from './connection-pool';
+import { queryRows } from './sql';
+
+/** A payload has less than 8000 bytes, an id up to 16 digits and a comma. */
+const IDS_PER_PAYLOAD = 400;
+const CHANNEL = 'changed_rows';
+const POLL_INTERVAL_MS = 1000;
+/** The longest wait at a replica that is about to stop: the caller should move to another one. */
+const LONGEST_WAIT_DRAINING_MS = 1000;
+
+/** Receives the ids of changed rows; `undefined`, each second, because notifications may have been lost. */
+export type NotificationListener = (ids: ReadonlySet<number> | undefined) => void;
+
+/**
+ * Notifies all processes of changes of rows of any kind, by LISTEN and NOTIFY, on one connection outside the
+ * pool. Notifications are lost while it is lost, and behind a pooler that does not keep sessions, so all
+ * listeners also poll. It ends the waits of readers when the replica stops.
+ */
+@Injectable()
+export class Notifier implements OnModuleDestroy {
+  private readonly logger = new Logger(Notifier.name);
+  private readonly listeners: { readonly kind: string; readonly listener: NotificationListener }[] = [];
+  private readonly waits = new Set<() => void>();
+  private client: Client | undefined;
+  private polling: NodeJS.Timeout | undefined;
+  private state: 'open' | 'draining' | 'ended' | 'closed' = 'open';
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  onModuleDestroy(): void {
+    this.state = 'closed';
+    clearInterval(this.polling);
+    if (this.client) this.drop(this.client, 'closed');
+  }
+
+  /** @param kind a word: the name of the rows in notifications */
+  listen(kind: string, listener: NotificationListener): void {
+    this.listeners.push({ kind, listener });
+    if (this.polling || this.state === 'closed') return;
+    this.connect();
+    this.polling = setInterval(() => this.poll(), POLL_INTERVAL_MS);
+  }
+
+  /**
+   * Sends a notification in the background. It is never part of another transaction: PostgreSQL commits
+   * transactions with notifications one after the other.
+   */
+  send(kind: string, ids: readonly number[]): void {
+    const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
+      [kind, ...ids.slice(at * IDS_PER_PAYLOAD, (at + 1) * IDS_PER_PAYLOAD)].join(','),
+    );
+    if (payloads.length === 0) return;
+    queryRows(this.dataSource, 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
+      CHANNEL,
+      payloads,
+    ]).catch((error: unknown) => this.logger.debug(`a notification was not sent: ${messageOf(error)}`));
+  }
+
+  /**
+   * Resolves when the wait is ended, when the time is over, when the client hangs up, or when the replica
+   * stops, whichever comes first. Never rejects.
+   *
+   * @param begin receives the function that ends the wait
+   */
+  async untilEnded(timeoutMs: number, hungUp: AbortSignal, begin: (end: () => void) => void): Promise<void> {
+    if (this.state === 'ended' || this.state === 'closed') return;
+    const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : Infinity;
+    let end = (): void => undefined;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      end = resolve;
+      timer = setTimeout(end, Math.min(timeoutMs, longestMs));
+      hungUp.addEventListener('abort', end);
+      this.waits.add(end);
+      begin(end);
+      if (hungUp.aborted) end();
+    });
+    clearTimeout(timer);
+    hungUp.removeEventListener('abort', end);
+    this.waits.delete(end);
+  }
+
+  /** Whether the replica stops, so that readers should turn to another one. */
+  get isEnding(): boolean {
+    return this.state !== 'open';
+  }
+
+  /** Ends all waits of readers, and shortens new ones: the replica is about to stop. */
+  drain(): void {
+    if (this.state === 'open') this.state = 'draining';
+    for (const end of this.waits) end();
+  }
+
+  /** Ends all waits of readers, and allows no new ones. */
+  end(): void {
+    this.state = 'ended';
+    for (const end of this.waits) end();
+  }
+
+  private poll(): void {
+    if (!this.client) this.connect();
+    for (const { listener } of this.listeners) listener(undefined);
+  }
+
+  private connect(): void {
+    const client = clientOutsideThePool(this.dataSource);
+    this.client = client;
+    client.on('error', (error) => this.drop(client, error));
+    client.on('end', () => this.drop(client, 'the connection ended'));
+    client.on('notification', ({ payload = '' }) => this.notify(payload));
+    client
+      .connect()
+      .then(() => client.query(`LISTEN ${CHANNEL}`))
+      .catch((error: unknown) => this.drop(client, error));
+  }
+
+  private notify(payload: string): void {
+    const [kind, ...ids] = payload.split(',');
+    const changed = new Set(ids.map(Number));
+    for (const { kind: own, listener } of this.listeners) if (own === kind) listener(changed);
+  }
+
+  private drop(client: Client, why: unknown): void {
+    if (client !== this.client) return;
+    this.client = undefined;
+    if (this.state !== 'closed') this.logger.debug(`no connection for notifications: ${messageOf(why)}`);
+    // Not awaited: pg never reports the end of a lost connection.
+    client.end().catch(() => undefined);
+  }
+}
