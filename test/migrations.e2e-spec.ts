@@ -6,10 +6,10 @@ import { AbstractLogger, DataSource, type MigrationInterface, type QueryRunner }
 import {
   createIndexConcurrently,
   dataSourceOptions,
-  installFunctions,
-  type InstallsFunctions,
   migrate,
   migrations,
+  type Release,
+  thisRelease,
   untilMigrated,
 } from '../src/database';
 import { eventually } from './support/built-service';
@@ -41,20 +41,6 @@ class ColumnOfOrders9000000000001 implements MigrationInterface {
   }
 }
 
-/** Stands for a migration that installs a function anew. */
-class TriggerOfColours9000000000001 implements InstallsFunctions {
-  readonly functions = ['note_order_state'];
-
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE orders ADD COLUMN IF NOT EXISTS colour text');
-    await installFunctions(runner, this);
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE orders DROP COLUMN colour');
-  }
-}
-
 /** Stands for a migration that makes a table. */
 class TableOfColours9000000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -66,12 +52,18 @@ class TableOfColours9000000000000 implements MigrationInterface {
   }
 }
 
+/** A release with further migrations. */
+const withMigrations = (...further: (new () => MigrationInterface)[]): Release => ({
+  ...thisRelease(),
+  migrations: [...migrations, ...further],
+});
+
 // TypeORM says at its own console which migration has failed.
 beforeAll(() => void jest.spyOn(AbstractLogger.prototype, 'logMigration').mockImplementation());
 afterAll(() => jest.restoreAllMocks());
 
 describe('Migrating', () => {
-  const withIndex = [...migrations, IndexOfCountries9000000000000];
+  const withIndex = withMigrations(IndexOfCountries9000000000000);
 
   const database = forEachTest(createTestDatabase);
   const owner = forEachTest(() => connectAsOwner(database));
@@ -114,30 +106,88 @@ describe('Migrating', () => {
     ]);
   });
 
-  it('gives the service its rights on a new table with the table, and not on tables of others', async () => {
-    const reader = await lockRow(owner, 'SELECT FROM orders');
-    const migrating = migrate(database, [
-      ...migrations,
-      TableOfColours9000000000000,
-      ColumnOfOrders9000000000001,
-    ]);
+  const mayWrite = (table: string) =>
+    owner.query(`SELECT has_table_privilege('proxy_rental_test', $1, 'INSERT') AS "mayWrite"`, [table]);
+
+  it('gives the service its rights on a new table with the functions that use it', async () => {
+    // The baseline has a trigger on the table of orders, and so has this release.
+    const release = withMigrations(TableOfColours9000000000000);
+    const trigger = `${release.functions['note_order_state']}\n-- anew`;
+    const reader = await lockRow(owner, 'LOCK TABLE orders IN ROW EXCLUSIVE MODE');
+    const migrating = migrate(database, {
+      ...release,
+      functions: { ...release.functions, note_order_state: trigger },
+    });
     await untilWaiting(owner);
-    const mayWrite = (table: string) =>
-      owner.query(`SELECT has_table_privilege('proxy_rental_test', $1, 'INSERT') AS "mayWrite"`, [table]);
-    expect(await mayWrite('colours')).toEqual([{ mayWrite: true }]);
+    expect(await mayWrite('colours')).toEqual([{ mayWrite: false }]);
     await reader.release();
     await migrating;
-    await owner.query('CREATE TABLE notes_of_the_owner ()');
-    expect(await mayWrite('notes_of_the_owner')).toEqual([{ mayWrite: false }]);
+    expect(await mayWrite('colours')).toEqual([{ mayWrite: true }]);
   });
 
   it('leaves the rights alone that a later version has granted', async () => {
     await owner.query(`INSERT INTO migrations (timestamp, name) VALUES (9e12, 'Later9000000000000')`);
     await owner.query('CREATE TABLE later (); GRANT SELECT ON later TO proxy_rental_test');
     expect(await migrate(database)).toEqual([]);
-    expect(
-      await owner.query(`SELECT has_table_privilege('proxy_rental_test', 'later', 'INSERT') AS "mayInsert"`),
-    ).toEqual([{ mayInsert: false }]);
+    expect(await mayWrite('later')).toEqual([{ mayWrite: false }]);
+  });
+
+  /** The overloads of functions, and the triggers that call them. */
+  const findInstalled = async (...names: readonly string[]): Promise<string[]> => {
+    const rows = await owner.query<{ name: string }[]>(
+      `SELECT oid::regprocedure || ' ' || prorettype::regtype AS name FROM pg_proc WHERE proname = ANY ($1)
+       UNION ALL SELECT tgname FROM pg_trigger JOIN pg_proc ON tgfoid = pg_proc.oid WHERE proname = ANY ($1)
+       ORDER BY 1`,
+      [names],
+    );
+    return rows.map(({ name }) => name);
+  };
+
+  it('installs functions whose texts differ, and an older version leaves those of a newer one', async () => {
+    const release = thisRelease();
+    const { note_order_state: kept = '', log_low_balance: _, ...others } = release.functions;
+    const newer: Release = {
+      ...release,
+      number: release.number + 1,
+      functions: {
+        ...others,
+        // Without one of its triggers.
+        note_order_state: kept.replace(/CREATE OR REPLACE TRIGGER orders_note_first_state[^;]*;/, ''),
+        // With a parameter that the version before does not give.
+        iso_text: `
+          CREATE FUNCTION iso_text(moment timestamptz, fraction text DEFAULT '', zone text DEFAULT '')
+            RETURNS text LANGUAGE sql STABLE AS $$ SELECT 'newer' $$`,
+        // With another result.
+        publishing_lock: `CREATE OR REPLACE FUNCTION publishing_lock() RETURNS text
+          LANGUAGE sql IMMUTABLE AS $$ SELECT 'newer' $$`,
+        // Called by a trigger whose file comes before it.
+        a_colour: `CREATE OR REPLACE FUNCTION a_colour() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN RETURN NEW; END $$;
+          CREATE TRIGGER orders_colour BEFORE INSERT ON orders FOR EACH ROW WHEN (is_green(NEW.country))
+            EXECUTE FUNCTION a_colour()`,
+        is_green: `CREATE FUNCTION is_green(country text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+          SELECT later_function(country) $$`,
+        later_function: `CREATE FUNCTION later_function(country text) RETURNS boolean LANGUAGE sql IMMUTABLE
+          AS $$ SELECT true $$`,
+      },
+    };
+    const names = ['note_order_state', 'log_low_balance', 'iso_text', 'publishing_lock', 'a_colour'];
+    const before = await findInstalled(...names);
+    const after = [
+      'a_colour() trigger',
+      'iso_text(timestamp with time zone,text,text) text',
+      'note_order_state() trigger',
+      'orders_colour',
+      'orders_note_state',
+      'publishing_lock() text',
+    ];
+    expect(await migrate(database, newer)).toEqual([]);
+    expect(await findInstalled(...names)).toEqual(after);
+    await migrate(database);
+    expect(await findInstalled(...names)).toEqual(after);
+
+    await migrate(database, { ...release, number: newer.number });
+    expect(await findInstalled(...names)).toEqual(before);
   });
 
   it('names the role that has to migrate', async () => {
@@ -153,16 +203,41 @@ describe('A start that does not migrate', () => {
   const database = forEachTest(() => createTestDatabase({ migrated: false }));
   afterEach(() => database.drop());
 
-  it('waits until another process has run every migration and granted the rights', async () => {
+  it('waits until another process has run every migration, and granted the rights', async () => {
     const notes: string[] = [];
     const waiting = untilMigrated(database, (line) => notes.push(line), never);
     await eventually(() => notes.length > 0);
     await migrate(database);
     expect(await waiting).toBe(true);
-    expect(notes).toEqual([expect.stringContaining(`${migrations.length} migrations: Baseline`)]);
+    expect(notes).toEqual([expect.stringMatching(/for Baseline\d+, functions of 1\./)]);
     const service = await connectTo(database.url);
     expect(await service.query('SELECT FROM accounts')).toEqual([]);
     await service.destroy();
+  });
+
+  it.each([
+    ['of an earlier release', 'release = 0'],
+    ['of another text', `checksums = checksums || '{"iso_text": ""}'`],
+  ])('waits until another process has replaced functions %s', async (_, change) => {
+    await migrate(database);
+    const owner = await connectAsOwner(database);
+    await owner.query(`UPDATE installed_functions SET ${change}`);
+    await owner.destroy();
+    const notes: string[] = [];
+    const waiting = untilMigrated(database, (line) => notes.push(line), never);
+    await eventually(() => notes.length > 0);
+    await migrate(database);
+    expect(await waiting).toBe(true);
+    expect(notes).toEqual([expect.stringMatching(/for functions of 1\./)]);
+  });
+
+  it('is refused, and so is migrating, by a database of a version before 1.0.0', async () => {
+    const owner = await connectAsOwner(database);
+    await owner.query('CREATE TABLE migrations (); CREATE TABLE ledger_entries ()');
+    await owner.destroy();
+    const refusal = 'The database is of a version before 1.0.0, which cannot be upgraded';
+    await expect(untilMigrated(database, () => undefined, never)).rejects.toThrow(refusal);
+    await expect(migrate(database)).rejects.toThrow(refusal);
   });
 
   it('ends its wait when it is aborted', async () => {
@@ -219,7 +294,7 @@ describe('The linter of migrations', () => {
   it('objects to nothing in those that were written since the baseline', async () => {
     const database = await createTestDatabase({ migrated: false });
     const recorder = new Recorder(true);
-    const later = [...migrations, IndexOfCountries9000000000000, TriggerOfColours9000000000001];
+    const later = [...migrations, IndexOfCountries9000000000000, ColumnOfOrders9000000000001];
     const owner = new DataSource({
       ...dataSourceOptions({ url: database.ownerUrl, poolSize: 2, applicationName: 'test' }),
       migrations: later,

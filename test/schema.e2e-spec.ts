@@ -5,6 +5,8 @@ import type { TokenOrigin } from '../src/auth';
 import { IP_VERSIONS, PROXY_TYPES } from '../src/common';
 import { dataSourceOptions, migrate, migrations } from '../src/database';
 import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
+import { IdempotencyKeyReused } from '../src/orders';
+import { BulkRecords } from '../src/orders/bulk/bulk-records';
 import { OPEN_STATES, ORDER_KINDS, ORDER_STATES, UNATTENDED_STATES } from '../src/orders/order-states';
 import { PROXY_CHANGES } from '../src/proxies/details/proxy-history.dto';
 import { RENEWAL_STATES } from '../src/renewals';
@@ -98,7 +100,7 @@ describe('The words of the code', () => {
 describe('The files of src/database/functions', () => {
   const FOLDER = join(__dirname, '../src/database/functions');
 
-  it('define a function each, all of which migrations install', async () => {
+  it('define a function each, all of which are installed', async () => {
     const objects = await findObjects(dataSource);
     const installed = objects.flatMap((object) => /^function (.*)$/.exec(object)?.[1] ?? []);
     const files = readdirSync(FOLDER).sort();
@@ -397,22 +399,16 @@ describe('The database', () => {
   });
 
   it('inserts no bulk under the key of an order, unless it was refunded', async () => {
-    const insertBulk = async (): Promise<number> =>
-      (
-        await dataSource.query<unknown[]>(
-          `INSERT INTO bulk_prolongations (user_id, idempotency_key, request_hash, proxy_ids)
-           VALUES ($1, 'key', '', '{}') ON CONFLICT (user_id, idempotency_key) DO UPDATE SET tried_at = now()
-           RETURNING user_id`,
-          [userId],
-        )
-      ).length;
+    const bulk = { proxyIds: [], maxPrices: null };
+    const insertBulk = () =>
+      new BulkRecords(dataSource).accept(userId, { key: 'key', requestHash: Buffer.from('hash') }, bulk);
     const id = await insertOrder({ idempotency_key: 'key', request_hash: Buffer.from('hash') });
-    expect(await insertBulk()).toBe(0);
+    await expect(insertBulk()).rejects.toBeInstanceOf(IdempotencyKeyReused);
     await dataSource.query(
       `UPDATE orders SET state = 'refunded', released = held, closed_at = now() WHERE id = $1`,
       [id],
     );
-    expect([await insertBulk(), await insertBulk()]).toEqual([1, 1]);
+    expect([await insertBulk(), await insertBulk()]).toEqual([bulk, bulk]);
   });
 
   it('allows one open prolongation of a proxy', async () => {

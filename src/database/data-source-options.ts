@@ -1,39 +1,9 @@
 import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
 import { identifySession } from './lost-responses';
-import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
-import { OrdersOfRenewals1767400000000 } from './migrations/1767400000000-orders-of-renewals';
-import { LateProlongations1767500000000 } from './migrations/1767500000000-late-prolongations';
-import { ForgottenKeys1767600000000 } from './migrations/1767600000000-forgotten-keys';
-import { WrittenOffRequests1767610000000 } from './migrations/1767610000000-written-off-requests';
-import { Deposits1767700000000 } from './migrations/1767700000000-deposits';
-import { DepositEntries1767710000000 } from './migrations/1767710000000-deposit-entries';
-import { DepositConstraints1767720000000 } from './migrations/1767720000000-deposit-constraints';
-import { PaymentIndexes1767730000000 } from './migrations/1767730000000-payment-indexes';
-import { RefundsBeyondDeposits1767800000000 } from './migrations/1767800000000-refunds-beyond-deposits';
-import { FoundCounts1767810000000 } from './migrations/1767810000000-found-counts';
-import { PublicState1767820000000 } from './migrations/1767820000000-public-state';
-import { KnownServer1767830000000 } from './migrations/1767830000000-known-server';
-import { ForgottenOrders1767840000000 } from './migrations/1767840000000-forgotten-orders';
-import { PaymentRequests1767850000000 } from './migrations/1767850000000-payment-requests';
+import { Baseline1768000000000 } from './migrations/1768000000000-baseline';
 import { ServiceClient } from './service-client';
 
-export const migrations = [
-  Baseline1767000000000,
-  OrdersOfRenewals1767400000000,
-  LateProlongations1767500000000,
-  ForgottenKeys1767600000000,
-  WrittenOffRequests1767610000000,
-  Deposits1767700000000,
-  DepositEntries1767710000000,
-  DepositConstraints1767720000000,
-  PaymentIndexes1767730000000,
-  RefundsBeyondDeposits1767800000000,
-  FoundCounts1767810000000,
-  PublicState1767820000000,
-  KnownServer1767830000000,
-  ForgottenOrders1767840000000,
-  PaymentRequests1767850000000,
-];
+export const migrations: readonly (new () => object)[] = [Baseline1768000000000];
 
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
@@ -81,7 +51,7 @@ export function dataSourceOptions(database: {
     applicationName: database.applicationName,
     poolSize: database.poolSize,
     parseInt8: true,
-    migrations,
+    migrations: [...migrations],
     migrationsTransactionMode: 'each',
     namingStrategy: new NamingStrategy(),
     extra: {

@@ -2,7 +2,14 @@ import { Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { clientOutsideThePool } from './connection-pool';
-import { differenceOf, isBeforeFirstMigration, type SchemaDifference } from './schema-version';
+import {
+  differenceOf,
+  EMPTY_STATE,
+  isBeforeFirstMigration,
+  SCHEMA_STATE,
+  type SchemaDifference,
+  type SchemaState,
+} from './schema-version';
 
 /** Whether the database can serve this version of the service. */
 export interface DatabaseState extends SchemaDifference {
@@ -17,7 +24,7 @@ const TIMEOUT_MS = 2000;
 
 const STATEMENT = `
   SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS "isReadOnly",
-         ARRAY(SELECT name::text FROM migrations) AS applied`;
+         ${SCHEMA_STATE}`;
 
 /**
  * Queries the state of the database on a connection outside the pool: a pool that is in use says nothing
@@ -57,12 +64,12 @@ export class DatabaseProbe {
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
       const client = await this.connect();
-      const { rows } = await client.query<{ isReadOnly: boolean; applied: string[] }>(STATEMENT);
-      const { isReadOnly = true, applied = [] } = rows[0] ?? {};
+      const { rows } = await client.query<{ isReadOnly: boolean } & SchemaState>(STATEMENT);
+      const { isReadOnly, ...state } = rows[0] ?? { isReadOnly: true, ...EMPTY_STATE };
       if (isReadOnly) this.drop();
-      return { isReadOnly, ...differenceOf(applied) };
+      return { isReadOnly, ...differenceOf(state) };
     } catch (error) {
-      if (isBeforeFirstMigration(error)) return { isReadOnly: false, ...differenceOf([]) };
+      if (isBeforeFirstMigration(error)) return { isReadOnly: false, ...differenceOf(EMPTY_STATE) };
       this.drop();
       throw error;
     } finally {

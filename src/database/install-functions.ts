@@ -1,30 +1,74 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
+import { type Checksums, checksumsOf, type Release } from './release';
+import type { SchemaState } from './schema-version';
+import { hasSqlState, queryRows } from './sql';
 
-/** A migration that installs functions and their triggers from `src/database/functions/`. */
-export interface InstallsFunctions extends MigrationInterface {
-  /** Names of files, without `.sql`, in the order of installation. */
-  readonly functions: readonly string[];
-  /** Functions that it drops. Their files are gone, so earlier migrations no longer install them. */
-  readonly removedFunctions?: readonly string[];
-}
+/** CREATE OR REPLACE FUNCTION does not change the type of a result. */
+const INVALID_FUNCTION_DEFINITION = '42P13';
 
 /**
- * Installs and drops the functions that a migration lists, in its transaction. A function is installed by
- * the last migration that lists it: there is one version of its text, which may need all migrations up to it.
+ * Installs the functions and triggers of a release whose text differs from the installed one, and drops what
+ * is no longer in the texts: functions, overloads and triggers. Runs in a transaction, after the migrations.
  */
-export async function installFunctions(runner: QueryRunner, migration: InstallsFunctions): Promise<void> {
-  const all = runner.dataSource.migrations as (MigrationInterface & Partial<InstallsFunctions>)[];
-  const later = new Set(
-    all
-      .slice(all.indexOf(migration) + 1)
-      .flatMap(({ functions = [], removedFunctions = [] }) => [...functions, ...removedFunctions]),
-  );
-  // A function may call one that a later migration installs.
+export async function installFunctions(
+  runner: QueryRunner,
+  release: Release,
+  installed: SchemaState,
+): Promise<void> {
+  const checksums = checksumsOf(release);
+  const changed = changedNames(checksums, installed.checksums);
+  if (changed.length === 0 && release.number === installed.release) return;
+  const before = new Set((await findObjects(runner, changed)).map(({ version }) => version));
+  // A function may call one that is installed after it. A trigger may not.
   await runner.query('SET LOCAL check_function_bodies = off');
-  for (const name of migration.functions.filter((one) => !later.has(one))) {
-    await runner.query(readFileSync(join(__dirname, 'functions', `${name}.sql`), 'utf8'));
+  const hasTrigger = (name: string): boolean => /EXECUTE FUNCTION/.test(release.functions[name] ?? '');
+  for (const name of [...changed].sort((a, b) => Number(hasTrigger(a)) - Number(hasTrigger(b)))) {
+    const text = release.functions[name];
+    if (text !== undefined) await install(runner, name, text);
   }
-  for (const name of migration.removedFunctions ?? []) await runner.query(`DROP FUNCTION IF EXISTS ${name}`);
+  for (const { version, drop } of await findObjects(runner, changed)) {
+    if (before.has(version)) await runner.query(drop);
+  }
+  await runner.query('UPDATE installed_functions SET release = $1, checksums = $2', [
+    release.number,
+    checksums,
+  ]);
 }
+
+/** The names of functions that came, changed or went. */
+export const changedNames = (checksums: Checksums, installed: Checksums): string[] =>
+  Object.keys({ ...installed, ...checksums }).filter((name) => checksums[name] !== installed[name]);
+
+async function install(runner: QueryRunner, name: string, text: string): Promise<void> {
+  await runner.query('SAVEPOINT before_function');
+  try {
+    await runner.query(text);
+  } catch (error) {
+    if (!hasSqlState(error, INVALID_FUNCTION_DEFINITION)) throw error;
+    await runner.query('ROLLBACK TO SAVEPOINT before_function');
+    for (const { drop } of await findObjects(runner, [name])) await runner.query(drop);
+    await runner.query(text);
+  }
+}
+
+interface Installed {
+  /** Another one after each CREATE OR REPLACE. */
+  readonly version: string;
+  readonly drop: string;
+}
+
+/** Triggers, and then functions, by the names of the functions. */
+const findObjects = (runner: QueryRunner, names: readonly string[]): Promise<Installed[]> =>
+  queryRows(
+    runner,
+    `WITH named AS (
+       SELECT oid, xmin FROM pg_proc
+        WHERE pronamespace = 'public'::regnamespace AND proname = ANY ($1))
+     SELECT concat_ws(' ', 'trigger', pg_trigger.oid, pg_trigger.xmin) AS version,
+            format('DROP TRIGGER %I ON %s', tgname, tgrelid::regclass) AS drop, 1 AS step
+       FROM pg_trigger JOIN named ON tgfoid = named.oid
+     UNION ALL
+     SELECT concat_ws(' ', 'function', oid, xmin), 'DROP FUNCTION ' || oid::regprocedure, 2 FROM named
+     ORDER BY step`,
+    [names],
+  );

@@ -1,18 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { DataSource, MigrationExecutor, QueryFailedError, type QueryRunner } from 'typeorm';
-import { bringOver } from './bring-over';
-import { migrations as allMigrations, dataSourceOptions } from './data-source-options';
-import {
-  differenceOf,
-  isBeforeBaseline,
-  isBeforeFirstMigration,
-  readApplied,
-  readSchemaDifference,
-  refuseBeforeBaseline,
-} from './schema-version';
-import { createRoleStatement, grantNewTables, grantNoNewTables, grantServiceRole } from './service-role';
-import { type Queryable, queryRow, queryRows } from './sql';
+import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
+import { dataSourceOptions } from './data-source-options';
+import { changedNames, installFunctions } from './install-functions';
+import { checksumsOf, type Release, thisRelease } from './release';
+import { differenceOf, MISSING_FUNCTIONS, readSchemaState, type SchemaState } from './schema-version';
+import { createRoleStatement, grantServiceRole } from './service-role';
+import { hasSqlState, type Queryable, queryRow, queryRows } from './sql';
 
 /** The key of the advisory lock under which migrations run. Any constant does. */
 const MIGRATION_LOCK = 7_283_001;
@@ -37,18 +31,18 @@ export interface DatabaseAddress {
   readonly url: string;
   /** Undefined if the service's role owns the tables. */
   readonly ownerUrl?: string | undefined;
-  /** Whether a database from before the baseline is brought over instead of refused. */
-  readonly bringsOver?: boolean | undefined;
 }
 
 /**
  * Brings the schema up to date and returns the names of the migrations that it ran. An advisory lock lets any
  * number of processes call it at the same time. With an owner, it also creates the service's role if it is
  * missing, and grants it the rights that the service needs.
+ *
+ * @throws Error if the database is of a version before 1.0.0
  */
 export async function migrate(
-  { url, ownerUrl, bringsOver = false }: DatabaseAddress,
-  migrations: readonly (new () => object)[] = allMigrations,
+  { url, ownerUrl }: DatabaseAddress,
+  release: Release = thisRelease(),
 ): Promise<string[]> {
   const dataSource = new DataSource({
     // No statement timeout: building an index of a large table may exceed it.
@@ -59,7 +53,7 @@ export async function migrate(
       lockTimeoutSeconds: LOCK_TIMEOUT_SECONDS,
       applicationName: 'proxy-rental migrate',
     }),
-    migrations: [...migrations],
+    migrations: [...release.migrations],
   });
   await dataSource.initialize();
   try {
@@ -72,28 +66,18 @@ export async function migrate(
     }
     const runner = dataSource.createQueryRunner();
     await takeLock(runner);
-    const applied = await readApplied(dataSource);
-    if (isBeforeBaseline(applied)) {
-      if (!bringsOver) refuseBeforeBaseline(applied);
-      await bringOver(runner, applied);
-    }
+    await readSchemaState(runner);
     const serviceRole = decodeURIComponent(new URL(url).username);
     const hasOwner = ownerUrl !== undefined && serviceRole !== server.user;
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
-    if (hasOwner) {
-      await dataSource.query(createRoleStatement(url));
-      if (pending.length > 0) await grantNewTables(dataSource, serviceRole);
-    }
-    await runMigrations(dataSource, runner).catch((error: unknown) => {
-      if (ownerUrl !== undefined || !hasCode(error, INSUFFICIENT_PRIVILEGE)) throw error;
+    if (hasOwner) await dataSource.query(createRoleStatement(url));
+    await runPatiently(runner, async () => {
+      await runMigrations(dataSource, runner);
+      await finish(runner, release, hasOwner ? serviceRole : undefined);
+    }).catch((error: unknown) => {
+      if (ownerUrl !== undefined || !hasSqlState(error, INSUFFICIENT_PRIVILEGE)) throw error;
       throw new Error(PENDING, { cause: error });
     });
-    if (hasOwner) {
-      await grantNoNewTables(dataSource, serviceRole);
-      const { unknown } = await readSchemaDifference(dataSource);
-      // A later version has granted its rights, and this one does not know its tables.
-      if (unknown.length === 0) await grantServiceRole(dataSource, serviceRole);
-    }
     return pending.map((migration) => migration.name);
   } finally {
     // Ends the session that holds the lock.
@@ -101,9 +85,27 @@ export async function migrate(
   }
 }
 
+/** Installs the functions and grants the rights, unless a later version has: this one does not know them. */
+async function finish(runner: QueryRunner, release: Release, serviceRole: string | undefined): Promise<void> {
+  const state = await readSchemaState(runner);
+  if (isLater(state, release)) return;
+  await runner.startTransaction();
+  try {
+    await installFunctions(runner, release, state);
+    if (serviceRole !== undefined) await grantServiceRole(runner, serviceRole);
+    await runner.commitTransaction();
+  } catch (error) {
+    await runner.rollbackTransaction().catch(() => undefined);
+    throw error;
+  }
+}
+
+const isLater = ({ applied, release: installed }: SchemaState, { number, migrations }: Release): boolean =>
+  installed > number || applied.some((name) => migrations.every((migration) => migration.name !== name));
+
 /**
- * Waits until another process has run all migrations of this version and granted the rights of the service's
- * role. With an older schema, statements would fail in the middle of orders.
+ * Waits until another process has run all migrations of this version, installed its functions and granted the
+ * rights of the service's role. With an older schema, statements would fail in the middle of orders.
  *
  * @param onWait is called once if the schema is not ready
  * @param signal ends the wait
@@ -118,14 +120,14 @@ export async function untilMigrated(
     const missing = await findMissing(url);
     if (missing?.length === 0) return true;
     if (missing && rounds === 0) {
-      onWait(`Waiting until \`cli migrate\` has run ${missing.length} migrations: ${missing.join(', ')}`);
+      onWait(`Waiting until \`cli migrate\` has run, for ${missing.join(', ')}`);
     }
     await pause(WAIT_MS, undefined, { signal }).catch(() => undefined);
   }
   return false;
 }
 
-/** The pending migrations; undefined while another process runs them. */
+/** The parts that the schema lacks; undefined while another process migrates. */
 async function findMissing(url: string): Promise<readonly string[] | undefined> {
   const client = new Client({ connectionString: url, application_name: 'proxy-rental-service start' });
   await client.connect();
@@ -135,13 +137,13 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
       [MIGRATION_LOCK],
     );
     if (!locks[0]?.taken) return undefined;
-    const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
-    const applied = rows.map(({ name }) => name);
-    refuseBeforeBaseline(applied);
-    return differenceOf(applied).missing;
-  } catch (error) {
-    if (isBeforeFirstMigration(error)) return differenceOf([]).missing;
-    throw error;
+    const state = await readSchemaState({
+      query: async <Rows>(statement: string) => (await client.query(statement)).rows as Rows,
+    });
+    const { missing } = differenceOf(state);
+    const release = thisRelease();
+    const isOther = changedNames(checksumsOf(release), state.checksums).length > 0;
+    return missing.length === 0 && isOther && !isLater(state, release) ? [MISSING_FUNCTIONS] : missing;
   } finally {
     await client.end();
   }
@@ -159,25 +161,26 @@ async function takeLock(holder: Queryable): Promise<void> {
 
 /**
  * Runs the pending migrations in the session that holds the lock: if a failover ends the session, another
- * process may get the lock at the new primary, and this one stops migrating. A migration that does not get a
- * table's lock in time is rolled back and retried.
+ * process may get the lock at the new primary, and this one stops migrating.
  */
 async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promise<void> {
   const executor = new MigrationExecutor(dataSource, holder);
   executor.transaction = 'each';
+  await executor.executePendingMigrations();
+}
+
+/** Work that does not get a table's lock in time is rolled back and retried. */
+async function runPatiently(holder: Queryable, work: () => Promise<void>): Promise<void> {
   const patientUntilMs = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
     try {
-      await executor.executePendingMigrations();
+      await work();
       return;
     } catch (error) {
-      if (!hasCode(error, LOCK_NOT_AVAILABLE) || performance.now() > patientUntilMs) throw error;
+      if (!hasSqlState(error, LOCK_NOT_AVAILABLE) || performance.now() > patientUntilMs) throw error;
       await pause(LOCK_RETRY_MS);
       // An index that was being built may have left another value.
       await holder.query('RESET lock_timeout');
     }
   }
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof QueryFailedError && (error.driverError as { code?: string }).code === code;

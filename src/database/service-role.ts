@@ -1,8 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { escapeIdentifier, escapeLiteral } from 'pg';
-import type { DataSource } from 'typeorm';
 import { type Queryable, queryRow, queryRows } from './sql';
-import { inTransaction } from './transaction';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
@@ -14,6 +12,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   deposit_refunds: 'SELECT, INSERT, UPDATE',
   events: 'SELECT, INSERT (user_id, type, data), DELETE',
   installation: 'SELECT',
+  installed_functions: 'SELECT',
   ledger_entries: 'SELECT, INSERT',
   migrations: 'SELECT',
   payments: 'SELECT, INSERT, UPDATE',
@@ -65,57 +64,40 @@ function scramVerifier(password: string): string {
 
 /**
  * Grants the service's role the rights that the service needs, and revokes all others. On tables of new
- * migrations it may read and write rows. Runs as the owner of the database.
+ * migrations it may read and write rows. Runs as the owner of the database, in the transaction that installs
+ * the functions: replicas of the earlier version may use new tables through them.
  */
-export function grantServiceRole(owner: DataSource, roleName: string): Promise<void> {
+export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);
-  return inTransaction(owner, async (manager) => {
-    const database = await queryRow<{ name: string }>(manager, 'SELECT current_database() AS name');
-    const tables = await queryRows<{ name: string }>(
-      manager,
-      `SELECT relname AS name FROM pg_class
-        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
-          AND pg_has_role(relowner, 'USAGE')
-          AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e')`,
-    );
-    const functions = await queryRows<{ name: string }>(
-      manager,
-      'SELECT name FROM unnest($1::text[]) AS name WHERE to_regprocedure(name) IS NOT NULL',
-      [FUNCTIONS],
-    );
-    const databaseName = escapeIdentifier(database.name);
-    await manager.query(
-      [
-        `REVOKE CREATE, TEMPORARY ON DATABASE ${databaseName} FROM PUBLIC, ${role}`,
-        `GRANT CONNECT ON DATABASE ${databaseName} TO ${role}`,
-        `REVOKE CREATE ON SCHEMA public FROM PUBLIC, ${role}`,
-        `GRANT USAGE ON SCHEMA public TO ${role}`,
-        `GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`,
-        ...tables.flatMap(({ name }) => [
-          `REVOKE ALL ON ${escapeIdentifier(name)} FROM PUBLIC, ${role}`,
-          `GRANT ${RIGHTS[name] ?? ROWS} ON ${escapeIdentifier(name)} TO ${role}`,
-        ]),
-        ...functions.map(({ name }) => `GRANT EXECUTE ON FUNCTION ${name} TO ${role}`),
-      ].join('; '),
-    );
-  });
+  const database = await queryRow<{ name: string }>(owner, 'SELECT current_database() AS name');
+  const tables = await queryRows<{ name: string }>(
+    owner,
+    `SELECT relname AS name FROM pg_class
+      WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+        AND pg_has_role(relowner, 'USAGE')
+        AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e')`,
+  );
+  const functions = await queryRows<{ name: string }>(
+    owner,
+    'SELECT name FROM unnest($1::text[]) AS name WHERE to_regprocedure(name) IS NOT NULL',
+    [FUNCTIONS],
+  );
+  const databaseName = escapeIdentifier(database.name);
+  await owner.query(
+    [
+      `REVOKE CREATE, TEMPORARY ON DATABASE ${databaseName} FROM PUBLIC, ${role}`,
+      `GRANT CONNECT ON DATABASE ${databaseName} TO ${role}`,
+      `REVOKE CREATE ON SCHEMA public FROM PUBLIC, ${role}`,
+      `GRANT USAGE ON SCHEMA public TO ${role}`,
+      `GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`,
+      ...tables.flatMap(({ name }) => [
+        `REVOKE ALL ON ${escapeIdentifier(name)} FROM PUBLIC, ${role}`,
+        `GRANT ${RIGHTS[name] ?? ROWS} ON ${escapeIdentifier(name)} TO ${role}`,
+      ]),
+      ...functions.map(({ name }) => `GRANT EXECUTE ON FUNCTION ${name} TO ${role}`),
+    ].join('; '),
+  );
 }
-
-/**
- * Lets the service's role read and write tables as soon as migrations create them: through a function or a
- * trigger that changes with them, replicas of the earlier version may use them. {@link grantServiceRole} sets
- * the final rights afterwards. Runs as the owner of the database.
- */
-export async function grantNewTables(owner: DataSource, roleName: string): Promise<void> {
-  await owner.query(changeDefaults(`GRANT ${ROWS} ON TABLES TO ${escapeIdentifier(roleName)}`));
-}
-
-/** Undoes {@link grantNewTables}: later tables of the owner do not belong to the service. */
-export async function grantNoNewTables(owner: DataSource, roleName: string): Promise<void> {
-  await owner.query(changeDefaults(`REVOKE ALL ON TABLES FROM ${escapeIdentifier(roleName)}`));
-}
-
-const changeDefaults = (change: string): string => `ALTER DEFAULT PRIVILEGES IN SCHEMA public ${change}`;
 
 /**
  * Rights of this connection's role that the service never needs: with these, a thief of the connection could

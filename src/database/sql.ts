@@ -49,6 +49,9 @@ export async function databaseTime(dataSource: Queryable): Promise<Date> {
   return row.now;
 }
 
+export const hasSqlState = (error: unknown, code: string): boolean =>
+  error instanceof QueryFailedError && (error.driverError as { code?: string }).code === code;
+
 /** The name of the constraint that refused a statement; undefined if it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;

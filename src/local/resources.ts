@@ -91,7 +91,7 @@ async function acquireDatabase(
   if (url !== undefined) return { value: { url, ownerUrl }, release: nothingToRelease };
   const postgres = await acquireEmbeddedPostgres({ dataDir: local.dataDir, onNote });
   return {
-    value: { url: postgres.url, ownerUrl: postgres.ownerUrl, bringsOver: true },
+    value: { url: postgres.url, ownerUrl: postgres.ownerUrl },
     release: () => postgres.release(),
   };
 }

@@ -4,9 +4,6 @@ import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { readEnvironment } from '../../src/config';
-import { migrate } from '../../src/database';
-import { acquireResources } from '../../src/local';
 import { runAs } from '../../src/local/postgres/embedded-account';
 import { type Cluster, getCluster } from '../../src/local/postgres/embedded-cluster';
 import {
@@ -15,7 +12,6 @@ import {
   findServer,
   startServer,
 } from '../../src/local/postgres/embedded-postgres';
-import { loadBeforeTheBaseline } from '../support/before-the-baseline';
 import { eventually } from '../support/built-service';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
@@ -93,22 +89,6 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const restored = await acquire();
     expect(await query(restored, 'SELECT orders FROM sold')).toEqual([{ orders: 1 }]);
     await restored.release();
-  });
-
-  it('is brought over from before the baseline by the first command that migrates', async () => {
-    const before = await acquire();
-    await loadBeforeTheBaseline(before.ownerUrl);
-    await before.release();
-
-    const needs = { provider: false };
-    const environment = readEnvironment({ DATA_DIR: dataDir }, needs);
-    const resources = await acquireResources(environment, needs, onNote);
-    const { database } = resources.config;
-    await migrate(database);
-    const post = `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta)
-      VALUES (1, 'topup', 5, 0) RETURNING available_after > 5 AS "isKept"`;
-    expect(await query(before, post, database.url)).toEqual([{ isKept: true }]);
-    await resources.release();
   });
 
   it('is shared by all who use it, and stopped by the last', async () => {

@@ -1,5 +1,5 @@
 import { AbstractLogger, type DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { migrate, migrations } from '../../src/database';
+import { migrate, migrations, thisRelease } from '../../src/database';
 import { eventually } from '../support/built-service';
 import { lockRow } from '../support/table-lock';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
@@ -35,7 +35,10 @@ const waitsForLock = (): Promise<unknown[]> =>
 
 it('Migrating lets others pass while it cannot get a table for itself, and tries again', async () => {
   const reader = await lockRow(owner, 'SELECT FROM orders');
-  const migrating = migrate(database, [...migrations, ColumnOfOrders9000000000001]);
+  const migrating = migrate(database, {
+    ...thisRelease(),
+    migrations: [...migrations, ColumnOfOrders9000000000001],
+  });
   await eventually(async () => (await waitsForLock()).length > 0);
   const begunMs = performance.now();
   await owner.query('SELECT FROM orders');

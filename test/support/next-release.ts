@@ -4,19 +4,16 @@ import { join } from 'node:path';
 const PROJECT = join(__dirname, '..', '..');
 
 /**
- * Changes of a later release that may run next to the one of today: a table, a column, an index that is
- * built while others write, and a trigger that writes to the new ones, whichever release its statement is of.
+ * Migrations of a later release that may run next to the one of today: a table, a column, and an index that
+ * is built while others write. Its trigger writes to the new ones, whichever release the statement is of.
  */
 const MIGRATIONS = `
 const { createIndexConcurrently } = require('../concurrent-index');
-const { installFunctions } = require('../install-functions');
 
 exports.Colours9000000000000 = class Colours9000000000000 {
-  functions = ['note_order_state'];
   async up(runner) {
     await runner.query('CREATE TABLE order_colours (order_id bigint PRIMARY KEY, colour text NOT NULL)');
     await runner.query('ALTER TABLE orders ADD COLUMN colour text');
-    await installFunctions(runner, this);
   }
 };
 

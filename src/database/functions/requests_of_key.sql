@@ -1,8 +1,7 @@
 -- The request that has an idempotency key of a customer: the order that holds or has spent money under it;
 -- or, without an order id, the bulk that was accepted under it, or the request of an order that a restore has
--- forgotten and staff have written off. One of them at most: `order_refusals`, called under the lock of the
--- account, and `claim_bulk_key` keep it so; before there was this function, a key could have an order and a
--- bulk.
+-- forgotten and staff have written off. One of them at most: orders and bulks are accepted under the lock of
+-- the account.
 CREATE OR REPLACE FUNCTION requests_of_key(of_user bigint, key text)
 RETURNS TABLE (order_id bigint, request_hash bytea) LANGUAGE sql STABLE AS $$
   SELECT id, request_hash FROM orders

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
-import { queryRow, queryRows, untilReplicated } from '../../database';
+import { inTransaction, queryRow, queryRows, untilReplicated } from '../../database';
 import { type RetentionStep } from '../../work';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
@@ -42,26 +42,30 @@ export class BulkRecords {
   }
 
   /**
-   * Accepts a bulk, or returns that of a faster request with the same key. `claim_bulk_key.sql` refuses the
-   * key of an order.
+   * Accepts a bulk, or returns that of a faster request with the same key. Orders are placed under the lock
+   * of the account as well, so that a key has an order or a bulk.
    *
    * @throws IdempotencyKeyReused
    */
   async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
-    const [row] = await queryRows<BulkRow>(
-      this.dataSource,
-      `INSERT INTO bulk_prolongations (user_id, idempotency_key, request_hash, proxy_ids, max_prices)
-       VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (user_id, idempotency_key) DO UPDATE SET tried_at = now()
-       RETURNING ${BULK}`,
-      [
-        userId,
-        idempotency.key,
-        idempotency.requestHash,
-        bulk.proxyIds,
-        bulk.maxPrices?.map((price) => price.toString()) ?? null,
-      ],
-    );
+    const [row] = await inTransaction(this.dataSource, async (manager) => {
+      await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [userId]);
+      return queryRows<BulkRow>(
+        manager,
+        `INSERT INTO bulk_prolongations (user_id, idempotency_key, request_hash, proxy_ids, max_prices)
+         SELECT $1, $2, $3, $4, $5
+          WHERE NOT EXISTS (SELECT FROM requests_of_key($1, $2) WHERE order_id IS NOT NULL)
+         ON CONFLICT (user_id, idempotency_key) DO UPDATE SET tried_at = now()
+         RETURNING ${BULK}`,
+        [
+          userId,
+          idempotency.key,
+          idempotency.requestHash,
+          bulk.proxyIds,
+          bulk.maxPrices?.map((price) => price.toString()) ?? null,
+        ],
+      );
+    });
     if (!row) throw new IdempotencyKeyReused(idempotency.key);
     return toBulk(row, idempotency);
   }

@@ -26,6 +26,10 @@ CREATE TABLE ledger_entries (
   seq bigint NOT NULL,
   kind text NOT NULL,
   order_id bigint REFERENCES orders,
+  -- What it credits: an entry refers to a payment by its user and amount too, so that none is written of
+  -- another amount.
+  payment_id bigint,
+  refund_id bigint,
   available_delta numeric(14,2) NOT NULL,
   held_delta numeric(14,2) NOT NULL,
   available_after numeric(14,2) NOT NULL,
@@ -37,15 +41,23 @@ CREATE TABLE ledger_entries (
   action_id bigint REFERENCES audit_log,
   created_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (user_id, seq),
+  CONSTRAINT ledger_entries_payment_fkey
+    FOREIGN KEY (payment_id, user_id, available_delta) REFERENCES payments (id, user_id, amount),
+  CONSTRAINT ledger_entries_refund_fkey
+    FOREIGN KEY (refund_id, user_id) REFERENCES deposit_refunds (id, user_id),
   CONSTRAINT ledger_entries_kind_check CHECK (
     CASE kind
-      WHEN 'topup' THEN available_delta > 0 AND held_delta = 0 AND order_id IS NULL
-      WHEN 'adjustment' THEN available_delta <> 0 AND held_delta = 0
-      WHEN 'hold' THEN available_delta < 0 AND held_delta = -available_delta AND order_id IS NOT NULL
+      WHEN 'topup' THEN available_delta > 0 AND held_delta = 0 AND num_nonnulls(order_id, refund_id) = 0
+      WHEN 'adjustment' THEN available_delta <> 0 AND held_delta = 0 AND payment_id IS NULL
+        AND (refund_id IS NULL OR available_delta < 0 AND order_id IS NULL)
+      WHEN 'hold' THEN available_delta < 0 AND held_delta = -available_delta
+        AND num_nonnulls(order_id, refund_id) = 1 AND payment_id IS NULL
       WHEN 'capture' THEN available_delta = 0 AND held_delta < 0 AND order_id IS NOT NULL
-      WHEN 'release' THEN available_delta > 0 AND held_delta = -available_delta AND order_id IS NOT NULL
-      WHEN 'refund' THEN
-        available_delta > 0 AND held_delta = 0 AND order_id IS NOT NULL AND action_id IS NOT NULL
+        AND num_nonnulls(payment_id, refund_id) = 0
+      WHEN 'release' THEN available_delta > 0 AND held_delta = -available_delta
+        AND num_nonnulls(order_id, refund_id) = 1 AND payment_id IS NULL
+      WHEN 'refund' THEN available_delta > 0 AND held_delta = 0 AND order_id IS NOT NULL
+        AND action_id IS NOT NULL AND num_nonnulls(payment_id, refund_id) = 0
       ELSE false
     END)
 );
@@ -53,6 +65,10 @@ CREATE TABLE ledger_entries (
 -- once.
 CREATE UNIQUE INDEX ledger_entries_order_id_kind_key ON ledger_entries (order_id, kind, action_id)
   NULLS NOT DISTINCT WHERE order_id IS NOT NULL;
+-- A payment is credited once, and a refund of a deposit has one entry of each kind.
+CREATE UNIQUE INDEX ledger_entries_payment_id_key ON ledger_entries (payment_id) WHERE payment_id IS NOT NULL;
+CREATE UNIQUE INDEX ledger_entries_refund_id_kind_key ON ledger_entries (refund_id, kind)
+  WHERE refund_id IS NOT NULL;
 CREATE UNIQUE INDEX ledger_entries_action_id_key ON ledger_entries (action_id) WHERE action_id IS NOT NULL;
 CREATE INDEX ledger_entries_created_at_idx ON ledger_entries (user_id, created_at, seq);
 -- Entries of a kind, in words of customers, among very many others.

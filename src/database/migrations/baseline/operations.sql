@@ -10,6 +10,16 @@ CREATE TABLE installation (
 INSERT INTO installation (environment, events_began_at)
   VALUES (substr(md5(gen_random_uuid()::text), 1, 8), clock_timestamp());
 
+-- The functions and triggers of src/database/functions/ that are installed: SHA-256 of each text, by the name
+-- of its function. `release` is the version of whoever installed them as a number, 1002003 for 1.2.3: a version
+-- of a lower one installs nothing.
+CREATE TABLE installed_functions (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  release integer NOT NULL DEFAULT 0,
+  checksums jsonb NOT NULL DEFAULT '{}'
+);
+INSERT INTO installed_functions DEFAULT VALUES;
+
 -- When each job ran, and the lease of the replica that runs it.
 CREATE TABLE job_runs (
   name text PRIMARY KEY,

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { QueryRunner } from 'typeorm';
+
+/** The files of `baseline/`. Tables refer to those of earlier files. */
+const AREAS = ['users', 'orders', 'payments', 'ledger', 'pricing', 'renewals', 'events', 'operations'];
+
+/** The schema of 1.0.0 (`docs/decisions/0025-migrations.md`). */
+export class Baseline1768000000000 {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const area of AREAS) {
+      await runner.query(readFileSync(join(__dirname, 'baseline', `${area}.sql`), 'utf8'));
+    }
+  }
+
+  down(): Promise<never> {
+    throw new Error('Nothing was there before the baseline: drop the database instead.');
+  }
+}
