@@ -166,15 +166,27 @@ describe('GET /price', () => {
     expect(outcomeOf(await price(1, 90))).toEqual([400, { detail: 'Unsupported rental period' }]);
   });
 
-  it('refuses a period that the provider priced and then refused to sell, as a purchase does', async () => {
+  it('refuses a period of a country that the provider priced and then refused to sell', async () => {
     await service.control.setPrice('6', 75, '50.00');
     expect((await price(1, 75)).response.status).toBe(200);
-    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 210 });
-    const order = () => user.buy({ period: 75 });
-    for (const result of [await order(), await price(1, 75), await price(3, 75), await order()]) {
-      expect(outcomeOf(result)).toEqual([400, { detail: 'Unsupported rental period' }]);
+    const order = (country = 'ru') => user.buy({ country, period: 75 });
+    const unsupported = [400, { detail: 'Unsupported rental period' }];
+    for (const country of ['ru', 'us', 'de']) {
+      // A period that one country lacks is sold in others, and quoted.
+      expect((await price(1, 75)).response.status).toBe(200);
+      expect((await order('nl')).response.status).toBe(200);
+      await service.control.clearCalls();
+      await service.control.addFault({ method: 'buy', kind: 'error', errorId: 210 });
+      expect([outcomeOf(await order(country)), outcomeOf(await order(country))]).toEqual([
+        unsupported,
+        unsupported,
+      ]);
+      expect(await callsTo('buy')).toHaveLength(1);
     }
-    expect(await callsTo('buy')).toHaveLength(1);
+    expect([outcomeOf(await price(1, 75)), outcomeOf(await price(3, 75))]).toEqual([
+      unsupported,
+      unsupported,
+    ]);
     expect((await price(1, 75, '4')).error).toEqual({ detail: 'Unsupported rental period' });
     expect((await price(1, 60)).response.status).toBe(200);
 

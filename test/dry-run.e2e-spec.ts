@@ -71,6 +71,38 @@ describe('A dry run', () => {
     });
   });
 
+  it.each([
+    [true, 'br'],
+    [false, 'sg'],
+  ])('and the order name the same first reason (allow_partial: %s)', async (partial, country) => {
+    const { text } = await service.app.get(TokensService).issue({
+      userId: user.id,
+      scopes: ['proxies:write'],
+      dailyLimit: Money.parse('50.00'),
+    });
+    await service.control.setStock('6', country, 4);
+    // Each request lacks the first reason of the one before.
+    const faulty = { country: 'zz', period: 2, count: 5, proxy_type: 'ftp', max_price: '1' };
+    const table: [string, object][] = [
+      ['Unsupported proxy type', {}],
+      ['Minimum rental period for IPv6 is 3 days', { proxy_type: 'http' }],
+      ['Country not available', { period: 31 }],
+      ['Not enough proxies available', { country }],
+      ['Unsupported rental period', { count: 4 }],
+      ['The price is 100.32, above the max_price of 1.00', { period: 30 }],
+      ['Insufficient balance', { max_price: '100.32' }],
+      ['Daily spending limit of the token exceeded', { count: 3 }],
+    ];
+    let body: object = { ...faulty, allow_partial: partial };
+    for (const [at, [detail, cured]] of table.entries()) {
+      body = { ...body, ...cured };
+      const { refusals } = await dryRun(BUY, body, undefined, text);
+      const order = await post(BUY, body, undefined, text);
+      expect([at, refusals[0]?.detail, order.body['detail']]).toEqual([at, detail, detail]);
+    }
+    expect((await post(BUY, { ...body, count: 1 }, undefined, text)).status).toBe(200);
+  });
+
   it.each<[object, number, string]>([
     [{ country: 'ru', period: 2 }, 400, 'Minimum rental period for IPv6 is 3 days'],
     [{ country: 'ru', period: 4 }, 400, 'Unsupported rental period'],

@@ -3,6 +3,7 @@ import type { components } from '../clients/typescript/src/api-types';
 import { PriceRulesService } from '../src/pricing';
 import { RatePermits } from '../src/provider/rate-permits';
 import { outcomeOf } from './support/api-client';
+import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { PriceLead } from './support/price-lead';
@@ -180,6 +181,47 @@ describe('allow_partial: false', () => {
     expect(outcomeOf(await whole('es', 4))).toEqual([400, { detail: 'Not enough proxies available' }]);
     expect(await service.control.getCalls('buy')).toEqual([]);
     expect((await whole('es', 3)).data?.proxies).toHaveLength(3);
+  });
+
+  it('costs no call for a customer who cannot pay, and is refused in the usual order', async () => {
+    const poor = await service.createUser({ balance: '0.00' });
+    await service.control.setStock('6', 'fi', 10);
+    await user.buy({ country: 'fi' });
+    await service.control.clearCalls();
+    const order = { country: 'fi', allow_partial: false };
+    const detailOf = async (count: number) => outcomeOf(await poor.buy({ ...order, count }));
+    expect(await detailOf(1)).toEqual([400, { detail: 'Insufficient balance' }]);
+    expect(await detailOf(11)).toEqual([400, { detail: 'Not enough proxies available' }]);
+    const { data } = await poor.buy({ ...order, count: 11, dry_run: true });
+    expect(data).toMatchObject({
+      refusals: [{ detail: 'Not enough proxies available' }, { detail: 'Insufficient balance' }],
+    });
+    expect(await service.control.getCalls('getcount')).toEqual([]);
+  });
+
+  it('is bought when the stock is larger again than its copy', async () => {
+    await service.control.setStock('6', 'cz', 2);
+    await user.buy({ country: 'cz' });
+    await service.control.setStock('6', 'cz', 5);
+    expect((await whole('cz', 4)).data?.proxies).toHaveLength(4);
+  });
+
+  it('reads one stock of a user at a time, after what is to be confirmed', async () => {
+    const permits = service.app.get(RatePermits);
+    const countries = ['ru', 'us', 'de'];
+    for (const country of countries) await user.buy({ country });
+    const other = await service.createUser();
+    Object.assign(permits, { calls: 3 });
+    const waiting = await holdPermits(service.dataSource, async () => {
+      const placed = countries.map((country) => whole(country, 1));
+      placed.push(other.buy({ country: 'us', allow_partial: false }));
+      await eventually(() => permits.waitingCalls().price >= 2);
+      return { placed, calls: permits.waitingCalls() };
+    });
+    Object.assign(permits, { calls: 0 });
+    expect(waiting.calls).toMatchObject({ order: 0, confirmation: 0, price: 2 });
+    const responses = await Promise.all(waiting.placed);
+    expect(responses.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
   });
 
   it('leaves to the orders that wait before it what they need', async () => {

@@ -64,6 +64,8 @@ export type PriceList = (
 
 /** A period that the provider refused to sell is tried again after this time. */
 const REFUSED_MS = 10 * 60_000;
+/** A period that this many countries were refused for is quoted no longer: a quote has no country. */
+const COUNTRIES_BEFORE_QUOTES = 3;
 const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
 
 /** Stored instead of an exact price when the provider does not sell the period. */
@@ -95,18 +97,22 @@ export class CatalogService implements OnModuleDestroy {
   /** Prices of offers that are not in the table. */
   private readonly exactPrices: CatalogCache<string>;
   /**
-   * Customers can request any number of exact prices. Few wait for their rate permits at once, so that orders
-   * wait for hardly any previews.
+   * Customers can request any number of exact prices, and of orders that require the current stock. Few wait
+   * for their rate permits at once, so that orders wait for hardly any previews.
    */
-  private readonly turns = { order: new FairTurns(4, 2), preview: new FairTurns(2, 1) };
+  private readonly turns = {
+    order: new FairTurns(4, 2),
+    preview: new FairTurns(2, 1),
+    stock: new FairTurns(2, 1),
+  };
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
-  /** Running reads of stocks whose copy was wrong, by their key. */
+  /** Running reads of current stocks, by their priority and key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
-  /** When the provider last refused to sell a period, by version and period. At most one entry for each. */
-  private readonly refusedPeriods = new Map<string, Moment>();
+  /** When the provider last refused to sell a period, by version and period, and then by country. */
+  private readonly refusedPeriods = new Map<string, Map<string, Moment>>();
   private isStopping = false;
 
   constructor(
@@ -153,30 +159,39 @@ export class CatalogService implements OnModuleDestroy {
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
-    this.checkRentalPeriod(offer.version, offer.period);
+    this.checkRentalPeriod(offer.version, offer.period, null);
     return this.priceOf(offer, { userId, country: null }, 'get', this.inTurn('preview', userId, closed));
   }
 
   /**
    * The common rule of quotes and purchases for periods, so that every quote can be bought. It includes
-   * recent refusals of the provider: some providers price more periods than they sell.
+   * recent refusals of the provider: some providers price more periods than they sell. One country may lack a
+   * period that others have.
    *
+   * @param country in lower case; `null` for a quote
    * @throws PeriodTooShort, UnsupportedPeriod
    */
-  checkRentalPeriod(version: IpVersion, period: number): void {
+  checkRentalPeriod(version: IpVersion, period: number, country: string | null): void {
     checkPeriod(version, period, 'rental');
-    const refused = this.refusedPeriods.get(offerKey(version, period));
-    if (refused && refused.elapsedMs() < REFUSED_MS) throw new UnsupportedPeriod();
+    const refusals = this.refusedPeriods.get(offerKey(version, period)) ?? new Map<string, Moment>();
+    const isRecent = (refused?: Moment): boolean => refused !== undefined && refused.elapsedMs() < REFUSED_MS;
+    const isRefused =
+      country === null
+        ? [...refusals.values()].filter(isRecent).length >= COUNTRIES_BEFORE_QUOTES
+        : isRecent(refusals.get(country));
+    if (isRefused) throw new UnsupportedPeriod();
   }
 
-  /** Remembers that the provider refused to sell proxies for this period. */
-  notePeriodRefused(version: IpVersion, period: number): void {
-    this.refusedPeriods.set(offerKey(version, period), this.clock.moment());
+  /** Remembers that the provider refused to sell proxies of this country for this period. */
+  notePeriodRefused(version: IpVersion, period: number, country: string): void {
+    const key = offerKey(version, period);
+    const refusals = this.refusedPeriods.get(key) ?? new Map<string, Moment>();
+    this.refusedPeriods.set(key, refusals.set(country, this.clock.moment()));
   }
 
   /** @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable */
   async checkStock(country: string, version: IpVersion, count: number): Promise<void> {
-    await this.checkCountry(country, version);
+    if (!(await this.countries(version, 'order')).includes(country)) throw new CountryNotAvailable();
     if ((await this.stock(country, version, 'order')) < count) throw new NotEnoughProxies();
   }
 
@@ -184,29 +199,29 @@ export class CatalogService implements OnModuleDestroy {
    * Fetches a stock that has just turned out to be smaller than its copy, and corrects the copy. It waits
    * behind orders, so that shortages do not delay them.
    *
+   * @param priority that of reconciliation for orders that were sent
    * @throws ProviderError
    */
-  readStock(country: string, version: IpVersion): Promise<number> {
+  readStock(country: string, version: IpVersion, priority: CallPriority = 'confirmation'): Promise<number> {
     const key = stockKey(country, version);
-    const underWay = this.corrections.get(key);
+    const name = `${priority} ${key}`;
+    const underWay = this.corrections.get(name);
     if (underWay) return underWay;
-    const reading = this.correctStock(key, country, version).finally(() => this.corrections.delete(key));
-    this.corrections.set(key, reading);
+    const reading = this.correctStock(key, { country, version, priority }).finally(() =>
+      this.corrections.delete(name),
+    );
+    this.corrections.set(name, reading);
     return reading;
   }
 
   /**
-   * Fetches a stock, for an order that requires the current one.
+   * Fetches a stock, for an order of a user that requires the current one.
    *
-   * @throws CountryNotAvailable, ServiceUnavailable
+   * @throws ServiceUnavailable
    */
-  async stockNow(country: string, version: IpVersion): Promise<number> {
-    await this.checkCountry(country, version);
-    return this.readStock(country, version).catch(throwUnavailable);
-  }
-
-  private async checkCountry(country: string, version: IpVersion): Promise<void> {
-    if (!(await this.countries(version, 'order')).includes(country)) throw new CountryNotAvailable();
+  async stockNow(country: string, version: IpVersion, userId: number): Promise<number> {
+    const inTurn = this.inTurn('stock', userId);
+    return inTurn(() => this.readStock(country, version, 'price')).catch(throwUnavailable);
   }
 
   /**
@@ -321,8 +336,11 @@ export class CatalogService implements OnModuleDestroy {
     return this.store.keepYoungest('price', MAX_EXACT_PRICES);
   }
 
-  private async correctStock(key: string, country: string, version: IpVersion): Promise<number> {
-    const stock = await this.provider.stock(country, version, { priority: 'confirmation' });
+  private async correctStock(
+    key: string,
+    { country, version, priority }: { country: string; version: IpVersion; priority: CallPriority },
+  ): Promise<number> {
+    const stock = await this.provider.stock(country, version, { priority });
     const entry = await this.store.correct(key, stock);
     if (entry) this.stocks.apply(entry);
     return stock;
@@ -352,7 +370,7 @@ export class CatalogService implements OnModuleDestroy {
     return this.exactPrices[lookUp](key, () => this.fetchExactPrice(offer), inTurn);
   }
 
-  private inTurn(use: 'order' | 'preview', userId: number, closed?: AbortSignal): InTurn {
+  private inTurn(use: keyof CatalogService['turns'], userId: number, closed?: AbortSignal): InTurn {
     const turns = this.turns[use];
     return async (refresh) => {
       if (turns.waitingOf(userId) >= MOST_IN_LINE) throw new ProviderUnavailable('the line is too long');

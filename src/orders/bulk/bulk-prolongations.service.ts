@@ -112,7 +112,8 @@ export class BulkProlongations {
     await this.queries.findByKey(caller.userId, idempotency);
     const selected = await this.selections.find(caller.userId, selection);
     const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
-    this.checks.assertProviderTakesOrders();
+    const closed = this.checks.providerRefusal();
+    if (closed) throw closed;
     const prices = await this.pricesOf(caller.userId, proxies, period);
     const unavailable = prices.find((price) => price instanceof ServiceUnavailable);
     if (unavailable) throw unavailable;

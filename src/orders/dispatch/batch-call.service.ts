@@ -186,7 +186,7 @@ export class BatchCallService {
    */
   private async settleRefusal(batch: OrderBatch, reason: RefusalReason): Promise<boolean> {
     if (batch.kind === 'purchase' && reason === 'period') {
-      this.catalog.notePeriodRefused(batch.version, batch.period);
+      this.catalog.notePeriodRefused(batch.version, batch.period, batch.country);
     }
     const calls = await this.chooseForOtherCalls(batch, reason);
     const ids = calls.map((members) => members.map(({ id }) => id));

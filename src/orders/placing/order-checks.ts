@@ -1,8 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { Caller } from '../../auth';
 import { CatalogService, checkPeriod, NotEnoughProxies, toIpVersion } from '../../catalog';
 import {
-  type DomainError,
+  DomainError,
   type Money,
   PROXY_TYPES,
   type ProxyType,
@@ -13,9 +12,7 @@ import { StatementOutcomeUnknown } from '../../database';
 import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProxyProvider } from '../../provider';
 import { ProxiesService } from '../../proxies';
-import { type Idempotency, readIdempotency } from '../order-keys';
 import { OrderQueries } from '../order-queries';
-import type { OrderKind } from '../order-states';
 import {
   DailyLimitExceeded,
   IdempotencyKeyInProgress,
@@ -25,20 +22,15 @@ import {
   UnsupportedProxyType,
 } from '../orders.errors';
 import { ordersAreShut } from '../refusals';
-import { type Checks, IN_EARNEST } from './checks';
-import type { ProlongRequest, PurchaseRequest } from './dto/orders.dto';
 import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type PlacementRefusal } from './order-placement';
+import type { OrderRequest } from './order-request';
 
-/** The part of the stock that an order takes. */
-type OrderedStock = Pick<OrderedItem, 'country' | 'version' | 'count'>;
-
-export interface OrderRequest {
-  readonly kind: OrderKind;
-  readonly caller: Caller;
-  readonly idempotency: Idempotency | null;
-  /** Finds the ordered item, by the checks that need no price. @throws DomainError */
-  readonly findItem: (checks: Checks) => Promise<OrderedItem>;
+/** An order that can be placed, unless a check has refused it. */
+export interface PreparedOrder {
+  readonly order: NewOrder;
+  /** The balance of the account; `null` if it was not read. */
+  readonly available: Money | null;
 }
 
 /** The error that a caller gets for each reason not to place an order. */
@@ -57,6 +49,16 @@ export const placementFailure = (error: unknown, { requestId: id }: NewOrder): u
 
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
+/** The result of work, or why it is refused. */
+async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | DomainError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof DomainError) return error;
+    throw error;
+  }
+}
+
 /**
  * All checks before an order is placed, also in a dry run. They write nothing, and make no call to the
  * provider that costs money.
@@ -73,104 +75,91 @@ export class OrderChecks {
     private readonly provider: ProxyProvider,
   ) {}
 
-  /** @throws IdempotencyKeyInvalid */
-  readPurchase(caller: Caller, request: PurchaseRequest, idempotencyKey: string | undefined): OrderRequest {
-    const { count, period, proxy_type: proxyType, max_price: maxPrice } = request;
-    const version = toIpVersion(request.version);
-    const country = request.country.toLowerCase();
-    // Guards are not part of the key's request: with another guard it is still the same order.
-    const item = { kind: 'purchase', country, version, period, count, proxyType } as const;
-    return {
-      kind: 'purchase',
-      caller,
-      idempotency: readIdempotency(idempotencyKey, item),
-      findItem: async (checks) => {
-        if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
-        this.catalog.checkRentalPeriod(version, period);
-        await checks.run(() => this.assertProviderTakesOrders());
-        await checks.run(() => this.checkStock(item, request.allow_partial));
-        return { ...item, proxyType, proxyId: null, maxPrice };
-      },
-    };
-  }
-
-  /** @throws IdempotencyKeyInvalid */
-  readProlongation(
-    caller: Caller,
-    proxyId: string,
-    { period, max_price: maxPrice }: ProlongRequest,
-    idempotencyKey: string | undefined,
-  ): OrderRequest {
-    return {
-      kind: 'prolongation',
-      caller,
-      idempotency: readIdempotency(idempotencyKey, { kind: 'prolongation', proxyId, period }),
-      findItem: async (checks) => {
-        const { id, country, proxyType, ...proxy } = await this.proxies.get(caller.userId, proxyId);
-        const version = toIpVersion(proxy.version);
-        checkPeriod(version, period, 'renewal');
-        await checks.run(() => this.assertProviderTakesOrders());
-        const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
-        return { ...item, proxyType: proxyType as ProxyType, maxPrice };
-      },
-    };
-  }
-
-  /** Checks a request up to the order with its price, which can then be placed. @throws DomainError */
-  async prepare({ caller, idempotency, findItem }: OrderRequest, checks: Checks): Promise<NewOrder> {
-    const item = await findItem(checks);
-    const use = checks === IN_EARNEST ? 'order' : 'preview';
-    const buyer = { userId: caller.userId, country: item.country };
-    const quote = await this.catalog.chargedPrice(item, buyer, use);
-    const provider = this.provider.name;
-    return newOrder(item, quote, caller, { provider, idempotency, requestId: requestId() ?? null });
-  }
-
   /**
-   * Checks whether an order would be placed now, without placing it, and then whether the provider would
-   * accept it.
+   * Prices an order, and yields what refuses it, in the order in which callers see it: an order ends with the
+   * first refusal, a dry run collects all. A refusal without which there is no price is thrown.
    *
-   * @returns the caller's available balance
+   * Placing checks an order itself, so it is assessed before only for a preview, for a customer who must
+   * learn their own reason before ours, or before a call that one without money must not cause.
+   *
    * @throws DomainError
    */
-  async checkPlacement(order: NewOrder, checks: Checks): Promise<Money> {
-    const { available, refusals } = await this.placement.assess(order);
-    for (const refusal of refusals) {
-      await checks.run(() => {
-        throw PLACEMENT_REFUSALS[refusal](order);
-      });
+  async *refusals(
+    request: OrderRequest,
+    use: 'order' | 'preview',
+  ): AsyncGenerator<DomainError, PreparedOrder> {
+    const { caller, idempotency } = request;
+    const { userId } = caller;
+    const item = await this.findItem(request);
+    const closed = this.providerRefusal();
+    if (closed) yield closed;
+
+    const isWhole = request.kind === 'purchase' && !request.allowPartial;
+    // For a whole purchase the current stock decides, which may be more than that of the copy.
+    const short =
+      item.kind === 'purchase'
+        ? await orRefusal(() => this.catalog.checkStock(item.country, item.version, item.count))
+        : undefined;
+    if (short && !(isWhole && short instanceof NotEnoughProxies)) yield short;
+    const quote = await orRefusal(() =>
+      this.catalog.chargedPrice(item, { userId, country: item.country }, use),
+    );
+    if (quote instanceof DomainError) {
+      if (short) yield short;
+      throw quote;
     }
-    await checks.run(() => this.assertProviderTakesOrders(order.providerPrice));
-    return available;
+    const provider = this.provider.name;
+    const order = newOrder(item, quote, caller, { provider, idempotency, requestId: requestId() ?? null });
+    const unaffordable = this.providerRefusal(order.providerPrice);
+
+    let available: Money | null = null;
+    let refusals: readonly DomainError[] = [];
+    if (use === 'preview' || isWhole || unaffordable) {
+      const assessed = await this.placement.assess(order);
+      available = assessed.available;
+      refusals = assessed.refusals.map((refusal) => PLACEMENT_REFUSALS[refusal](order));
+    }
+    if (isWhole && refusals.length > 0) {
+      if (short) yield short;
+    } else if (isWhole) {
+      const shortNow = await orRefusal(() => this.checkStockNow(order));
+      if (shortNow) yield shortNow;
+    }
+    yield* refusals;
+    if (unaffordable) yield unaffordable;
+    return { order, available };
   }
 
-  /**
-   * A caller whose order would not be placed gets the reason, regardless of our own balance at the provider.
-   *
-   * @throws DomainError
-   */
-  async assertProviderAffords(order: NewOrder): Promise<void> {
-    if (this.providerRefusal(order.providerPrice)) await this.checkPlacement(order, IN_EARNEST);
+  /** The ordered item, by the checks that need no price. @throws DomainError */
+  private async findItem(request: OrderRequest): Promise<OrderedItem> {
+    const { kind, period, maxPrice } = request;
+    if (kind === 'purchase') {
+      const { country, version, count, proxyType } = request;
+      if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
+      this.catalog.checkRentalPeriod(version, period, country);
+      return { kind, country, version, period, count, proxyType, proxyId: null, maxPrice };
+    }
+    const { id, country, proxyType, ...proxy } = await this.proxies.get(
+      request.caller.userId,
+      request.proxyId,
+    );
+    const version = toIpVersion(proxy.version);
+    checkPeriod(version, period, 'renewal');
+    const item = { kind, country, version, period, count: 1, proxyId: id, maxPrice };
+    return { ...item, proxyType: proxyType as ProxyType };
   }
 
   /**
    * For an order without partial delivery, the provider's stock is read, less the proxies of the queue before
    * it. Running orders may be subtracted twice: an unnecessary refusal is better than a short delivery.
    *
-   * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
+   * @throws NotEnoughProxies, ServiceUnavailable
    */
-  private async checkStock({ country, version, count }: OrderedStock, allowPartial: boolean): Promise<void> {
-    if (allowPartial) return this.catalog.checkStock(country, version, count);
-    const stock = await this.catalog.stockNow(country, version);
+  private async checkStockNow({ country, version, count, userId }: NewOrder): Promise<void> {
+    const stock = await this.catalog.stockNow(country, version, userId);
     if (stock - (await this.queries.countQueuedProxies(country, version)) < count) {
       throw new NotEnoughProxies();
     }
-  }
-
-  /** @throws ServiceUnavailable */
-  assertProviderTakesOrders(quoted?: string): void {
-    const refusal = this.providerRefusal(quoted);
-    if (refusal) throw refusal;
   }
 
   /** The reason why the provider accepts no orders now, or not this one; `null` if it accepts them. */

@@ -20,7 +20,7 @@ import {
 import { DryRunResponse } from './dto/dry-run-response.dto';
 import { nameGuards } from './dto/guards';
 import { ProlongRequest, ProlongResponse, PurchaseRequest, PurchaseResponse } from './dto/orders.dto';
-import { OrderChecks } from './order-checks';
+import { readProlongation, readPurchase } from './order-request';
 import { orderResponse, PROXY, RECEIPT } from './order-response';
 import { type Delivery, OrdersService } from './orders.service';
 
@@ -59,10 +59,7 @@ const UNAVAILABLE: ErrorsOfStatus = [
 @ApiTags('Orders')
 @Controller('proxies')
 export class OrdersController {
-  constructor(
-    private readonly orders: OrdersService,
-    private readonly checks: OrderChecks,
-  ) {}
+  constructor(private readonly orders: OrdersService) {}
 
   @Post('buy')
   @ReplaysOverLimit()
@@ -123,7 +120,7 @@ export class OrdersController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<PurchaseResponse | DryRunResponse> {
     nameGuards(response, request);
-    const order = this.checks.readPurchase(caller, request, idempotencyKey);
+    const order = readPurchase(caller, request, idempotencyKey);
     if (request.dry_run) return this.orders.rehearse(order);
     const delivery = await this.orders.place(order);
     markReplay(response, delivery.replayed);
@@ -181,7 +178,7 @@ export class OrdersController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<ProlongResponse | DryRunResponse> {
     nameGuards(response, request);
-    const order = this.checks.readProlongation(caller, proxyId, request, idempotencyKey);
+    const order = readProlongation(caller, proxyId, request, idempotencyKey);
     if (request.dry_run) return this.orders.rehearse(order);
     const delivery = await this.orders.place(order);
     const [proxy] = delivery.proxies;

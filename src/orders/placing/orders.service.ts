@@ -12,11 +12,11 @@ import type { OrderKind } from '../order-states';
 import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
-import { IN_EARNEST, NotedChecks } from './checks';
 import type { DryRunResponse } from './dto/dry-run-response.dto';
 import type { NewOrder } from './new-order';
-import { OrderChecks, type OrderRequest, PLACEMENT_REFUSALS, placementFailure } from './order-checks';
+import { OrderChecks, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-checks';
 import { OrderPlacement } from './order-placement';
+import type { OrderRequest } from './order-request';
 
 export interface Delivery {
   readonly orderId: number;
@@ -99,9 +99,9 @@ export class OrdersService {
 
   /** The id of the new order, or the earlier request with its idempotency key. @throws DomainError */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
-    const order = await this.checks.prepare(request, IN_EARNEST);
-    await this.checks.assertProviderAffords(order);
-    return this.placeOnce(order);
+    const { done, value } = await this.checks.refusals(request, 'order').next();
+    if (!done) throw value;
+    return this.placeOnce(value.order);
   }
 
   /** Counts an order that was refused before it was placed. */
@@ -129,14 +129,25 @@ export class OrdersService {
   async rehearse(request: OrderRequest): Promise<DryRunResponse> {
     const { userId, overLimit } = request.caller;
     if (overLimit) throw overLimit;
-    const noted = new NotedChecks();
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
-    if (earlier) await noted.run(() => this.replay(earlier));
-    const order = earlier ? undefined : await noted.run(() => this.checks.prepare(request, noted));
-    const available = order
-      ? await this.checks.checkPlacement(order, noted)
-      : await this.ledger.available(userId);
-    const isPlaced = order !== undefined && noted.refusals.length === 0;
+    // Each once, in the order of the checks.
+    const refusals = new Map<string, DomainError>();
+    let prepared: PreparedOrder | undefined;
+    try {
+      if (earlier) await this.replay(earlier);
+      else {
+        const checks = this.checks.refusals(request, 'preview');
+        let next = await checks.next();
+        for (; !next.done; next = await checks.next()) refusals.set(next.value.detail, next.value);
+        prepared = next.value;
+      }
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      refusals.set(error.detail, error);
+    }
+    const order = prepared?.order;
+    const available = prepared?.available ?? (await this.ledger.available(userId));
+    const isPlaced = order !== undefined && refusals.size === 0;
     return {
       dry_run: true,
       order_id: earlier && earlier !== WRITTEN_OFF ? earlier.id : null,
@@ -145,7 +156,7 @@ export class OrdersService {
       currency: 'RUB',
       balance_available: available.toString(),
       balance_after: (isPlaced ? available.minus(order.total) : available).toString(),
-      refusals: noted.refusals.map((error) => ({ status: statusOf(error), detail: error.detail })),
+      refusals: [...refusals.values()].map((error) => ({ status: statusOf(error), detail: error.detail })),
     };
   }
 

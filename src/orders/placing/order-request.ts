@@ -1,0 +1,59 @@
+import type { Caller } from '../../auth';
+import { toIpVersion } from '../../catalog';
+import type { IpVersion, Money } from '../../common';
+import { type Idempotency, readIdempotency } from '../order-keys';
+import type { ProlongRequest, PurchaseRequest } from './dto/orders.dto';
+
+interface AnyRequest {
+  readonly caller: Caller;
+  readonly idempotency: Idempotency | null;
+  /** Days. */
+  readonly period: number;
+  readonly maxPrice: Money | null;
+}
+
+interface RequestedPurchase extends AnyRequest {
+  readonly kind: 'purchase';
+  readonly country: string;
+  readonly version: IpVersion;
+  readonly count: number;
+  /** Any text. */
+  readonly proxyType: string;
+  readonly allowPartial: boolean;
+}
+
+interface RequestedProlongation extends AnyRequest {
+  readonly kind: 'prolongation';
+  /** Any text. */
+  readonly proxyId: string;
+}
+
+/** An order as its caller requests it, before any check. */
+export type OrderRequest = RequestedPurchase | RequestedProlongation;
+
+/** @throws IdempotencyKeyInvalid */
+export function readPurchase(caller: Caller, body: PurchaseRequest, key: string | undefined): OrderRequest {
+  const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
+  const version = toIpVersion(body.version);
+  // Guards are not part of the key's request: with another guard it is still the same order.
+  const item = {
+    kind: 'purchase',
+    country: body.country.toLowerCase(),
+    version,
+    period,
+    count,
+    proxyType,
+  } as const;
+  return { ...item, caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial };
+}
+
+/** @throws IdempotencyKeyInvalid */
+export function readProlongation(
+  caller: Caller,
+  proxyId: string,
+  { period, max_price: maxPrice }: ProlongRequest,
+  key: string | undefined,
+): OrderRequest {
+  const item = { kind: 'prolongation', proxyId, period } as const;
+  return { ...item, caller, idempotency: readIdempotency(key, item), maxPrice };
+}
