@@ -401,14 +401,30 @@ describe('A payment that the provider shows', () => {
     expect(await available()).toBe('0.00');
   });
 
-  it('is no deposit that the provider refuses to create', async () => {
+  it('is no deposit that the provider refuses to create, and each retry is refused', async () => {
     payments.fail('create', '400');
-    expect(await deposit('100', 'refused')).toMatchObject({
-      status: 503,
-      body: { detail: 'The payment provider refused the payment. Nothing was charged' },
-    });
-    expect((await deposit('100', 'refused')).body).toMatchObject({ state: 'canceled' });
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      expect(await deposit('100', 'refused')).toMatchObject({
+        status: 503,
+        body: { detail: 'The payment provider refused the payment. Nothing was charged' },
+      });
+    }
+    const list = await call<{ items: Deposit[] }>('/deposits');
+    expect(list.body.items).toEqual([expect.objectContaining({ state: 'canceled' })]);
   });
+
+  it.each(['401', '403'] as const)(
+    'waits while the provider refuses the key of the shop: %s',
+    async (status) => {
+      payments.fail('create', status);
+      const key = `forbidden-${status}`;
+      expect(await deposit('100', key)).toMatchObject({
+        status: 503,
+        body: { code: 'deposit-being-prepared' },
+      });
+      expect(await deposit('100', key)).toMatchObject({ status: 201, body: { state: 'pending' } });
+    },
+  );
 });
 
 describe('The database', () => {
@@ -491,10 +507,21 @@ describe('Staff', () => {
     const shown = await staff.get<{ links: object }>(`/staff/users/${customer.id}`);
     expect(shown.body.links).toMatchObject({ deposits: `/staff/deposits?user_id=${customer.id}` });
     const { id } = await paid('100');
-    const { body } = await staff.get<{ items: object[] }>(
-      `/staff/deposits?user_id=${customer.id}&state=succeeded`,
-    );
-    expect(body.items).toEqual([expect.objectContaining({ id, user_id: customer.id, provider: 'sandbox' })]);
+    const find = async (state: string) =>
+      (await staff.get<{ items: object[] }>(`/staff/deposits?user_id=${customer.id}&state=${state}`)).body
+        .items;
+    expect(await find('succeeded')).toEqual([
+      expect.objectContaining({ id, user_id: customer.id, provider: 'sandbox', provider_reason: null }),
+    ]);
+    const canceled = (await deposit('100')).body;
+    payments.cancel(paymentOf(canceled), 'insufficient_funds');
+    await untilState(canceled.id, 'canceled');
+    payments.fail('create', '400');
+    await deposit('100');
+    expect(await find('canceled')).toEqual([
+      expect.objectContaining({ provider_reason: 'invalid_request, amount, Nothing was done for [address]' }),
+      expect.objectContaining({ provider_reason: 'insufficient_funds' }),
+    ]);
     expect((await staff.get('/staff/deposits?state=lost')).status).toBe(422);
   });
 
@@ -643,11 +670,25 @@ describe('Staff', () => {
     expect(await service.balanceOf(customer)).toMatchObject({ available: '0.00', held: '0.00' });
   });
 
+  it('have a refund wait while the provider refuses the key of the shop', async () => {
+    const { id } = await paid('100');
+    payments.fail('refund', '401', '403');
+    const { body } = await refund(id, { reason: 'x' });
+    await untilRefund(body.id, 'succeeded', CHECK_NOW);
+    expect(await available()).toBe('0.00');
+  });
+
   it('have the money back on the balance when the provider refuses, or nothing was made', async () => {
     const { id } = await paid('100');
     payments.fail('refund', '400');
     const refused = await refund(id, { amount: '10', reason: 'x' });
     await untilRefund(refused.body.id, 'failed');
+    const { body: listed } = await staff.get<{ items: object[] }>('/staff/deposit-refunds?state=failed');
+    expect(listed.items[0]).toMatchObject({
+      id: refused.body.id,
+      reason: 'x',
+      provider_reason: 'invalid_request, amount, Nothing was done for [address]',
+    });
     payments.fail('refund', '500');
     const lost = await refund(id, { amount: '10', reason: 'x' });
     await untilRefund(lost.body.id, 'failed', REQUESTED_LONG_AGO);

@@ -39,6 +39,7 @@ export { withoutDuration } from './request-metrics';
 export { BodyTooLarge } from './request-body';
 export { MaxBodyBytes, receivedBytes, RequestInputGuard } from './request-input.guard';
 export { toStream } from './to-stream';
+export { atMostEachMinute } from './rare-warning';
 export { RequestCounter } from './limits/request-counter';
 export { disconnection, RequestsUnderWay, TooManyUnderWay } from './under-way';
 export {

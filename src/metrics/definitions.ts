@@ -97,7 +97,9 @@ export const METRICS = {
   }),
   payment_calls_total: counter('Calls to the payment provider.', {
     method: PAYMENT_METHOD,
-    outcome: '`done`, `refused`; `unavailable`: nothing was done; `unknown`: may have been executed',
+    outcome:
+      '`done`, `refused`; `forbidden`: the shop or its key is refused; `unavailable`: nothing was done; ' +
+      '`unknown`: may have been executed',
   }),
   payment_call_duration_seconds: histogram('Duration of calls to the payment provider.', CALL_BUCKETS, {
     method: PAYMENT_METHOD,

@@ -91,6 +91,7 @@ export class DepositsService {
   private async createPayment(id: number): Promise<void> {
     const wanted = await this.records.findWanted(id);
     if (!wanted) return;
+    if (wanted.isRefused) throw new PaymentsRefused();
     try {
       await this.following.create(wanted);
     } catch (error) {

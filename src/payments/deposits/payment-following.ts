@@ -38,7 +38,7 @@ export class PaymentFollowing {
       ));
     const payment = await this.provider.create(wanted.paymentKey, request).catch(async (error: unknown) => {
       if (error instanceof PaymentRefused) {
-        await this.deposits.cancelRefused(wanted.depositId);
+        await this.deposits.cancelRefused(wanted.depositId, error.reason);
         this.logger.warn(`the payment of deposit ${wanted.depositId} was refused: ${error.message}`);
       }
       throw error;

@@ -63,7 +63,7 @@ export class Refunds {
         (await this.records.storeRequest(refund.refundKey, this.provider.refundRequest(refund)));
       await this.settle(await this.provider.refund(refund.refundKey, request));
     } catch (error) {
-      if (error instanceof PaymentRefused) await this.records.fail(refund.refundKey);
+      if (error instanceof PaymentRefused) await this.fail(refund.refundKey, error.reason);
       else if (error instanceof PaymentsUnavailable) await this.records.giveBack(refund.refundKey);
       else if (!(error instanceof PaymentError)) throw error;
     }
@@ -75,15 +75,20 @@ export class Refunds {
         const own = refunds.find(({ refundKey }) => refundKey === refund.refundKey);
         if (own) return await this.settle(own);
       }
-      if (refund.ageSeconds > QUIET_SECONDS) await this.records.fail(refund.refundKey);
+      if (refund.ageSeconds > QUIET_SECONDS) await this.fail(refund.refundKey, 'not listed');
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
     }
   }
 
   private async settle(refund: ProviderRefund): Promise<void> {
-    const { state, refundKey } = refund;
+    const { state, refundKey, reason } = refund;
     if (state === 'succeeded') await this.records.succeed(this.provider.name, refund);
-    if (state === 'canceled' && refundKey !== null) await this.records.fail(refundKey);
+    if (state === 'canceled' && refundKey !== null) await this.fail(refundKey, reason);
+  }
+
+  private async fail(refundKey: string, reason: string | null): Promise<void> {
+    await this.records.fail(refundKey, reason);
+    this.logger.warn(`a refund failed: ${reason}`);
   }
 }

@@ -28,6 +28,8 @@ export interface ProviderPayment {
   readonly amount: PaidAmount;
   /** Null if it has no data of ours. */
   readonly mark: PaymentMark | null;
+  /** Why it was canceled. */
+  readonly reason: string | null;
   /** Null if it can no longer be paid. */
   readonly paymentUrl: string | null;
   readonly isTest: boolean;
@@ -47,20 +49,34 @@ export interface ProviderRefund {
   readonly id: string;
   readonly paymentId: string;
   readonly state: 'pending' | 'succeeded' | 'canceled';
+  /** Why it was canceled. */
+  readonly reason: string | null;
   readonly amount: PaidAmount;
   readonly createdAt: Date;
   /** Null if this service did not create it. */
   readonly refundKey: string | null;
 }
 
-/** A call to the provider of payments failed. No message contains a URL, a key or a response. */
+/** A call to the provider of payments failed. No message contains a URL, a key or an address. */
 export abstract class PaymentError extends Error {}
 
 /** The provider has certainly done nothing, and a retry would be refused again. */
-export class PaymentRefused extends PaymentError {}
+export class PaymentRefused extends PaymentError {
+  /** @param reason the provider's, for staff */
+  constructor(
+    method: string,
+    readonly status: number,
+    readonly reason: string,
+  ) {
+    super(`${method} returned ${status}: ${reason}`);
+  }
+}
 
 /** The provider has certainly done nothing. A retry may succeed. */
 export class PaymentsUnavailable extends PaymentError {}
+
+/** The provider refuses the shop or its key. The operator can change that, and a retry may succeed. */
+export class PaymentsForbidden extends PaymentsUnavailable {}
 
 /** The provider may have executed the call. Only its listing shows the outcome. */
 export class PaymentOutcomeUnknown extends PaymentError {}

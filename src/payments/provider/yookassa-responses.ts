@@ -23,6 +23,9 @@ const moment = z.string().transform((text, { issues }) => {
 /** Data on a payment or a refund. The shop may have some that are not ours. */
 const metadata = z.record(z.string(), z.unknown()).optional();
 
+/** A word, such as `insufficient_funds`. */
+const cancellation = z.object({ reason: z.string().regex(/^\w{1,64}$/) }).optional();
+
 const payment = z.object({
   id,
   status: z.enum(['pending', 'waiting_for_capture', 'succeeded', 'canceled']),
@@ -30,7 +33,7 @@ const payment = z.object({
   created_at: moment,
   captured_at: moment.optional(),
   confirmation: z.object({ confirmation_url: z.string().optional() }).optional(),
-  cancellation_details: z.object({ reason: z.string() }).optional(),
+  cancellation_details: cancellation,
   test: z.boolean(),
   metadata,
 });
@@ -41,6 +44,7 @@ const refund = z.object({
   status: z.enum(['pending', 'succeeded', 'canceled']),
   amount,
   created_at: moment,
+  cancellation_details: cancellation,
   metadata,
 });
 
@@ -85,6 +89,7 @@ const stateOf = ({ status, cancellation_details: details }: z.output<typeof paym
 export const paymentResponse = payment.transform((read): ProviderPayment => ({
   id: read.id,
   state: stateOf(read),
+  reason: read.cancellation_details?.reason ?? null,
   amount: read.amount,
   mark: mark.safeParse(read.metadata).data ?? null,
   paymentUrl: read.status === 'pending' ? (read.confirmation?.confirmation_url ?? null) : null,
@@ -97,6 +102,7 @@ export const refundResponse = refund.transform((read): ProviderRefund => ({
   id: read.id,
   paymentId: read.payment_id,
   state: read.status,
+  reason: read.cancellation_details?.reason ?? null,
   amount: read.amount,
   createdAt: read.created_at,
   refundKey: z.uuid().safeParse(read.metadata?.['refund_key']).data ?? null,
@@ -108,6 +114,17 @@ export const errorResponse = z.object({
   parameter: z.string().optional(),
   description: z.string().optional(),
 });
+
+const MOST_OF_REASON = 300;
+
+/** The reason of a refusal in a line, which may quote the address of a customer. */
+export const reasonOf = ({ code, parameter, description }: z.output<typeof errorResponse> = {}): string =>
+  [code, parameter, description]
+    .filter((part) => part !== undefined)
+    .join(', ')
+    .replace(/[^\s@]*@[^\s@]*/g, '[address]')
+    .replace(/\p{C}+/gu, ' ')
+    .slice(0, MOST_OF_REASON);
 
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item), next_cursor: z.string().optional() });

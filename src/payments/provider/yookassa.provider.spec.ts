@@ -10,7 +10,7 @@ import { listen } from '../../../test/support/listen';
 import { PROVIDER_HTTP } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
-import { PaymentOutcomeUnknown, PaymentRefused } from './payment-provider';
+import { PaymentOutcomeUnknown, PaymentRefused, PaymentsForbidden } from './payment-provider';
 import { YooKassaProvider } from './yookassa.provider';
 
 type Respond = (request: http.IncomingMessage, response: http.ServerResponse) => void;
@@ -75,7 +75,8 @@ describe('The adapter of YooKassa', () => {
 
   it.each([
     ['no refund', 400, PaymentRefused],
-    ['no refund', 401, PaymentRefused],
+    ['no refund yet', 401, PaymentsForbidden],
+    ['no refund yet', 403, PaymentsForbidden],
     ['unknown', 408, PaymentOutcomeUnknown],
     ['unknown', 499, PaymentOutcomeUnknown],
     ['unknown', 500, PaymentOutcomeUnknown],

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { HttpService } from '@nestjs/axios';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { parseJson } from '../../common';
 import { AppConfig } from '../../config';
+import { atMostEachMinute } from '../../http';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
 import {
@@ -12,18 +13,27 @@ import {
   PaymentOutcomeUnknown,
   PaymentProvider,
   PaymentRefused,
+  PaymentsForbidden,
   PaymentsUnavailable,
   type ProviderPayment,
   type ProviderRefund,
 } from './payment-provider';
-import { errorResponse, listOf, paymentResponse, refundResponse, toMetadata } from './yookassa-responses';
+import {
+  errorResponse,
+  listOf,
+  paymentResponse,
+  reasonOf,
+  refundResponse,
+  toMetadata,
+} from './yookassa-responses';
 
 /** How long a customer waits for the URL of a payment. */
 const TIMEOUT_MS = 15_000;
 /** After 429 nothing is sent for this time. */
 const PAUSE_MS = 2000;
 /** The documented ones. Any other status may come from a gateway that has sent the request on. */
-const REFUSALS: readonly number[] = [400, 401, 403, 404];
+const REFUSALS: readonly number[] = [400, 404];
+const OF_THE_OPERATOR: readonly number[] = [401, 403];
 /** How often a page is requested, with a pause after each 429. Otherwise a long list may stay incomplete. */
 const PAGE_ATTEMPTS = 5;
 /** The provider's largest page. */
@@ -47,6 +57,8 @@ export class YooKassaProvider extends PaymentProvider {
   readonly name: string;
   readonly isForTests: boolean;
   private readonly authorization: string;
+  private readonly logger = new Logger('Payments');
+  private readonly warn = atMostEachMinute((message) => this.logger.error(message));
   private pausedUntilMs = -Infinity;
 
   constructor(
@@ -85,7 +97,7 @@ export class YooKassaProvider extends PaymentProvider {
   read(paymentId: string): Promise<ProviderPayment | null> {
     const path = `payments/${encodeURIComponent(paymentId)}`;
     return this.call({ method: 'read', path, schema: paymentResponse }).catch((error: unknown) => {
-      if (error instanceof PaymentRefused && error.cause === 404) return null;
+      if (error instanceof PaymentRefused && error.status === 404) return null;
       throw error;
     });
   }
@@ -144,7 +156,8 @@ export class YooKassaProvider extends PaymentProvider {
       try {
         return await this.call(call);
       } catch (error) {
-        if (!(error instanceof PaymentsUnavailable) || attempt === PAGE_ATTEMPTS) throw error;
+        if (!(error instanceof PaymentsUnavailable) || error instanceof PaymentsForbidden) throw error;
+        if (attempt === PAGE_ATTEMPTS) throw error;
         await pause(PAUSE_MS);
       }
     }
@@ -155,7 +168,7 @@ export class YooKassaProvider extends PaymentProvider {
     const { method } = call;
     return inSpan(`payments.${method}`, { 'payments.method': method }, async () => {
       const beganMs = performance.now();
-      const report = (outcome: 'done' | 'refused' | 'unavailable' | 'unknown'): void => {
+      const report = (outcome: 'done' | 'refused' | 'forbidden' | 'unavailable' | 'unknown'): void => {
         this.metrics.count('payment_calls_total', { method, outcome });
         this.metrics.observe(
           'payment_call_duration_seconds',
@@ -170,6 +183,7 @@ export class YooKassaProvider extends PaymentProvider {
         return response;
       } catch (error) {
         if (error instanceof PaymentRefused) report('refused');
+        else if (error instanceof PaymentsForbidden) report('forbidden');
         else report(error instanceof PaymentsUnavailable ? 'unavailable' : 'unknown');
         throw error;
       }
@@ -195,14 +209,23 @@ export class YooKassaProvider extends PaymentProvider {
     if (reason?.parameter === 'Idempotence-Key') {
       throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
     }
+    if (OF_THE_OPERATOR.includes(status)) {
+      this.warn(`the payment provider refuses the shop or its key (${status}): check YOOKASSA_SECRET_KEY`);
+      throw new PaymentsForbidden(`${method} returned ${status}`);
+    }
     if (REFUSALS.includes(status)) {
-      throw new PaymentRefused(`${method} returned ${status}`, { cause: status });
+      throw new PaymentRefused(method, status, this.withoutKey(reasonOf(reason)));
     }
     const read = status === 200 ? schema.safeParse(json) : undefined;
     if (read?.success !== true) {
       throw new PaymentOutcomeUnknown(`${method} returned ${status} without a result`);
     }
     return read.data;
+  }
+
+  private withoutKey(text: string): string {
+    const { secretKey } = this.config.payments;
+    return secretKey === undefined ? text : text.replaceAll(secretKey, '[key]');
   }
 
   private async exchange(

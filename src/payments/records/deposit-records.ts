@@ -112,12 +112,12 @@ export class DepositRecords {
     );
   }
 
-  /** A deposit whose payment has to be created; null if it was, or if the deposit ended. */
-  async findWanted(id: number): Promise<WantedPayment | null> {
-    const [wanted] = await queryRows<WantedPayment>(
+  /** A deposit whose payment has to be created, or was refused; null if it was created, or if it expired. */
+  async findWanted(id: number): Promise<(WantedPayment & { readonly isRefused: boolean }) | null> {
+    const [wanted] = await queryRows<WantedPayment & { readonly isRefused: boolean }>(
       this.dataSource,
-      `SELECT ${WANTED_COLUMNS} FROM deposits
-        WHERE id = $1 AND state = 'pending' AND provider_payment_id IS NULL`,
+      `SELECT ${WANTED_COLUMNS}, state = 'canceled' AS "isRefused" FROM deposits
+        WHERE id = $1 AND state IN ('pending', 'canceled') AND provider_payment_id IS NULL`,
       [id],
     );
     return wanted ?? null;
@@ -172,10 +172,11 @@ export class DepositRecords {
   }
 
   /** Cancels a deposit whose payment the provider refused to create, so that there will be none. */
-  async cancelRefused(id: number): Promise<void> {
-    await queryRows(this.dataSource, endStatement(`id = $2 AND provider_payment_id IS NULL`), [
+  async cancelRefused(id: number, reason: string): Promise<void> {
+    await queryRows(this.dataSource, endStatement('id = $2 AND provider_payment_id IS NULL', '$3::text'), [
       'canceled',
       id,
+      reason,
     ]);
   }
 
@@ -195,10 +196,15 @@ export class DepositRecords {
   }
 }
 
-/** Ends pending deposits with the state `$1`, and writes the event. @param which their SQL condition */
-export const endStatement = (which: string): string => `
+/**
+ * Ends pending deposits with the state `$1`, and writes the event.
+ *
+ * @param which their SQL condition
+ * @param reason the provider's, in SQL
+ */
+export const endStatement = (which: string, reason = 'NULL'): string => `
   WITH ended AS (
-    UPDATE deposits SET state = $1, closed_at = now(), next_check_at = NULL
+    UPDATE deposits SET state = $1, closed_at = now(), next_check_at = NULL, provider_reason = ${reason}
      WHERE state = 'pending' AND ${which}
     RETURNING id, user_id, state, amount
   )

@@ -5,6 +5,9 @@ import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiRo
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
 
+const ApiProviderReason = (example: string | null) =>
+  ApiNullable('string', 'Why the provider refused or canceled it', example);
+
 export class DepositOut {
   @ApiInteger('The id of the deposit', 12)
   id!: number;
@@ -72,6 +75,9 @@ export class StaffDepositOut {
   @ApiNullable('string', 'The id at the provider', '2d6d1b4f-000f-5000-8000-15a6f2a7')
   provider_payment_id!: string | null;
 
+  @ApiProviderReason('insufficient_funds')
+  provider_reason!: string | null;
+
   @ApiMoment()
   created_at!: Date;
 
@@ -108,6 +114,9 @@ export class DepositRefundOut {
 
   @ApiNullable('string', { example: 'Wrong amount' })
   reason!: string | null;
+
+  @ApiProviderReason(null)
+  provider_reason!: string | null;
 
   @ApiMoment()
   created_at!: Date;

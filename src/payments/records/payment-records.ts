@@ -103,11 +103,11 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  private async end(provider: string, { id, state }: ProviderPayment): Promise<Settled> {
+  private async end(provider: string, { id, state, reason }: ProviderPayment): Promise<Settled> {
     const [ended] = await queryRows<{ id: number }>(
       this.dataSource,
-      endStatement('provider = $2 AND provider_payment_id = $3'),
-      [state, provider, id],
+      endStatement('provider = $2 AND provider_payment_id = $3', '$4::text'),
+      [state, provider, id, reason],
     );
     return ended ? { outcome: 'ended', depositId: ended.id } : NONE;
   }

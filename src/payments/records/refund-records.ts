@@ -94,18 +94,19 @@ export class RefundRecords {
     );
   }
 
-  /** Releases the held money: the refund certainly failed. */
-  async fail(refundKey: string): Promise<void> {
+  /** Releases the held money: the refund certainly failed. @param reason the provider's */
+  async fail(refundKey: string, reason: string | null): Promise<void> {
     await queryRows(
       this.dataSource,
       `WITH refund AS (
-         UPDATE deposit_refunds SET state = 'failed', closed_at = now(), next_check_at = NULL
+         UPDATE deposit_refunds SET state = 'failed', closed_at = now(), next_check_at = NULL,
+                                    provider_reason = $2
           WHERE refund_key = $1 AND state = 'held'
          RETURNING id, user_id, amount, reason
        )
        INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason)
        SELECT user_id, 'release', amount, -amount, id, reason FROM refund`,
-      [refundKey],
+      [refundKey, reason],
     );
   }
 

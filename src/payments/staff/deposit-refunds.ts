@@ -42,7 +42,8 @@ interface StaffOrigin {
 
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 
-const REFUND_COLUMNS = 'id, deposit_id, user_id, amount, state, reason, created_at, closed_at';
+const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, provider_reason, created_at,
+  closed_at`;
 
 @Injectable()
 export class DepositRefunds {
@@ -61,7 +62,7 @@ export class DepositRefunds {
     conditions.by(to, (place) => `created_at < ${place}`);
     return queryRows<StaffDepositOut>(
       this.dataSource,
-      `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id
+      `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id, provider_reason
          FROM deposits ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );

@@ -18,7 +18,16 @@ export type WireMethod = 'create' | 'read' | 'list' | 'refund' | 'refunds';
  * `lost`: executed without a response. `500-done`: executed with a 500 response. `late`: executed, and the
  * response is held until the end. `unread`: held likewise, and not executed, as are all others.
  */
-export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '400';
+export type PaymentFault = 'lost' | '500-done' | 'late' | 'unread' | '500' | '429' | '403' | '401' | '400';
+
+/** The errors of responses after which nothing was done. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  400: 'invalid_request',
+  401: 'invalid_credentials',
+  403: 'forbidden',
+  429: 'too_many_requests',
+  500: 'internal_server_error',
+};
 
 export interface PaymentsSandboxOptions {
   /** Directory of the state. Default: in memory only. */
@@ -139,9 +148,8 @@ export class PaymentsSandbox {
     const call = await readCall(request, url);
     this.calls[call.method] += 1;
     const fault = this.faults.get(call.method)?.shift();
-    if (fault === '500') throw new WireError(500, 'internal_server_error', 'Nothing was done');
-    if (fault === '400') throw new WireError(400, 'invalid_request', 'Nothing was done');
-    if (fault === '429') throw new WireError(429, 'too_many_requests', 'Nothing was done');
+    const code = REFUSALS[fault ?? ''];
+    if (code) throw new WireError(Number(fault), code, 'Nothing was done for payer@example.com', 'amount');
     if (fault === 'unread') return;
     const result = this.perform(call);
     // The provider may notify before its response arrives.
