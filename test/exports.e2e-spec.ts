@@ -1,3 +1,4 @@
+import { parse as parseCsv } from 'csv-parse/sync';
 import type { ProxyType } from '../src/common';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertProxies } from './support/proxy-rows';
@@ -48,6 +49,29 @@ describe('An export', () => {
         'x-content-type-options': 'nosniff',
       },
     });
+  });
+
+  it('has text for Excel that Excel does not change', async () => {
+    const texts = ['0123', '1e10', '1:30', '3/4', '1.05', '12345678901234567890', 'a;"=1', 'ключ', ''];
+    for (const descr of texts) await insertProxies(service.dataSource, user.id, 1, { descr });
+    const { text, headers } = await download('lists/csv?excel=true');
+    expect(headers['content-type']).toBe('text/csv; charset=utf-8');
+    expect(headers.etag).not.toBe((await download('lists/csv')).headers.etag);
+    expect(text).toMatch(/^id;host;port;.*descr\r\n/);
+    const [, ...rows] = parseCsv(text, { delimiter: ';' });
+    expect(rows.map((row) => row.at(-1))).toEqual([
+      '="0123"',
+      '="1e10"',
+      '="1:30"',
+      '="3/4"',
+      '="1.05"',
+      '="12345678901234567890"',
+      `="a;""'=1"`,
+      '="ключ"',
+      '',
+    ]);
+    expect(rows[0]?.slice(1, 3)).toEqual(['="127.0.0.1"', expect.stringMatching(/^\d+$/)]);
+    expect((await download('lists/url?excel=true')).status).toBe(422);
   });
 
   it('has a tag for each format and template, with which it is not sent again', async () => {

@@ -264,6 +264,14 @@ describe('GET /ledger as CSV', () => {
     const cells = (await (await request('?format=csv')).text()).split(/\r\n|,/);
     expect(cells.filter((cell) => !/^(-?\d+(\.\d\d)?|[a-z_]*|\d{4}-[\d:.T-]+Z)$/.test(cell))).toEqual([]);
     expect(await readCsv('/csv?kind=refund')).toEqual([]);
+    const excel = Buffer.from(await (await request('/csv?excel=true')).arrayBuffer())
+      .toString()
+      .split('\r\n');
+    expect(excel).toHaveLength(file.length + 2);
+    expect(excel.slice(0, 2)).toEqual([
+      `\uFEFF${HEAD.replaceAll(',', ';')}`,
+      expect.stringMatching(/^1;"=""[^;]*Z""";credit;;0,00;1000,00;1000,00;0,00;0,00;0,00$/),
+    ]);
   });
 
   it('has what there was when it began, although its customer goes on buying', async () => {

@@ -239,13 +239,13 @@ describe('The ledger of a user', () => {
 });
 
 describe('A statement', () => {
-  const statement = (from: string, to: string) =>
+  const statement = (from: string, to: string, more = '') =>
     staff.get<string>(
-      `/staff/users/${user.id}/statement?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`,
+      `/staff/users/${user.id}/statement?${String(new URLSearchParams({ from, to }))}${more}`,
     );
 
   it('has the entries of its period as CSV that is safe to open in a spreadsheet', async () => {
-    await post('credit', { amount: '10', reason: 'says "hello", twice', reference: '=1+1' });
+    await post('credit', { amount: '10', reason: 'says "hello", twice', reference: 'a;=1+1' });
     await post('debit', { amount: '4' });
     const { headers, body } = await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z');
     expect(headers.get('Content-Type')).toBe('text/csv; charset=utf-8');
@@ -255,7 +255,9 @@ describe('A statement', () => {
       'seq,created_at,kind,available_delta,held_delta,available_after,held_after,order_id,reference,reason',
     );
     expect(lines).toEqual([
-      expect.stringMatching(/^1,\d{4}-.*Z,topup,10\.00,0\.00,10\.00,0\.00,,'=1\+1,"says ""hello"", twice"$/),
+      expect.stringMatching(
+        /^1,\d{4}-.*Z,topup,10\.00,0\.00,10\.00,0\.00,,a;'=1\+1,"says ""hello"", twice"$/,
+      ),
       expect.stringMatching(/^2,\d{4}-.*Z,adjustment,-4\.00,0\.00,6\.00,0\.00,,,test$/),
       '',
     ]);
@@ -264,6 +266,13 @@ describe('A statement', () => {
       (await staff.get('/staff/users/999999/statement?from=2020-01-01T00:00:00Z&to=2020-01-01T00:00:00Z'))
         .status,
     ).toBe(404);
+    const excel = (await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z', '&excel=true')).body;
+    expect(excel.split('\r\n').slice(0, 2)).toEqual([
+      head?.replaceAll(',', ';'),
+      expect.stringMatching(
+        /^1;"=""\d{4}-.*Z""";topup;10,00;0,00;10,00;0,00;;"=""a;'=1\+1""";"=""says """"hello"""", twice"""$/,
+      ),
+    ]);
     expect((await statement('2020-01-01', '2020-02-01T00:00:00')).status).toBe(422);
   });
 

@@ -1,7 +1,7 @@
 export { networkOf, plainAddress } from './address';
 export { Clock, Moment, SystemClock } from './clock';
 export { Counts } from './counts';
-export { csvLine, disarmFormula } from './csv';
+export { csvLine, disarmFormula, excelWriter } from './csv';
 export {
   codeOf,
   DomainError,

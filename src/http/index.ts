@@ -38,7 +38,7 @@ export {
 export { withoutDuration } from './request-metrics';
 export { BodyTooLarge } from './request-body';
 export { MaxBodyBytes, receivedBytes, RequestInputGuard } from './request-input.guard';
-export { toStream } from './to-stream';
+export { csvFile, toStream } from './to-stream';
 export { atMostEachMinute } from './rare-warning';
 export { RequestCounter } from './limits/request-counter';
 export { disconnection, RequestsUnderWay, TooManyUnderWay } from './under-way';
@@ -56,6 +56,7 @@ export {
 export { ApiIdParam, decorateRoute, IdParam, readId, TextHeader } from './validation/id-param';
 export {
   ChoiceField,
+  ExcelField,
   FromField,
   IdField,
   PRINTABLE,

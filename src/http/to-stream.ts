@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream';
+import { Logger, StreamableFile } from '@nestjs/common';
+import { excelWriter } from '../common';
 
 /**
  * Waits for the first piece, so that an error until then returns an ordinary error response. Further pieces
@@ -14,4 +16,19 @@ export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise
 async function* startingWith<Piece>(first: Piece, rest: AsyncGenerator<Piece>): AsyncGenerator<Piece> {
   yield first;
   yield* rest;
+}
+
+async function* rewritten(pieces: AsyncGenerator<string>, write: (text: string) => string) {
+  for await (const piece of pieces) yield write(piece);
+}
+
+/** A CSV file, sent in pieces. */
+export async function csvFile(
+  pieces: AsyncGenerator<string>,
+  { name, excel }: { readonly name: string; readonly excel: boolean },
+): Promise<StreamableFile> {
+  return new StreamableFile(await toStream(excel ? rewritten(pieces, excelWriter()) : pieces), {
+    type: 'text/csv; charset=utf-8',
+    disposition: `attachment; filename="${name}.csv"`,
+  }).setErrorLogger(({ stack }) => new Logger('CsvFile').error(`${name} broke off while it was sent`, stack));
 }

@@ -1,11 +1,11 @@
-import { Controller, Get, Logger, Query, Req, Res, StreamableFile } from '@nestjs/common';
+import { Controller, Get, Query, Req, Res, type StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { CurrentUserId, Route } from '../auth';
-import { INVALID_PERIOD, toStream } from '../http';
+import { csvFile, INVALID_PERIOD } from '../http';
 import { type BalanceChangeOut, BalanceChangesPage } from './balance-change.dto';
 import { BalanceHistoryService } from './balance-history.service';
-import { LedgerFilterQuery, LedgerQuery } from './ledger.query';
+import { LedgerFileQuery, type LedgerFilterQuery, LedgerQuery } from './ledger.query';
 
 const CAPTURED = {
   seq: 3,
@@ -60,8 +60,6 @@ const FILE = [
 @ApiTags('Profile')
 @Controller()
 export class LedgerController {
-  private readonly logger = new Logger(LedgerController.name);
-
   constructor(private readonly history: BalanceHistoryService) {}
 
   @Get('ledger')
@@ -85,7 +83,7 @@ export class LedgerController {
     response.vary('Accept');
     // Clients that accept neither get JSON, as from every other route.
     const format = query.format ?? request.accepts('json', 'csv');
-    if (format === 'csv') return this.exportLedger(userId, query);
+    if (format === 'csv') return this.sendFile(userId, query, false);
     return this.history.listEntries(userId, query, query);
   }
 
@@ -100,14 +98,11 @@ export class LedgerController {
     },
     errors: { 400: INVALID_PERIOD },
   })
-  async exportLedger(
-    @CurrentUserId() userId: number,
-    @Query() query: LedgerFilterQuery,
-  ): Promise<StreamableFile> {
-    const file = await toStream(this.history.writeCsv(userId, query));
-    return new StreamableFile(file, {
-      type: 'text/csv; charset=utf-8',
-      disposition: 'attachment; filename="ledger.csv"',
-    }).setErrorLogger(({ stack }) => this.logger.error('a ledger broke off while it was sent', stack));
+  exportLedger(@CurrentUserId() userId: number, @Query() query: LedgerFileQuery): Promise<StreamableFile> {
+    return this.sendFile(userId, query, query.excel);
+  }
+
+  private sendFile(userId: number, filter: LedgerFilterQuery, excel: boolean): Promise<StreamableFile> {
+    return csvFile(this.history.writeCsv(userId, filter), { name: 'ledger', excel });
   }
 }

@@ -1,6 +1,7 @@
 import {
   ChoiceField,
   CURSOR,
+  ExcelField,
   FromField,
   IdField,
   LimitField,
@@ -25,6 +26,12 @@ export class LedgerFilterQuery {
 
   @IdField({ description: 'Only changes for this order', absent: 'null' })
   order_id!: number | null;
+}
+
+@StrictRequest()
+export class LedgerFileQuery extends LedgerFilterQuery {
+  @ExcelField()
+  excel!: boolean;
 }
 
 @StrictRequest()

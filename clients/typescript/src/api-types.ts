@@ -4145,6 +4145,8 @@ export interface operations {
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
         /** @description Only changes for this order */
         order_id?: number;
+        /** @description For Excel: semicolons, decimal commas, a byte order mark, and text as `="0123"`, so that it stays text */
+        excel?: boolean;
       };
       header?: never;
       path?: never;
@@ -4206,15 +4208,12 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "datetime_parsing",
+           *           "type": "bool_parsing",
            *           "loc": [
            *             "query",
-           *             "from"
+           *             "excel"
            *           ],
-           *           "msg": "Input should be a valid datetime, expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z",
-           *           "ctx": {
-           *             "error": "expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z"
-           *           },
+           *           "msg": "Input should be a valid boolean, unable to interpret input",
            *           "input": "?"
            *         }
            *       ]
@@ -5763,6 +5762,8 @@ export interface operations {
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
+        /** @description For Excel: semicolons, decimal commas, a byte order mark, and text as `="0123"`, so that it stays text */
+        excel?: boolean;
       };
       header?: {
         /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */

@@ -1,4 +1,4 @@
-import { DateTimeField, type FieldOptions, IntegerField, StringField } from './fields';
+import { BooleanField, DateTimeField, type FieldOptions, IntegerField, StringField } from './fields';
 
 /**
  * A pattern for text that people read: not blank, and without control characters. Browsers and other clients
@@ -32,6 +32,14 @@ export const ToField = (options: FieldOptions = { absent: 'null' }) =>
   DateTimeField({
     description: 'The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z',
     ...options,
+  });
+
+export const ExcelField = () =>
+  BooleanField({
+    description:
+      'For Excel: semicolons, decimal commas, a byte order mark, and text as `="0123"`, so that it ' +
+      'stays text',
+    default: false,
   });
 
 /** An id of a request, exact in JSON. */

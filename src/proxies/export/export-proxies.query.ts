@@ -1,5 +1,5 @@
 import { PROXY_TYPES, type ProxyType } from '../../common';
-import { BooleanField, StrictRequest, StringField } from '../../http';
+import { BooleanField, ExcelField, StrictRequest, StringField } from '../../http';
 import type { ProxyFilter } from '../filter/proxy-filter';
 import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
 import { ExportTemplateField } from './template-field';
@@ -30,6 +30,12 @@ export class ExportProxiesQuery extends ExportFilterQuery {
 
 @StrictRequest()
 export class ProxyFileQuery extends ExportFilterQuery {}
+
+@StrictRequest()
+export class CsvFileQuery extends ProxyFileQuery {
+  @ExcelField()
+  readonly excel!: boolean;
+}
 
 @StrictRequest()
 export class TemplateFileQuery extends ExportFilterQuery {

@@ -120,12 +120,17 @@ describe('Exports are read back unchanged, with any login and password', () => {
   it('csv: every field, formulas disarmed by an apostrophe', () => {
     const [head, ...rows] = parseCsv(write('csv', proxies));
     expect(head).toEqual(Object.keys(PROXY));
-    const disarmed = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-    expect(rows).toEqual(
-      proxies.map((proxy) => Object.values(proxy).map((value) => disarmed(`${value ?? ''}`))),
-    );
+    const armed = (text = ''): string =>
+      text.replaceAll(/^'(?=[\t\r])|(?<=(^|[;\t\r\n])"*)'(?=[=+\-@])/g, '');
+    const texts = (proxy: PlainProxy) => Object.values(proxy).map((value) => armed(`${value ?? ''}`));
+    expect(rows.map((row) => row.map(armed))).toEqual(proxies.map(texts));
     for (const formula of ['=1+1', '＝1', '＋1', '－1', '＠A1']) {
       expect(write('csv', [{ ...PROXY, descr: formula }]).endsWith(`,true,'${formula}\r\n`)).toBe(true);
+      // Behind what may split a cell.
+      for (const start of ['a;', 'a\t', 'a;"', 'a\n']) {
+        const [, row = []] = parseCsv(write('csv', [{ ...PROXY, descr: start + formula }]));
+        expect(row[11]).toBe(`${start}'${formula}`);
+      }
     }
   });
 

@@ -1,3 +1,4 @@
+import { excelWriter } from '../../common';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 import { PROXY_CSV_START, proxyCsvLine } from './proxy-csv';
 import { urlOf } from './proxy-url';
@@ -27,6 +28,8 @@ const lines = (write: ExportFormat['write'], start = ''): Omit<ExportFormat, 'fi
   write,
 });
 
+const excel = excelWriter();
+
 const FORMATS = {
   json: {
     contentType: JSON_TYPE,
@@ -42,6 +45,12 @@ const FORMATS = {
     contentType: 'text/csv; charset=utf-8',
     fileName: 'proxies.csv',
     ...lines(proxyCsvLine, PROXY_CSV_START),
+  },
+  /** `csv` with `?excel=true`. */
+  excel: {
+    contentType: 'text/csv; charset=utf-8',
+    fileName: 'proxies.csv',
+    ...lines((proxy) => excel(proxyCsvLine(proxy)), excel(PROXY_CSV_START)),
   },
   curl: {
     contentType: TEXT,
@@ -81,12 +90,13 @@ const FORMATS = {
   },
 } as const satisfies Record<string, ExportFormat>;
 
-export type FormatName = keyof typeof FORMATS;
+type AnyFormat = keyof typeof FORMATS;
+export type FormatName = Exclude<AnyFormat, 'excel'>;
 
-export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[];
+export const FORMAT_NAMES = Object.keys(FORMATS).filter((name) => name !== 'excel') as readonly FormatName[];
 
 export interface ExportLayout {
-  readonly format: FormatName;
+  readonly format: AnyFormat;
   /** A valid template, which replaces the format. */
   readonly template: string | null;
 }

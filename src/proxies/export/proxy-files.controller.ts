@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, Route } from '../../auth';
 import { ListRevisionService } from '../list-revision.service';
 import { sendExport } from './conditional-response';
-import { ProxyFileQuery, TemplateFileQuery, toExportFilter } from './export-proxies.query';
+import { CsvFileQuery, ProxyFileQuery, TemplateFileQuery, toExportFilter } from './export-proxies.query';
 import { Conditional, fileResponse, TXT_EXAMPLE } from './file-response';
 import { FORMAT_TEXTS } from './format-texts';
 import { FORMAT_NAMES, type FormatName, formatOf } from './formats';
@@ -46,6 +46,10 @@ function fileController(format: FormatName): Type {
   const { contentType } = formatOf({ format, template: null });
   const [mediaType = contentType] = contentType.split(';');
 
+  const Fields: Type<ProxyFileQuery & Partial<CsvFileQuery>> =
+    format === 'csv' ? CsvFileQuery : ProxyFileQuery;
+  class FileQuery extends Fields {}
+
   @ApiTags('Proxies')
   @Controller('proxies/lists')
   class ProxyFileController {
@@ -65,12 +69,13 @@ function fileController(format: FormatName): Type {
     @Conditional()
     async get(
       @CurrentCaller() caller: Caller,
-      @Query() query: ProxyFileQuery,
+      @Query() query: FileQuery,
       @Req() request: Request,
       @Res() response: Response,
     ): Promise<void> {
       const revision = await this.revisions.get(caller);
-      const options = { format, template: null, filter: toExportFilter(query) };
+      const name = query.excel === true ? 'excel' : format;
+      const options = { format: name, template: null, filter: toExportFilter(query) } as const;
       await sendExport(request, response, this.exporter, revision, options);
     }
   }

@@ -1,6 +1,6 @@
-import { Body, Controller, Get, Headers, Logger, Post, Query, StreamableFile } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Post, Query, type StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, INVALID_PERIOD, PageQuery, toStream } from '../../http';
+import { csvFile, IdParam, INVALID_PERIOD, PageQuery } from '../../http';
 import { InsufficientBalance, InvalidAmount } from '../../ledger';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -75,8 +75,6 @@ const LEDGER = {
 @ApiTags('Money')
 @Controller('staff/users/:user_id')
 export class StaffBalancesController {
-  private readonly logger = new Logger(StaffBalancesController.name);
-
   constructor(private readonly balances: StaffBalancesService) {}
 
   @Post('credit')
@@ -162,12 +160,9 @@ export class StaffBalancesController {
   })
   async statement(
     @IdParam('user_id') userId: number,
-    @Query() { from, to }: StatementQuery,
+    @Query() { from, to, excel }: StatementQuery,
   ): Promise<StreamableFile> {
-    const file = await toStream(await this.balances.readStatement(userId, from, to));
-    return new StreamableFile(file, {
-      type: 'text/csv; charset=utf-8',
-      disposition: `attachment; filename="statement-${userId}.csv"`,
-    }).setErrorLogger(({ stack }) => this.logger.error('a statement broke off while it was sent', stack));
+    const pieces = await this.balances.readStatement(userId, from, to);
+    return csvFile(pieces, { name: `statement-${userId}`, excel });
   }
 }

@@ -7,6 +7,7 @@ import {
   ApiMoment,
   ApiNullable,
   ApiRoubles,
+  ExcelField,
   FromField,
   PageOf,
   StrictRequest,
@@ -38,6 +39,9 @@ export class StatementQuery {
 
   @ToField({})
   to!: Date;
+
+  @ExcelField()
+  excel!: boolean;
 }
 
 export class CausingOrder {
