@@ -23,7 +23,9 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   const standby = forAllTests(() => connectAbsentStandby(postgres.ownerUrl));
   const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
   /** Reaches the database through the relay. */
-  const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
+  const replica = forAllTests(() =>
+    startReplica(service, { database: { url: relay.url }, provider: { timeoutMs: 1500 } }),
+  );
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
   beforeEach(async () => {
     await service.control.clearCalls();
@@ -79,6 +81,25 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
       await service.audit({ withProvider: true });
     },
   );
+
+  it.each([
+    // Another reading begins after the time of this one.
+    ['the claim of a reading', 'WITH unread AS MATERIALIZED', 200, 'completed', 1],
+    ['the store of an end', 'WITH read AS MATERIALIZED', 503, 'refunded', 0],
+  ])('of %s: its prolongation is sent once or refunded', async (_, statement, status, state, calls) => {
+    const { data } = await user.buy();
+    await service.untilSettled();
+    let result: ReturnType<typeof user.prolong> | undefined;
+    const pid = await untilWaiting(statement, () => {
+      result = testUser(replica.baseUrl, user.id, user.token).prolong(data?.proxies[0]?.id ?? '');
+    });
+    await standby.cancel(pid);
+    await standby.comeBack();
+    expect((await result)?.response.status).toBe(status);
+    expect(await orders()).toEqual([{ state: 'completed' }, { state }]);
+    expect(await service.control.getCalls('prolong')).toHaveLength(calls);
+    await service.audit({ withProvider: true });
+  });
 
   it('of the publishing of an event: it is reported once a standby has it', async () => {
     const read = () =>
