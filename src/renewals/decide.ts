@@ -67,7 +67,7 @@ export type Decision<One extends Candidate = Candidate> =
  * its end. Renewals that become due in one hour are decided together, in the announced order.
  */
 export function dueAt(dateEnd: Date, hoursBefore: number): Date {
-  return hourOf(new Date(dateEnd.getTime() - hoursBefore * HOUR_MS));
+  return new Date(Math.floor(dateEnd.getTime() / HOUR_MS - hoursBefore) * HOUR_MS);
 }
 
 /** The same in SQL. @param dateEnd and @param hoursBefore are expressions */
@@ -114,7 +114,7 @@ function skipReason(
   available: Money,
   budgetLeft: Money | null,
 ): SkipReason | null {
-  if (means.now > lastTryAt(dateEnd)) return 'too-late';
+  if (means.now.getTime() > dateEnd.getTime() - LAST_TRY_MS) return 'too-late';
   if (means.obstacle !== null) return means.obstacle;
   if (obstacle !== null) return obstacle;
   if (price === null) return 'no-price';

@@ -4,24 +4,8 @@ import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../cat
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRow, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
-import {
-  type Decision,
-  inAnnouncedOrder,
-  monthOf,
-  type Obstacle,
-  type ProxyObstacle,
-  type SkipReason,
-} from './decide';
-import {
-  AT_ONCE,
-  decisionsOf,
-  firstUnpaidEnd,
-  type Funds,
-  joinLots,
-  type Lot,
-  type Rental,
-  runForecast,
-} from './forecast';
+import { type Decision, monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
+import { AT_ONCE, type Funds, type Rental, runForecast } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
 
@@ -36,11 +20,11 @@ interface FoundFunds {
   readonly rentals: number;
 }
 
-/** Equal proxies that end in the same hour. */
+/** Equal proxies. */
 interface FoundRentals {
-  readonly ids: readonly number[];
+  readonly ids: readonly (number | string)[];
   /** Milliseconds. */
-  readonly ends: readonly number[];
+  readonly ends: readonly (number | string)[];
   readonly country: string;
   readonly version: string;
   readonly isWithdrawn: boolean;
@@ -83,7 +67,7 @@ const READ_RENTALS = `
                     LEFT JOIN renewal_rules AS own
                       ON own.proxy_id = proxies.id AND own.user_id = $1 AND own.switched_off_at IS NULL
                    WHERE proxies.user_id = $1 AND proxies.date_end > $2) AS rented
-           GROUP BY own_id, country, version, descr, tags, is_withdrawn, ends_at / 3600000) AS alike
+           GROUP BY own_id, country, version, descr, tags, is_withdrawn) AS alike
     JOIN LATERAL (${ruleOfProxySql('alike', 'own_id')}) AS rule ON true`;
 
 /** Shows customers which rentals will be renewed, when and at which price, and which will not. */
@@ -102,50 +86,38 @@ export class ForecastService {
   }
 
   private async make(userId: number, { days, cursor, limit }: ForecastQuery): Promise<ForecastOut> {
-    const { found, funds, lots } = await this.prepare(userId);
+    const { found, funds, rentals } = await this.prepare(userId);
     const { now } = funds;
     const sums = newSums();
     const byDay = new Map<string, Sums & { available: Money }>();
     const byMonth = new Map<string, Sums>();
     const reasons = new Map<SkipReason, number>();
-    let firstUnpaid = Infinity;
     // The cursor counts the items of the previous pages.
     const before = cursor ?? 0;
     const items: ForecastItem[] = [];
     let count = 0;
-    await runForecast(funds, lots, days, ({ at, decisions, available }) => {
+    const unpaid = await runForecast(funds, rentals, days, ({ at, decisions, available }) => {
       if (decisions.length === 0) return;
       const day = at.toISOString().slice(0, 10);
       const ofDay = entryOf(byDay, day, () => ({ ...newSums(), available }));
       ofDay.available = available;
       const ofHour = newSums();
       for (const decision of decisions) {
-        const { length } = decision.lot.ids;
         if (decision.renew) {
-          ofHour.renewals += length;
-          ofHour.cost = ofHour.cost.plus(decision.price.times(length));
-          continue;
+          ofHour.renewals += 1;
+          ofHour.cost = ofHour.cost.plus(decision.price);
+        } else {
+          ofHour.notRenewed += 1;
+          reasons.set(decision.reason, (reasons.get(decision.reason) ?? 0) + 1);
         }
-        ofHour.notRenewed += length;
-        reasons.set(decision.reason, (reasons.get(decision.reason) ?? 0) + length);
       }
-      firstUnpaid = Math.min(firstUnpaid, firstUnpaidEnd(decisions));
-      const past = count;
-      count += ofHour.renewals + ofHour.notRenewed;
-      if (count > before && items.length < limit) {
-        const ordered = decisions
-          .flatMap(decisionsOf)
-          .sort((one, other) => inAnnouncedOrder(one.candidate, other.candidate));
-        const from = Math.max(before - past, 0);
-        items.push(
-          ...ordered.slice(from, from + limit - items.length).map((decision) => toItem(at, decision)),
-        );
-      }
+      const from = Math.max(before - count, 0);
+      const page = decisions.slice(from, from + limit - items.length);
+      items.push(...page.map((decision) => toItem(at, decision)));
+      count += decisions.length;
       for (const part of [sums, ofDay, entryOf(byMonth, day.slice(0, 7), newSums)]) addTo(part, ofHour);
     });
-    const covered = lots
-      .filter(({ terms }) => terms.obstacle !== 'proxy-withdrawn')
-      .reduce((sum, { ids }) => sum + ids.length, 0);
+    const covered = rentals.filter(({ obstacle }) => obstacle !== 'proxy-withdrawn').length;
     return {
       as_of: now,
       until: new Date(now.getTime() + days * DAY_MS),
@@ -160,7 +132,7 @@ export class ForecastService {
         ...toSums(part),
         available: part.available.toString(),
       })),
-      balance_lasts_until: firstUnpaid === Infinity ? null : new Date(firstUnpaid).toISOString().slice(0, 10),
+      balance_lasts_until: unpaid && unpaid.toISOString().slice(0, 10),
       items,
       next_cursor: before + items.length < count ? before + items.length : null,
     };
@@ -168,19 +140,18 @@ export class ForecastService {
 
   /** The expected reasons why renewals of the next days will fail. @returns reasons by {@link rentalKey} */
   async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
-    const { funds, lots } = await this.prepare(userId);
+    const { funds, rentals } = await this.prepare(userId);
     const reasons = new Map<string, SkipReason>();
-    await runForecast(funds, lots, days, ({ decisions }) => {
+    await runForecast(funds, rentals, days, ({ decisions }) => {
       for (const decision of decisions) {
-        if (decision.renew) continue;
-        for (const { candidate } of decisionsOf(decision)) reasons.set(rentalKey(candidate), decision.reason);
+        if (!decision.renew) reasons.set(rentalKey(decision.candidate), decision.reason);
       }
     });
     return reasons;
   }
 
   /** Funds and rentals of one moment: a renewal that is placed at the same time is in both or in neither. */
-  private async prepare(userId: number): Promise<{ found: FoundFunds; funds: Funds; lots: Lot[] }> {
+  private async prepare(userId: number): Promise<{ found: FoundFunds; funds: Funds; rentals: Rental[] }> {
     const now = this.clock.now();
     const [found, rows] = await inTransaction(this.dataSource, async (manager) => {
       await queryRows(manager, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -189,8 +160,10 @@ export class ForecastService {
         await queryRows<FoundRentals>(manager, READ_RENTALS, [userId, now]),
       ] as const;
     });
-    const lots = await joinLots(toLots(rows, await this.pricesFor(userId, rows)));
-    return { found, funds: toFunds(found, now), lots };
+    const prices = await this.pricesFor(userId, rows);
+    const rentals: Rental[] = [];
+    for await (const some of inSlices(toRentals(rows, prices), AT_ONCE)) rentals.push(...some);
+    return { found, funds: toFunds(found, now), rentals };
   }
 
   /** The list of prices, after a quote was requested for each period without one. */
@@ -226,7 +199,7 @@ function toFunds({ available, monthlyBudget, spent, obstacle }: FoundFunds, now:
   return { now, available: Money.parse(available), budget, obstacle };
 }
 
-function* toLots(rows: readonly FoundRentals[], prices: PriceList): Generator<Lot> {
+function* toRentals(rows: readonly FoundRentals[], prices: PriceList): Generator<Rental> {
   for (const { ids, ends, maxPrice, ...row } of rows) {
     const { country, period, ruleId, hoursBefore } = row;
     const terms = {
@@ -237,7 +210,9 @@ function* toLots(rows: readonly FoundRentals[], prices: PriceList): Generator<Lo
       price: prices({ country, version: toIpVersion(row.version), period }),
       obstacle: obstacleOf(row),
     };
-    yield { terms, ids: ids.map(Number), ends: ends.map(Number), addedMs: 0 };
+    for (const [at, id] of ids.entries()) {
+      yield { ...terms, proxyId: Number(id), dateEnd: new Date(Number(ends[at])) };
+    }
   }
 }
 

@@ -1,17 +1,7 @@
 import { SeededRandom } from '../../test/support/seeded-random';
 import { Money } from '../common';
-import { decide, type Decision, dueAt, hourOf, inAnnouncedOrder, lastTryAt, monthOf } from './decide';
-import {
-  BALANCE_DAYS,
-  decisionsOf,
-  firstUnpaidDay,
-  type ForecastHour,
-  type Funds,
-  joinLots,
-  type Lot,
-  type Rental,
-  runForecast,
-} from './forecast';
+import { decide, type Decision, dueAt, hourOf, lastTryAt, monthOf } from './decide';
+import { BALANCE_DAYS, firstUnpaidDay, type Funds, type Rental, runForecast } from './forecast';
 
 const HOUR_MS = 3_600_000;
 const NOW = new Date('2026-11-21T12:30:00Z');
@@ -36,22 +26,10 @@ const funds = (available: string, more: Partial<Funds> = {}): Funds => ({
   ...more,
 });
 
-/** As the statement of the service gives them, which knows no prices. */
-const toLot = ({ proxyId, dateEnd, ...terms }: Rental): Lot => ({
-  terms,
-  ids: [proxyId],
-  ends: [dateEnd.getTime()],
-  addedMs: 0,
-});
-
-const inOrder = (decisions: ForecastHour['decisions']): Decision<Rental>[] =>
-  decisions.flatMap(decisionsOf).sort((one, other) => inAnnouncedOrder(one.candidate, other.candidate));
-
 async function forecast(given: Funds, rentals: readonly Rental[], days = 90): Promise<string[]> {
   const lines: string[] = [];
-  const lots = await joinLots(rentals.map(toLot));
-  await runForecast(given, lots, days, ({ at, decisions, available }) => {
-    for (const decision of inOrder(decisions)) {
+  await runForecast(given, rentals, days, ({ at, decisions, available }) => {
+    for (const decision of decisions) {
       const what = decision.renew ? 'renewed' : decision.reason;
       lines.push(`${at.toISOString().slice(0, 16)} ${decision.candidate.proxyId} ${what}`);
     }
@@ -140,10 +118,9 @@ describe('The forecast', () => {
       turns += 1;
       if (!isDone) setImmediate(takeTurns);
     };
-    const lots = await joinLots(rentals.map(toLot));
     takeTurns();
-    await runForecast(funds('15000.00'), lots, 5, ({ decisions }) => {
-      for (const { candidate, renew } of inOrder(decisions)) if (renew) renewed.push(candidate.proxyId);
+    await runForecast(funds('15000.00'), rentals, 5, ({ decisions }) => {
+      for (const { candidate, renew } of decisions) if (renew) renewed.push(candidate.proxyId);
     });
     isDone = true;
     expect(renewed).toEqual(Array.from({ length: 1500 }, (_, n) => n + 1));
@@ -194,7 +171,7 @@ describe('The forecast', () => {
     [at, candidate.proxyId, candidate.dateEnd, said.renew || said.reason].map(String).join(' ');
 
   it.each(Array.from({ length: 40 }, (_, seed) => seed))(
-    'says of lots what it says of each rental: seed %i',
+    'decides as the job does, each rental by itself: seed %i',
     async (seed) => {
       const random = new SeededRandom(seed);
       const roubles = (most: number): Money => Money.ofKopecks(BigInt(random.integer(0, most)));
@@ -217,8 +194,8 @@ describe('The forecast', () => {
         budget: random.chance(0.6) ? { monthly: roubles(20_000), left } : null,
       });
       const lines: string[] = [];
-      await runForecast(given, await joinLots(rentals.map(toLot)), 60, ({ at, decisions, available }) => {
-        lines.push(...inOrder(decisions).map((decision) => lineOf(at, decision)), available.toString());
+      await runForecast(given, rentals, 60, ({ at, decisions, available }) => {
+        lines.push(...decisions.map((decision) => lineOf(at, decision)), available.toString());
       });
       expect(lines).toEqual(oneByOne(given, rentals, 60));
     },
