@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication, drain } from './application';
 import { failureLine, listen } from './common';
-import { type Environment, EnvironmentError, environmentWarnings, readEnvironment } from './config';
+import { type Environment, EnvironmentError, readEnvironment, TUNING_VARIABLE } from './config';
 import { migrate, untilMigrated } from './database';
 import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local';
 import { Work } from './work';
@@ -50,7 +50,9 @@ async function main(): Promise<void> {
     if (database.migrateOnStart) await migrate(database);
     else if (!(await untilMigrated(database, print, ended.signal))) return;
     const app = await createApplication(resources.config);
-    for (const warning of environmentWarnings()) new Logger('Environment').warn(warning);
+    if (Object.keys(environment.tuning).length > 0) {
+      new Logger('Environment').warn(`${TUNING_VARIABLE} replaces constants, which only tests should do`);
+    }
     try {
       const baseUrl = await start(app, environment.server);
       await subscribeToSandbox(resources.config, baseUrl);

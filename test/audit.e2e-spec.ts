@@ -123,9 +123,9 @@ class Books {
   proxy(userId: number, orderId: number, providerId: string | null = null): Promise<number> {
     return this.insert(
       `INSERT INTO proxies (user_id, order_id, provider_proxy_id, provider, host, port, login, password,
-                            proxy_type, country, version)
+                            proxy_type, country, version, period)
        VALUES ($1, $2, coalesce($3, gen_random_uuid()::text), 'test', '127.0.0.1', '1', 'login', 'password',
-               'http', 'ru', '6')
+               'http', 'ru', '6', 30)
        RETURNING id`,
       userId,
       orderId,

@@ -411,7 +411,6 @@ describe('The forecast', () => {
   it('says of the balance what the usage says, when all is renewed as it was rented', async () => {
     const price = await quoted(30);
     const ids = await insertProxies(service.owner, user.id, 3, { endsInSeconds: 10 * DAY_S });
-    await service.owner.query('UPDATE proxies SET period = 30 WHERE id = ANY ($1)', [ids]);
     user = await service.createUser({ balance: price.times(4).toString() });
     await service.owner.query('ALTER TABLE proxies DISABLE TRIGGER proxies_keep_references');
     await service.owner.query('UPDATE proxies SET user_id = $1 WHERE id = ANY ($2)', [user.id, ids]);

@@ -12,7 +12,7 @@ import { PROXY_CHANGES } from '../src/proxies/details/proxy-history.dto';
 import { RENEWAL_STATES } from '../src/renewals';
 import { DELIVERY_STATES, DISABLED_REASONS } from '../src/webhooks/webhook-states';
 import { forAllTests, forEachTest } from './support/fixtures';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { connectTo, createTestDatabase, type TestDatabase } from './support/test-database';
 
 const MIGRATION_NAMES = migrations.map(({ name }) => name);
 
@@ -162,9 +162,9 @@ describe('The database', () => {
   }: { orderId?: number; actionId?: number } = {}): Promise<number> {
     const [row] = await dataSource.query<{ id: number }[]>(
       `INSERT INTO proxies (user_id, order_id, assigned_action_id, tag, provider, provider_proxy_id,
-                            host, port, login, password, proxy_type, country, version)
+                            host, port, login, password, proxy_type, country, version, period)
        VALUES ($1, $2, $3::bigint, CASE WHEN $3 IS NOT NULL THEN 'tag' END, 'test', gen_random_uuid(),
-               'host', '1', 'login', 'password', 'http', 'ru', '6') RETURNING id`,
+               'host', '1', 'login', 'password', 'http', 'ru', '6', 30) RETURNING id`,
       [userId, orderId ?? (await insertOrder()), actionId ?? null],
     );
     return row?.id ?? 0;
@@ -422,9 +422,9 @@ describe('The database', () => {
     const id = await insertProxy();
     const copy = dataSource.query(
       `INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                            proxy_type, country, version)
+                            proxy_type, country, version, period)
        SELECT user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-              proxy_type, country, version
+              proxy_type, country, version, period
          FROM proxies WHERE id = $1`,
       [id],
     );
@@ -448,12 +448,38 @@ describe('The database', () => {
   });
 
   it('makes every commit durable and limits every statement, lock and idle transaction', async () => {
-    const [settings] = await dataSource.query(
+    const url = new URL(database.url);
+    url.searchParams.set('options', '-c work_mem=8MB -c synchronous_commit=off -c statement_timeout=0');
+    const connected = await connectTo(url.href);
+    const [settings] = await connected.query(
       `SELECT current_setting('synchronous_commit') AS commit,
               current_setting('statement_timeout') AS statement,
               current_setting('lock_timeout') AS lock,
-              current_setting('idle_in_transaction_session_timeout') AS idle`,
+              current_setting('idle_in_transaction_session_timeout') AS idle,
+              current_setting('TimeZone') AS zone, current_setting('work_mem') AS "ofTheUrl"`,
     );
-    expect(settings).toEqual({ commit: 'on', statement: '30s', lock: '10s', idle: '30s' });
+    await connected.destroy();
+    expect(settings).toEqual({
+      commit: 'on',
+      statement: '30s',
+      lock: '10s',
+      idle: '30s',
+      zone: 'UTC',
+      ofTheUrl: '8MB',
+    });
+  });
+
+  it('is not used without these settings, neither by the service nor by its migrations', async () => {
+    const options = dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'test' });
+    const behindPooler = new DataSource({
+      ...options,
+      extra: { ...(options.extra as object), options: undefined },
+    });
+    await expect(behindPooler.initialize()).rejects.toThrow(
+      /^Sessions of the database have idle_in_transaction_session_timeout = 0, not 30s, .*the pooler/,
+    );
+    const { url, ownerUrl } = database;
+    const changed = { url, ownerUrl: `${ownerUrl}?lock_timeout=0` };
+    await expect(migrate(changed)).rejects.toThrow('have lock_timeout = 0, not 1s');
   });
 });

@@ -144,7 +144,7 @@ describe('An order', () => {
       })),
       actions: [],
     });
-    const times = order.history.map(({ at }) => String(at));
+    const times = order.history.map(({ at }) => at);
     expect(times).toEqual([...times].sort());
   });
 
@@ -441,9 +441,9 @@ describe('Orders', () => {
     await service.owner.query(
       `WITH proxy AS (
          INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                              proxy_type, country, version, date_start, date_end)
+                              proxy_type, country, version, period, date_start, date_end)
          SELECT orders.user_id, orders.id, 'px6', format('common.%s.%s', orders.id, n), $1, '8000', 'a login',
-                'a password', 'http', 'ru', '6', now(), now() + interval '30 days'
+                'a password', 'http', 'ru', '6', 30, now(), now() + interval '30 days'
            FROM orders, generate_series(1, 1500) AS n
           WHERE kind = 'purchase' AND orders.id IN (
                 SELECT id FROM orders WHERE user_id = $2 AND kind = 'purchase' ORDER BY id LIMIT 8)

@@ -183,9 +183,6 @@ describe('GET /usage', () => {
       [user.id],
     );
     expect(stored.map(({ period }) => period)).toEqual([30, 14, 7]);
-    // The period of older deliveries, which did not store it, is looked up.
-    await service.dataSource.query('UPDATE proxies SET period = NULL WHERE user_id = $1', [user.id]);
-    expect((await readUsage()).rentals).toEqual(rentals);
     // A withdrawn proxy is not on rent.
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [proxy]);
     expect((await readUsage()).rentals).toMatchObject({ active: 2 });

@@ -1,4 +1,3 @@
-import { Option } from 'commander';
 import { migrate } from '../database';
 import { IntegrityService } from '../integrity';
 import { DEFAULT_SKIPPED_IDS } from '../inventory';
@@ -21,7 +20,6 @@ export const addAudit: AddCommand = (cli) => {
     .option('--day', 'only changes since the start of yesterday (UTC)')
     .option('--provider', 'also check them against all that the provider lists')
     .option('--payments', 'also check them against all payments and refunds at the payment provider')
-    .addOption(new Option('--upstream', 'former name of --provider').implies({ provider: true }).hideHelp())
     .action(({ provider = false, payments = false, day = false }: AuditGiven) =>
       withServices(
         async (app) => {

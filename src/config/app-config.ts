@@ -7,11 +7,7 @@ export interface ProviderAddress {
 }
 
 type ResolvedSettings = Environment & {
-  readonly database: {
-    readonly url: string;
-    /** Whether to bring over a database with earlier migrations: an embedded one belongs to this machine. */
-    readonly bringsOver?: boolean;
-  };
+  readonly database: { readonly url: string };
   readonly provider: ProviderAddress;
 };
 

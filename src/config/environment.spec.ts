@@ -1,6 +1,4 @@
-import { environmentWarnings } from './dropped-variables';
 import { type Environment, EnvironmentError, readEnvironment } from './environment';
-import { settingGroups } from './settings';
 
 type Changes = { readonly [Group in keyof Environment]?: Partial<Environment[Group]> };
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -302,42 +300,10 @@ describe('The provider', () => {
   );
 });
 
-describe('HISTORY_DAYS', () => {
-  it.each<[days: number, variables: Variables]>([
-    [400, { HISTORY_DAYS: '400', RENEWAL_DAYS: '0' }],
-    [365, { RENEWAL_DAYS: '30', ORDER_HISTORY_DAYS: 'for ever' }],
-    [3650, { RENEWAL_DAYS: '1000', KEPT_ANSWER_DAYS: '3650' }],
-    [0, { KEPT_ANSWER_DAYS: '3650', TOKEN_SPENDING_DAYS: '0' }],
-  ])('is %d days by %j, so that no upgrade removes what was to be kept', (days, variables) => {
-    expect(readEnvironment(variables).retention.historyDays).toBe(days);
-  });
-});
-
-describe('A variable that is no longer read', () => {
-  it('is named in a warning, with what applies in its place and without its value', () => {
-    expect(environmentWarnings({ ORDERS_PER_CALL: '7007', RENEWAL_DAYS: '7007', PORT: '80' })).toEqual([
-      'ORDERS_PER_CALL is no longer read: one call carries 100 orders of the same kind at most',
-      'RENEWAL_DAYS is no longer read: HISTORY_DAYS takes its place; while that is not set, the longest of ' +
-        'those before it counts',
-    ]);
-    expect(environmentWarnings({ ORDERS_PER_CALL: ' ', PORT: '80' })).toEqual([]);
-  });
-
-  it('is none of those that are', () => {
-    const variables = settingGroups().flatMap(([, settings]) => settings.map(([, { variable }]) => variable));
-    expect(environmentWarnings(Object.fromEntries(variables.map((variable) => [variable, 'x'])))).toEqual([]);
-  });
-
-  it('keeps no service from starting, with any value', () => {
-    expect(readEnvironment({ BREAKER_FAILURES: 'many' })).toEqual(readEnvironment({}));
-  });
-});
-
 describe('The constants that tests replace', () => {
-  it('are replaced by name, and their replacement is warned of', () => {
+  it('are replaced by name', () => {
     const variables = { TUNING_FOR_TESTS: '{"breakerFailures":3}' };
     expect(readEnvironment(variables)).toEqual({ ...readEnvironment({}), tuning: { breakerFailures: 3 } });
-    expect(environmentWarnings(variables)).toEqual([expect.stringContaining('TUNING_FOR_TESTS')]);
   });
 
   it.each([

@@ -1,5 +1,4 @@
 export { AppConfig, type PaymentsAddress, type ProviderAddress, resolveConfig } from './app-config';
-export { environmentWarnings } from './dropped-variables';
 export { type Environment, EnvironmentError, readEnvironment } from './environment';
 export { readApiKeyFile } from './secret-files';
 export { type Tuning, TUNING_VARIABLE } from './tuning';

@@ -53,28 +53,11 @@ const days = (least: number) =>
     .refine((count) => count === 0 || (count >= least && count <= MOST_DAYS))
     .describe(`0, or a whole number from ${least} to ${MOST_DAYS}`);
 
-const LONG_ENOUGH_DAYS = 365;
-
 /** Whether nothing of an operator is set: everything runs on this machine, the sandbox of payments too. */
 export const isOnItsOwn = (given: Lookup): boolean =>
   ['DATABASE_URL', 'PX6_API_KEY', 'YOOKASSA_BASE_URL', 'YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY'].every(
     (variable) => given(variable) === undefined,
   );
-
-/** The variables that earlier versions read instead of `HISTORY_DAYS`. */
-export const HISTORY_BEFORE = [
-  'KEPT_ANSWER_DAYS',
-  'ORDER_HISTORY_DAYS',
-  'RENEWAL_DAYS',
-  'TOKEN_SPENDING_DAYS',
-] as const;
-
-/** An upgrade must not remove rows that an installation chose to keep for longer, or forever. */
-function historyDays(given: Lookup): string {
-  const before = HISTORY_BEFORE.map(given).filter((count) => count !== undefined && /^\d{1,5}$/.test(count));
-  const longest = Math.max(LONG_ENOUGH_DAYS, ...before.map(Number));
-  return String(before.some((count) => Number(count) === 0) ? 0 : Math.min(MOST_DAYS, longest));
-}
 
 /** From the first stage to the last; the text may be empty. */
 const stages = z
@@ -373,8 +356,7 @@ export const SETTINGS = {
       description: 'Days to store the provider calls of closed orders for staff. `0`: forever.',
     }),
     historyDays: setting('HISTORY_DAYS', days(30), {
-      default: historyDays,
-      defaultText: `\`${LONG_ENOUGH_DAYS}\``,
+      default: '365',
       description:
         'Days to store history: the states of a closed order; the stored response to an ' +
         '`Idempotency-Key`, after the rental ends (replays then show the proxies as they are); failed ' +

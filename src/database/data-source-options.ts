@@ -1,3 +1,4 @@
+import type { Client } from 'pg';
 import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
 import { identifySession } from './lost-responses';
 import { Baseline1768000000000 } from './migrations/1768000000000-baseline';
@@ -13,15 +14,16 @@ const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Limits that the server enforces. pg's own `query_timeout` returns a connection to the pool while its
- * transaction is still open, and the next user of the connection would commit the failed one's changes.
+ * Settings of sessions, as the server shows them; of some, how that begins. The server enforces the limits:
+ * pg's own `query_timeout` returns a connection to the pool while its transaction is still open, and the next
+ * user of the connection would commit the failed one's changes.
  */
-const SERVER_LIMITS = [
-  'idle_in_transaction_session_timeout=30s',
-  'synchronous_commit=on',
-  'TimeZone=UTC',
-  'DateStyle=ISO',
-];
+const SETTINGS = {
+  idle_in_transaction_session_timeout: '30s',
+  synchronous_commit: 'on',
+  TimeZone: 'UTC',
+  DateStyle: 'ISO',
+};
 
 /** TypeORM creates the table of the migrations itself: its key gets PostgreSQL's default name. */
 class NamingStrategy extends DefaultNamingStrategy {
@@ -45,9 +47,15 @@ export function dataSourceOptions(database: {
     statementTimeoutSeconds = DEFAULT_STATEMENT_TIMEOUT_SECONDS,
     lockTimeoutSeconds = DEFAULT_LOCK_TIMEOUT_SECONDS,
   } = database;
+  const settings = {
+    ...SETTINGS,
+    statement_timeout: statementTimeoutSeconds === 0 ? '0' : `${statementTimeoutSeconds}s`,
+    lock_timeout: `${lockTimeoutSeconds}s`,
+  };
+  const { url, options } = takeOptions(database.url);
   return {
     type: 'postgres',
-    url: database.url,
+    url,
     applicationName: database.applicationName,
     poolSize: database.poolSize,
     parseInt8: true,
@@ -61,14 +69,19 @@ export function dataSourceOptions(database: {
         statementTimeoutSeconds === 0 ? 0 : 1000 * (statementTimeoutSeconds + RESPONSE_GRACE_SECONDS),
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-      onConnect: identifySession,
-      options: [
-        ...SERVER_LIMITS,
-        `statement_timeout=${statementTimeoutSeconds}s`,
-        `lock_timeout=${lockTimeoutSeconds}s`,
-      ]
-        .map((setting) => `-c ${setting}`)
-        .join(' '),
+      onConnect: (client: Client) => identifySession(client, settings),
+      // Of options that are given twice, the last one applies.
+      options: [...options, ...Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)].join(
+        ' ',
+      ),
     },
   };
+}
+
+/** Takes the parameter `options` out of a URL: pg prefers it to the options of the configuration. */
+function takeOptions(databaseUrl: string): { readonly url: string; readonly options: readonly string[] } {
+  const url = new URL(databaseUrl);
+  const options = url.searchParams.getAll('options');
+  url.searchParams.delete('options');
+  return { url: options.length > 0 ? url.href : databaseUrl, options };
 }

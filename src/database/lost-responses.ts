@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { isOverWithin, messageOf } from '../common';
 import { untilReplicated } from './replicated';
-import { greet, type Session } from './service-client';
+import { greet, type Session, type SessionSettings } from './service-client';
 import { queryRows } from './sql';
 
 /** How long finding out the outcome of a statement may take. */
@@ -23,8 +23,8 @@ export class StatementOutcomeUnknown extends Error {
 }
 
 /** Reads the session of a new connection. @throws Error if the connection must not be used */
-export async function identifySession(client: Client): Promise<void> {
-  const session = await greet(client);
+export async function identifySession(client: Client, settings: SessionSettings): Promise<void> {
+  const session = await greet(client, settings);
   if (session) sessionsByClient.set(client, session);
 }
 

@@ -3,6 +3,7 @@ import { Client, type ClientConfig } from 'pg';
 /** The PostgreSQL function that reports a cancelled wait for a commit: the warning's text is translated. */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
 const READ_ONLY = '25006';
+const CANNOT_CONNECT = '57P03';
 
 /** A connection without a response for this long leads to a server that hangs. */
 const GREETING_MS = 5000;
@@ -30,6 +31,21 @@ class DatabaseReadOnly extends Error {
 
   constructor() {
     super('the database is a standby');
+  }
+}
+
+/** Settings that the service has requested at the start of a session, by name. */
+export type SessionSettings = Readonly<Record<string, string>>;
+
+/** The session has other settings than requested: its commits may be lost, or its statements never end. */
+class SessionSettingsLost extends Error {
+  readonly code = CANNOT_CONNECT;
+
+  constructor(differences: readonly string[]) {
+    super(
+      `Sessions of the database have ${differences.join(', ')}: remove the setting from the URL, or the ` +
+        'pooler that drops `options` (docs/operations.md, "Database").',
+    );
   }
 }
 
@@ -91,16 +107,25 @@ export interface Session {
  * its clients is not the session's.
  *
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
+ * @throws SessionSettingsLost if a pooler or the URL has changed the settings
  */
-export async function greet(client: Client): Promise<Session | undefined> {
+export async function greet(client: Client, settings: SessionSettings): Promise<Session | undefined> {
   const timer = setTimeout(() => void client.end().catch(() => undefined), GREETING_MS);
   try {
-    const { rows } = await client.query<Session & { isStandby: boolean }>(
-      `SELECT pid, backend_start::text AS "startedAt", pg_is_in_recovery() AS "isStandby"
+    const { rows } = await client.query<Session & { isStandby: boolean; values: readonly string[] }>(
+      `SELECT pid, backend_start::text AS "startedAt", pg_is_in_recovery() AS "isStandby",
+              ARRAY(SELECT current_setting(name) FROM unnest($1::text[]) AS name) AS values
          FROM pg_stat_activity WHERE pid = pg_backend_pid()`,
+      [Object.keys(settings)],
     );
-    if (rows[0]?.isStandby) throw new DatabaseReadOnly();
-    return rows[0];
+    const [session] = rows;
+    if (session?.isStandby) throw new DatabaseReadOnly();
+    const differences = Object.entries(settings)
+      .map(([name, value], n) => ({ name, value, found: session?.values[n] }))
+      .filter(({ value, found }) => found?.startsWith(value) === false)
+      .map(({ name, value, found }) => `${name} = ${found}, not ${value}`);
+    if (differences.length > 0) throw new SessionSettingsLost(differences);
+    return session;
   } finally {
     clearTimeout(timer);
   }

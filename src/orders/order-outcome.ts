@@ -15,7 +15,7 @@ export interface DeliveredProxy {
   readonly password?: string;
   readonly date_start: string | Date | null;
   readonly date_end: string | Date | null;
-  /** The label at the time of a prolongation. Purchases and responses of earlier versions have none. */
+  /** The label at the time of a prolongation. Purchases have none. */
   readonly descr?: string | null;
 }
 

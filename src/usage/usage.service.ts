@@ -71,34 +71,16 @@ const READ_BOOKS = `
             FROM own) AS token
     FROM accounts WHERE user_id = $1`;
 
-const RENTED = 'proxies WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL';
-
-const countAlike = (from: string): string => `
+/** `$1` the user, `$2` the present time. */
+const READ_RENTALS = `
   SELECT country, version, period,
          (${inUtc('date_end')})::date - (${inUtc('$2::timestamptz')})::date AS day,
          CASE ${WINDOWS.map(
            (days) => `WHEN date_end <= $2::timestamptz + interval '${days * 24} hours' THEN ${days}`,
          ).join(' ')} END AS within,
          count(*) AS rentals
-    FROM ${from}
+    FROM proxies WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL
    GROUP BY 1, 2, 3, 4, 5`;
-
-/** The days of the last order for a proxy that is older than the column `proxies.period`. */
-const LOOK_UP_PERIOD = `coalesce(
-  (SELECT period FROM orders WHERE proxy_id = rented.id AND captured > 0 ORDER BY id DESC LIMIT 1),
-  (SELECT period FROM orders WHERE orders.id = rented.order_id))`;
-
-/**
- * Rentals that need no lookup are counted separately: the planner then hashes 100,000 rentals instead of
- * sorting. `$1` the user, `$2` the present time.
- */
-const READ_RENTALS = `
-  ${countAlike(`${RENTED} AND period IS NOT NULL`)}
-  UNION ALL
-  ${countAlike(
-    `(SELECT country, version, date_end, ${LOOK_UP_PERIOD} AS period
-        FROM (SELECT * FROM ${RENTED} AND period IS NULL) AS rented) AS looked_up`,
-  )}`;
 
 @Injectable()
 export class UsageService {

@@ -87,13 +87,13 @@ export class OrphansService {
            UPDATE orphans SET resolution = 'assigned', resolved_at = now() WHERE id = $1 RETURNING *
          )
          INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, tag, assigned_action_id, host,
-                              port, login, password, proxy_type, country, version, date_start, date_end,
-                              active)
+                              port, login, password, proxy_type, country, version, period, date_start,
+                              date_end, active)
          SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id, resolved.tag, $3,
                 host, port, login, password,
                 CASE resolved.proxy_type WHEN 'auto' THEN orders.proxy_type ELSE resolved.proxy_type END,
                 coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version),
-                date_start, date_end, date_end > now()
+                period, date_start, date_end, date_end > now()
            FROM resolved, orders WHERE orders.id = $2`,
         [orphanId, orderId, actionId],
       ),

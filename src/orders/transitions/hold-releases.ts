@@ -18,8 +18,7 @@ const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 /**
  * Subtracts releases from the days on which the orders were counted. It comes after the entries, as in
  * `place_orders.sql`: accounts are locked before days of tokens, and those by their ids, so that no two
- * statements deadlock. An earlier version of the service may not have counted an order on all of them; that
- * must not prevent the release.
+ * statements deadlock.
  */
 export const UNCOUNT_SPENDING = `
        taken_off AS (

@@ -140,8 +140,8 @@ export class OrderStepOut {
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'reserved' })
   state!: OrderState;
 
-  @ApiNullableMoment('When the order entered the state. `null` for states from before history was stored')
-  at!: string | null;
+  @ApiMoment('When the order entered the state')
+  at!: string;
 }
 
 export class OrderBatchOut {
@@ -234,7 +234,7 @@ export class OrderDetail extends OrderOut {
 
   @ApiNullable(
     'string',
-    'Percent added to the price of the provider. `null` for orders from before price rules',
+    'Percent added to the price of the provider. `null` for orders that were put back after a restore',
     '20.0000',
   )
   markup_percent!: string | null;

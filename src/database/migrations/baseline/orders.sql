@@ -25,8 +25,8 @@ CREATE TABLE proxies (
   country text NOT NULL,
   version text NOT NULL CHECK (version IN ('6', '4', '4s')),
   -- The days for which it was last ordered, so that what renewing 100,000 of them costs needs no look at
-  -- their orders. Null: it is looked up.
-  period integer,
+  -- their orders.
+  period integer NOT NULL,
   date_start timestamptz,
   date_end timestamptz,
   -- Its end was announced to be fewer hours away than this; see begin_stages().
@@ -76,7 +76,7 @@ CREATE TABLE orders (
 
   -- What it costs.
   unit_price numeric(14,2) NOT NULL,
-  -- Percent on the provider's price; null for orders from before there were price rules.
+  -- Percent on the provider's price; null for orders that were put back after a restore.
   markup_percent numeric(8,4),
   -- The price rule that set the markup; null: the default markup. It is no foreign key: every order would
   -- lock the row of the rule that all of them share. The id comes from a rule that was read, and no rule is
