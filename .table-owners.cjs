@@ -94,7 +94,7 @@ const functions = {
   daily_limit_left: 'orders',
   end_confirmed_at: 'renewals',
   forget_staff_reads: 'staff',
-  forgotten_orders: 'orders',
+  is_after_restore: 'orders',
   is_prolonged: 'proxies',
   present_server: 'inventory',
   iso_text: 'database',
@@ -126,8 +126,8 @@ const functions = {
   rule_of_proxy: 'renewals',
   skip_ids: 'inventory',
   tag_prefix: 'orders',
+  take_forgotten_key: 'orders',
   take_rate_permit: 'provider',
-  take_written_off: 'orders',
   webhook_takes: 'webhooks',
 };
 

@@ -1,6 +1,7 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
 import type { FoundProlongationOut, OrphanOut } from '../src/inventory';
+import { ForgottenOrderRecords } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
 import { refusalsOf, withFullDisk } from './support/audit-log';
@@ -8,6 +9,7 @@ import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { queueTogether } from './support/hold-permits';
 import { createStaff, type Json, type Staff } from './support/staff';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
@@ -615,6 +617,76 @@ describe('An order that a restore of the database has forgotten', () => {
     }
     expect([await sold(), await service.balanceOf(user)]).toEqual(before);
     expect((await user.prolong(proxyId, { key: 'new' })).response.status).toBe(200);
+  });
+
+  it('is a guess for a week: new keys order anew then, and a taken key stays taken', async () => {
+    const { body: putBack } = await deliver(await forgottenPurchase(2), 2);
+    for (let time = 0; time < 2; time += 1) await mark(await forgottenPurchase(1), 'written-off');
+    expect((await user.buy({}, 'taken')).error).toEqual(WRITTEN_OFF);
+    const sixDays = `interval '6 days'`;
+    const pass = (time: string) =>
+      Promise.all([
+        service.owner.query(`UPDATE recoveries SET ended_at = ended_at - ${time}`),
+        service.owner.query(`UPDATE orders SET created_at = created_at - ${time} WHERE key_forgotten`),
+        service.owner.query(`UPDATE written_off_requests SET written_off_at = written_off_at - ${time}`),
+      ]);
+    await pass(sixDays);
+    expect((await user.buy({ count: 2 }, 'late')).data?.order_id).toBe(putBack.order_id);
+    await deliver(await forgottenPurchase(3), 3);
+    await pass(`interval '8 days'`);
+    const before = await sold();
+    for (const [order, key] of [
+      [{}, 'new'],
+      [{ count: 3 }, 'newer'],
+    ] as const) {
+      const { response } = await user.buy(order, key);
+      expect([response.status, response.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
+    }
+    expect(await sold()).toBe(before + 2);
+    // Nothing brings them back, not even another order that is put back.
+    const cleared = await service.runJob('retention');
+    expect(cleared?.['forgotten_keys']).toBeGreaterThanOrEqual(2);
+    await deliver(await forgottenPurchase(4), 4);
+    expect((await user.buy({}, 'newest')).response.status).toBe(200);
+    expect((await user.buy({}, 'taken')).error).toEqual(WRITTEN_OFF);
+  });
+
+  it('is no longer written off when it is open again, or its proxy belongs to another order', async () => {
+    const orphans = [await forgottenPurchase(1), await forgottenPurchase(1)] as const;
+    for (const orphan of orphans) await mark(orphan, 'written-off');
+    await mark(orphans[0], 'open');
+    const other = await buy();
+    await staff.post(`/staff/orphans/${orphans[1].id}/assign`, { order_id: other, ...REASON });
+    expect((await user.buy({}, 'new')).response.status).toBe(200);
+
+    // A tag has several proxies: it counts while one of them does.
+    const orphan = await forgottenPurchase(2);
+    const [, second] = await findOrphans(`tag=${orphan.tag}`);
+    for (const one of [orphan, second as Orphan]) await mark(one, 'written-off');
+    await mark(orphan, 'open');
+    expect((await user.buy({ count: 2 }, 'lost')).error).toEqual(WRITTEN_OFF);
+  });
+
+  it('is put back or written off before a retry that comes meanwhile', async () => {
+    const lockAccount = () =>
+      lockRow(service.owner, `SELECT FROM accounts WHERE user_id = ${user.id} FOR UPDATE`);
+    const lock = await lockAccount();
+    const delivery = deliver(await forgottenPurchase(1), 1);
+    await untilWaiting(service.owner, 'WITH placed');
+    const retry = user.buy({}, 'lost');
+    await untilWaiting(service.owner, 'place_orders');
+    await lock.release();
+    expect((await retry).data?.order_id).toBe((await delivery).body.order_id);
+
+    const { tag } = await forgottenPurchase(1);
+    const records = service.app.get(ForgottenOrderRecords);
+    const { response } = await service.owner.transaction(async (manager) => {
+      await records.writeOff({ userId: user.id, tag, country: 'ru', version: '6', days: 30 }, manager);
+      const later = user.buy({}, 'later');
+      await Promise.race([later, untilWaiting(service.owner, 'place_orders')]);
+      return { response: later };
+    });
+    expect((await response).error).toEqual(WRITTEN_OFF);
   });
 
   it('is written off while orders are shut, and its retry says so when they are open', async () => {

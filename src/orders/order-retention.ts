@@ -28,6 +28,7 @@ export class OrderRetention {
       this.forgetCredentials(replayDays, place ?? { ended: '', id: 0 }),
     );
     retention.add('unused_bulks', () => bulks.forgetUnused());
+    retention.add('forgotten_keys', () => this.clearForgottenKeys());
     if (historyDays > 0) {
       // The stored responses of orders whose rentals, as first sold, ended some days ago and whose logins and
       // passwords have been removed. A replay then returns the current proxies.
@@ -109,6 +110,23 @@ export class OrderRetention {
       [after.ended, after.id, days, FORGOTTEN_AT_ONCE],
     );
     return { removed: batch?.forgotten ?? 0, next: batch ?? null };
+  }
+
+  /** After a restore, requests that were not retried in time are no longer expected. */
+  private async clearForgottenKeys(): Promise<RetentionStep<true>> {
+    const { removed } = await queryRow<{ removed: number }>(
+      this.dataSource,
+      `WITH put_back AS (
+         UPDATE orders SET key_forgotten = false WHERE key_forgotten AND NOT (SELECT is_after_restore())
+         RETURNING 1
+       ),
+       written_off AS (
+         DELETE FROM written_off_requests WHERE idempotency_key IS NULL AND NOT (SELECT is_after_restore())
+         RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM put_back) + (SELECT count(*) FROM written_off) AS removed`,
+    );
+    return { removed, next: null };
   }
 
   /** @param removal parameter 2 limits the number of rows */

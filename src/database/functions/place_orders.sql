@@ -1,6 +1,6 @@
 -- Places orders and holds their money. Each is placed or refused on its own: for each user in the order in
 -- which they are requested. An account is written once for all its orders. A refused order leaves nothing
--- behind but, perhaps, its key with a request that was written off.
+-- behind but, perhaps, its key with a request that was forgotten.
 --
 -- The accounts are locked first, in the order of users. From then on no other statement places an order of
 -- these users, so their keys and prolongations stay as they are read. The days of tokens with a limit come
@@ -12,9 +12,9 @@
 -- `of_users` and `limited`: the users and the tokens that are named there.
 -- `patience_ms`: how long the statement waits for each lock; null for the time-out of the session.
 --
--- An unknown key is in use by an order whose own key was forgotten: `forgotten_orders`. The key of a renewal
--- says which end it moves, so it is never that of an order that has moved another one. Where there is no such
--- order, a key may be in use by a request that was written off: `take_written_off`.
+-- After a restore of the database, an unknown key may be that of a request that was forgotten:
+-- `take_forgotten_key`. It is looked for under the lock of the account, which keeps a retry apart from the
+-- decisions of staff about such requests.
 --
 -- The result names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
@@ -24,6 +24,7 @@ RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $
 DECLARE
   today CONSTANT date := (now() AT TIME ZONE 'UTC')::date;
   prefix CONSTANT text := tag_prefix();
+  may_be_forgotten boolean;
   wanted record;
   -- The last entry of the user's account, and then the holds that follow it.
   entry ledger_entries;
@@ -37,6 +38,7 @@ BEGIN
     PERFORM set_config('lock_timeout', patience_ms || 'ms', true);
   END IF;
   PERFORM lock_accounts(of_users);
+  may_be_forgotten := is_after_restore();
   IF limited <> '{}' THEN
     INSERT INTO token_spending (token_id, day, spent, day_limit)
     SELECT token.id, today, 0, daily_limit FROM api_tokens token
@@ -57,13 +59,8 @@ BEGIN
       SELECT user_id, seq, available, held INTO entry.user_id, entry.seq, entry.available_after, entry.held_after
         FROM accounts WHERE user_id = wanted.user_id;
     END IF;
-    -- The key may be the one that such an order had, and that a restore of the database has forgotten.
-    IF wanted.idempotency_key NOT LIKE 'renewal % %' AND EXISTS (
-      SELECT FROM forgotten_orders(wanted.user_id, wanted.kind, wanted.country, wanted.version,
-                                   wanted.period, wanted.count, wanted.proxy_id)) THEN
-      refusal := 'key-in-use';
-    ELSIF take_written_off(wanted.user_id, wanted.idempotency_key, wanted.request_hash, wanted.proxy_id,
-                           wanted.country, wanted.version, wanted.period) THEN
+    IF may_be_forgotten AND take_forgotten_key(
+         jsonb_populate_record(NULL::orders, asked -> (wanted.ordinality - 1)::integer)) THEN
       refusal := 'key-in-use';
     ELSE
       refusal := (order_refusals(wanted.user_id, wanted.held, wanted.max_price, entry.available_after,

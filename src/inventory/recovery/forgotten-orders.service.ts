@@ -63,7 +63,7 @@ const DAY_MS = 86_400_000;
 /**
  * Puts back orders that a restore of the database has forgotten, as staff decide: found proxies and ends are
  * delivered and charged, by the same steps as for any order. Their idempotency keys are not known; see
- * `ForgottenOrderRecords.takeForgottenKey`.
+ * `take_forgotten_key.sql`.
  */
 @Injectable()
 export class ForgottenOrdersService {

@@ -98,6 +98,7 @@ export class OrphansService {
         [orphanId, orderId, actionId],
       ),
     );
+    await this.withdrawWriteOff(orphanId, manager);
     return order.userId;
   }
 
@@ -126,7 +127,21 @@ export class OrphansService {
                  version, round(extract(epoch FROM date_end - date_start) / 86400)::integer AS days`,
       [orphanId, state === 'open' ? null : state],
     );
-    if (state === 'open' || !orphan || orphan.userId === null) return;
-    await this.records.writeOff({ ...orphan, userId: orphan.userId }, manager);
+    if (state === 'open') await this.withdrawWriteOff(orphanId, manager);
+    else if (orphan && orphan.userId !== null) {
+      await this.records.writeOff({ ...orphan, userId: orphan.userId }, manager);
+    }
+  }
+
+  /** The order in the tag counts as written off while any orphan of the tag does. */
+  private async withdrawWriteOff(orphanId: number, manager: EntityManager): Promise<void> {
+    const [{ tag } = { tag: null }] = await queryRows<{ tag: string | null }>(
+      manager,
+      `SELECT tag FROM orphans orphan
+        WHERE id = $1 AND NOT EXISTS (SELECT FROM orphans other
+                                       WHERE other.tag = orphan.tag AND resolution = 'written-off')`,
+      [orphanId],
+    );
+    if (tag !== null) await this.records.withdrawWriteOff(tag, manager);
   }
 }

@@ -169,7 +169,9 @@ export class BulkProlongations {
       }
       case 'refused': {
         const { refusal } = placement;
-        const earlier = refusal === 'key-in-use' ? await this.orders.findFasterOrder(order) : null;
+        const { userId, idempotency } = order;
+        const isInUse = refusal === 'key-in-use';
+        const earlier = isInUse ? await this.orders.findEarlierOrder(userId, idempotency) : null;
         if (!earlier) return PLACEMENT_REFUSALS[refusal](order);
         if (earlier === WRITTEN_OFF) return new RequestWrittenOff();
         return { orderId: earlier.id, deliver: () => this.orders.toDelivery(earlier) };

@@ -11,7 +11,6 @@ import { type EarlierRequest, OrderQueries, WRITTEN_OFF } from '../order-queries
 import type { OrderKind } from '../order-states';
 import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from '../orders.errors';
 import { refusalOf } from '../refusals';
-import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
 import type { DryRunResponse } from './dto/dry-run-response.dto';
 import type { NewOrder } from './new-order';
 import { OrderChecks, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-checks';
@@ -47,7 +46,6 @@ export class OrdersService {
   constructor(
     private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
-    private readonly forgotten: ForgottenOrderRecords,
     private readonly queries: OrderQueries,
     private readonly dispatcher: DispatcherService,
     private readonly ledger: LedgerService,
@@ -168,7 +166,10 @@ export class OrdersService {
         return placement.id;
       case 'refused': {
         const { refusal } = placement;
-        const earlier = refusal === 'key-in-use' ? await this.findFasterOrder(order) : null;
+        // Another request with the key was faster, or it was taken for one that a restore has forgotten. If
+        // its order has been refunded since, the caller's next attempt finds the key free.
+        const { userId, idempotency } = order;
+        const earlier = refusal === 'key-in-use' ? await this.findEarlierOrder(userId, idempotency) : null;
         if (earlier) return earlier;
         throw PLACEMENT_REFUSALS[refusal](order);
       }
@@ -177,24 +178,8 @@ export class OrdersService {
     }
   }
 
-  /**
-   * Another request with the key was faster, or a restore has forgotten the key: then it becomes that of the
-   * order that most likely had it. If the order has been refunded since, the caller's next attempt finds the
-   * key free.
-   */
-  async findFasterOrder(order: NewOrder): Promise<EarlierRequest | null> {
-    const { userId, idempotency } = order;
-    const earlier = await this.findEarlierOrder(userId, idempotency);
-    if (earlier || !idempotency) return earlier;
-    await this.forgotten.takeForgottenKey(order, idempotency);
-    return this.findEarlierOrder(userId, idempotency);
-  }
-
   /** @throws IdempotencyKeyReused */
-  private async findEarlierOrder(
-    userId: number,
-    idempotency: Idempotency | null,
-  ): Promise<EarlierRequest | null> {
+  async findEarlierOrder(userId: number, idempotency: Idempotency | null): Promise<EarlierRequest | null> {
     return idempotency && this.queries.findByKey(userId, idempotency);
   }
 

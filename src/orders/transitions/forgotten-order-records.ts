@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import type { Money } from '../../common';
-import { queryRow, queryRows, violatedConstraint } from '../../database';
+import { queryRow, queryRows } from '../../database';
 import { postEntriesSql } from '../../ledger';
-import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
 
 /** An order that a restore of the database has forgotten, as known from the provider and staff. */
@@ -33,12 +32,6 @@ export interface ForgottenOrder {
   readonly provider: string;
 }
 
-/** The item of a request under an idempotency key. */
-export type KeyRequest = Pick<
-  ForgottenOrder,
-  'userId' | 'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
-> & { readonly maxPrice: Money | null };
-
 /** The known fields of an order that a restore of the database has forgotten and staff have written off. */
 export interface WrittenOffRequest {
   readonly userId: number;
@@ -55,8 +48,6 @@ export interface WrittenOffRequest {
 /** Orders that a restore of the database has forgotten, with their keys. */
 @Injectable()
 export class ForgottenOrderRecords {
-  constructor(private readonly dataSource: DataSource) {}
-
   /**
    * Puts back an order that a restore of the database has forgotten, and holds its money: it was sent, and
    * its delivery is known, but not its idempotency key.
@@ -112,11 +103,12 @@ export class ForgottenOrderRecords {
   }
 
   /**
-   * Makes `take_written_off.sql` refuse a retry of the order. If the order of the tag exists, its key is
-   * known.
+   * Makes `take_forgotten_key.sql` refuse a retry of the order. If the order of the tag exists, its key is
+   * known. The account is locked, so that a retry at this moment comes afterwards.
    */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
     const { userId, days, tag = null, country = null, version = null, proxyId = null } = request;
+    await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [userId]);
     await queryRows(
       manager,
       `INSERT INTO written_off_requests (user_id, days, tag, country, version, proxy_id)
@@ -127,37 +119,10 @@ export class ForgottenOrderRecords {
     );
   }
 
-  /**
-   * Assigns an unknown key to an order that was put back, of those that `forgotten_orders.sql` finds: the one
-   * with the nearest count, preferably of the same type.
-   */
-  async takeForgottenKey(request: KeyRequest, { key, requestHash }: Idempotency): Promise<void> {
-    await queryRows(
-      this.dataSource,
-      `UPDATE orders
-          SET key_forgotten = false, idempotency_key = $9, request_hash = $10,
-              max_price = CASE WHEN held <= $11::numeric THEN $11::numeric END
-        WHERE id = (SELECT id FROM orders
-                     WHERE id IN (SELECT id FROM forgotten_orders($1, $2, $3, $4, $5, $6, $8))
-                       -- Read again under the lock: another request may have taken it.
-                       AND key_forgotten
-                     ORDER BY count DESC, proxy_type <> $7, id LIMIT 1 FOR UPDATE SKIP LOCKED)`,
-      [
-        request.userId,
-        request.kind,
-        request.country,
-        request.version,
-        request.period,
-        request.count,
-        request.proxyType,
-        request.proxyId,
-        key,
-        requestHash,
-        request.maxPrice?.toString() ?? null,
-      ],
-    ).catch((error: unknown) => {
-      // Another request with the key was faster, and took another order.
-      if (violatedConstraint(error) !== 'orders_idempotency_key') throw error;
-    });
+  /** The order of a tag no longer counts as written off. A key that was taken for it keeps its response. */
+  async withdrawWriteOff(tag: string, manager: EntityManager): Promise<void> {
+    await queryRows(manager, 'DELETE FROM written_off_requests WHERE tag = $1 AND idempotency_key IS NULL', [
+      tag,
+    ]);
   }
 }

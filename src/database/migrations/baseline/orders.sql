@@ -350,6 +350,7 @@ CREATE TABLE written_off_requests (
   proxy_id bigint,
   -- For how long the rental was bought or prolonged, at most.
   days integer NOT NULL,
+  written_off_at timestamptz NOT NULL DEFAULT now(),
   -- Null until a request is retried that may be this one: its key is not known.
   idempotency_key text,
   request_hash bytea,

@@ -1,0 +1,56 @@
+-- Takes the unknown key of a request for that of a request for the same which a restore of the database has
+-- forgotten: first of an order that was put back, with the nearest count and preferably the same type, and
+-- otherwise of one that was written off. The key is that request's from then on. Never the key of a renewal,
+-- which says which end it moves. `place_orders` calls it under the lock of the account, while the database
+-- `is_after_restore`.
+--
+-- An order that was put back may have another type, because the provider may list another, and fewer proxies
+-- than the request, down from what was found, because staff may have given it fewer. An order that somebody
+-- else has locked is taken by the next retry.
+--
+-- Nothing is taken for what was written off while orders are shut: staff still decide. Several prolongations
+-- of a rental are written off as one: each key takes its period, and the days that are left wait for the next.
+CREATE OR REPLACE FUNCTION take_forgotten_key(wanted orders) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  key CONSTANT text := wanted.idempotency_key;
+  put_back bigint[];
+  taken written_off_requests;
+BEGIN
+  IF key IS NULL OR key LIKE 'renewal % %' OR EXISTS (SELECT FROM requests_of_key(wanted.user_id, key)) THEN
+    RETURN false;
+  END IF;
+  put_back := ARRAY(
+    SELECT id FROM orders
+     WHERE key_forgotten AND user_id = wanted.user_id
+       AND (kind, country, version, period) = (wanted.kind, wanted.country, wanted.version, wanted.period)
+       AND wanted.count BETWEEN count AND coalesce(found_count, count)
+       AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id
+     ORDER BY count DESC, proxy_type <> wanted.proxy_type, id);
+  IF put_back <> '{}' THEN
+    UPDATE orders
+       SET key_forgotten = false, idempotency_key = key, request_hash = wanted.request_hash,
+           max_price = CASE WHEN held <= wanted.max_price THEN wanted.max_price END
+     WHERE id = (SELECT id FROM orders WHERE id = ANY (put_back) AND key_forgotten
+                  ORDER BY array_position(put_back, id) LIMIT 1 FOR UPDATE SKIP LOCKED);
+    RETURN true;
+  END IF;
+
+  SELECT * INTO taken FROM written_off_requests
+   WHERE user_id = wanted.user_id AND idempotency_key IS NULL AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id
+     AND wanted.period <= days
+     AND (proxy_id IS NOT NULL
+          OR (coalesce(country, wanted.country), coalesce(version, wanted.version))
+             = (wanted.country, wanted.version))
+   ORDER BY days, id LIMIT 1;
+  IF NOT FOUND OR EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL) THEN
+    RETURN false;
+  END IF;
+  UPDATE written_off_requests
+     SET idempotency_key = key, request_hash = wanted.request_hash,
+         days = CASE WHEN proxy_id IS NULL THEN days ELSE wanted.period END
+   WHERE id = taken.id;
+  INSERT INTO written_off_requests (user_id, proxy_id, days, written_off_at)
+  SELECT user_id, proxy_id, days - wanted.period, written_off_at
+    FROM (SELECT taken.*) AS whole WHERE proxy_id IS NOT NULL AND days > wanted.period;
+  RETURN true;
+END $$;
