@@ -94,8 +94,6 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     abortOnError: false,
     logger: new AppLogger(config.log),
   });
-  // X-Forwarded-For is trusted only from these addresses, by default from none.
-  app.set('trust proxy', config.server.trustedProxies);
   const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs };
   const takesPayments = config.payments.provider !== 'off';
   configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics), !takesPayments);

@@ -18,6 +18,7 @@ import {
 import { ENDPOINTS } from './support/endpoints';
 import { forAllTests } from './support/fixtures';
 import { expectGenerated } from './support/generated';
+import { sendRaw } from './support/raw-http';
 import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
 
 /** The formats of `GET /proxies/lists/{format}`. */
@@ -355,6 +356,25 @@ describe('The address of the service', () => {
     for (const link of Object.values(links)) {
       expect([link, (await fetch(service.baseUrl + link)).status]).toEqual([link, 200]);
     }
+  });
+});
+
+describe('A document', () => {
+  it.each([
+    ['/openapi.json', 'application/json'],
+    ['/openapi.yaml', 'text/yaml'],
+    ['/staff/docs/swagger-ui-init.js', 'text/javascript'],
+  ])('is written once, compressed, and validated by its ETag: %s', async (path, type) => {
+    const get = (headers: Record<string, string>) => sendRaw(service.baseUrl, { path, headers });
+    const whole = await get({});
+    expect(whole.headers).toMatchObject({ vary: 'Accept-Encoding', etag: expect.stringMatching(/^W\/"/) });
+    expect(whole.headers['content-type']).toMatch(new RegExp(`^(?:${type}|application/javascript)`));
+    const zipped = await fetch(service.baseUrl + path, { headers: { 'Accept-Encoding': 'gzip' } });
+    expect(zipped.headers.get('content-encoding')).toBe('gzip');
+    expect(Number(zipped.headers.get('content-length'))).toBeLessThan(whole.text.length / 4);
+    expect(await zipped.text()).toBe(whole.text);
+    const known = await get({ 'If-None-Match': whole.headers.etag ?? '' });
+    expect([known.status, known.text]).toEqual([304, '']);
   });
 });
 

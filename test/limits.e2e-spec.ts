@@ -206,6 +206,24 @@ describe('An address', () => {
     expect(await requestTimes(1, undefined, `${network}:a:b:c:d`)).toEqual([429]);
     expect(await requestTimes(1, undefined, '2001:db8:7:2::1')).toEqual([401]);
   });
+
+  it('of IPv6 counts with its /48 too, which has four times the limit', async () => {
+    const network = (n: number): string => `2001:db8:8:${n}::1`;
+    for (let n = 0; n < 4 * FAILURE_LIMIT; n += 1) {
+      expect(await requestTimes(1, undefined, network(n))).toEqual([401]);
+    }
+    expect(await requestTimes(1, undefined, network(99))).toEqual([429]);
+    expect(await requestTimes(1, undefined, '2001:db8:9::1')).toEqual([401]);
+  });
+
+  it('has as many pages, which its failures do not count for', async () => {
+    const from = '203.0.113.11';
+    const get = async (path: string): Promise<number> => (await request(undefined, { path, from })).status;
+    const pages = ['/openapi.json', '/docs/', '/staff/openapi.yaml', '/docs/swagger-ui.css'];
+    for (const page of pages) expect([page, await get(page)]).toEqual([page, 200]);
+    for (const page of pages) expect([page, await get(page)]).toEqual([page, 429]);
+    expect(await get('/me')).toBe(401);
+  });
 });
 
 it('Health is not counted, and responds to clients over their limit', async () => {

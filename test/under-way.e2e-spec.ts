@@ -1,7 +1,6 @@
 // A service of its own: an order stays open for as long as the tests need it.
 import { request } from 'node:http';
 import { TokensService } from '../src/auth';
-import { Counts } from '../src/common';
 import { connectionPool } from '../src/database';
 import { EventPages } from '../src/events';
 import { RequestsUnderWay } from '../src/http';
@@ -154,10 +153,7 @@ describe('The concurrent requests of one user', () => {
     return user;
   }
   const lockProxies = () => lockRow(service.owner, 'LOCK TABLE proxies IN ACCESS EXCLUSIVE MODE');
-  const exportsOf = (user: TestUser): number => {
-    const counts: Counts<string> = Reflect.get(service.app.get(RequestsUnderWay), 'counts');
-    return counts.of(`export ${user.id}`);
-  };
+  const exportsOf = (user: TestUser): number => service.app.get(RequestsUnderWay).of('export', user.id);
   /** Each is written for its caller alone. */
   const exportPath = (n: number): string =>
     `/proxies/lists/clash?ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;

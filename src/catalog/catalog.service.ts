@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import {
   Clock,
-  FairTurns,
+  Turns,
   type IpVersion,
   type Moment,
   Money,
@@ -101,9 +101,9 @@ export class CatalogService implements OnModuleDestroy {
    * for their rate permits at once, so that orders wait for hardly any previews.
    */
   private readonly turns = {
-    order: new FairTurns(4, 2),
-    preview: new FairTurns(2, 1),
-    stock: new FairTurns(2, 1),
+    order: new Turns<number>(4, 2),
+    preview: new Turns<number>(2, 1),
+    stock: new Turns<number>(2, 1),
   };
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();

@@ -1,4 +1,4 @@
-import { networkOf, plainAddress } from './address';
+import { networksOf, plainAddress } from './address';
 
 it('The plain address of a socket has neither a prefix nor a zone', () => {
   expect(plainAddress('::ffff:10.0.0.1')).toBe('10.0.0.1');
@@ -8,11 +8,11 @@ it('The plain address of a socket has neither a prefix nor a zone', () => {
 });
 
 it.each([
-  ['10.0.0.1', '10.0.0.1'],
-  ['2001:DB8::1', '2001:db8:0:0'],
-  ['2001:db8:0:1:2:3:4:5', '2001:db8:0:1'],
-  ['::1', '0:0:0:0'],
-  [null, 'unknown'],
-])('the network of %p is %p', (address, network) => {
-  expect(networkOf(address)).toBe(network);
+  ['10.0.0.1', ['10.0.0.1']],
+  ['2001:DB8::1', ['2001:db8:0:0', '2001:db8:0']],
+  ['2001:db8:0:1:2:3:4:5', ['2001:db8:0:1', '2001:db8:0']],
+  ['::1', ['0:0:0:0', '0:0:0']],
+  [null, ['unknown']],
+])('the networks of %p are %p', (address, networks) => {
+  expect(networksOf(address)).toEqual(networks);
 });

@@ -10,12 +10,15 @@ export function plainAddress(address: string | undefined): string | null {
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
-/** An IPv4 address, or the /64 of an IPv6 address: internet providers assign a whole /64 to one customer. */
-export function networkOf(address: string | null): string {
-  if (address === null || !isIPv6(address)) return address ?? 'unknown';
-  const { parts } = ipaddr.IPv6.parse(address);
-  return parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':');
+/** In groups of 16 bits. */
+const IPV6_PREFIXES = [4, 3];
+
+/**
+ * The networks that count for an address, the narrowest first: an IPv4 address itself, or the /64 and the /48
+ * of an IPv6 address. Internet providers assign a whole /64 to one customer, and often a whole /48.
+ */
+export function networksOf(address: string | null): readonly string[] {
+  if (address === null || !isIPv6(address)) return [address ?? 'unknown'];
+  const groups = ipaddr.IPv6.parse(address).parts.map((part) => part.toString(16));
+  return IPV6_PREFIXES.map((count) => groups.slice(0, count).join(':'));
 }

@@ -1,6 +1,5 @@
-export { networkOf, plainAddress } from './address';
+export { networksOf, plainAddress } from './address';
 export { Clock, Moment, SystemClock } from './clock';
-export { Counts } from './counts';
 export { csvLine, disarmFormula, excelWriter } from './csv';
 export {
   codeOf,
@@ -10,7 +9,6 @@ export {
   type ErrorKind,
   ServiceUnavailable,
 } from './domain-error';
-export { FairTurns } from './fair-turns';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';
 export { inSlices } from './in-slices';
@@ -33,4 +31,5 @@ export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { type OddRow, readRows } from './read-rows';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';
 export { TimeLimit } from './time-limit';
+export { Turns } from './turns';
 export { isOverWithin } from './within';

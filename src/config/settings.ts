@@ -178,8 +178,8 @@ export const SETTINGS = {
     maxConnections: setting('MAX_CONNECTIONS', integer(1, 1_000_000), {
       default: '2000',
       description:
-        'Client connections per replica. More are refused. Without `TRUSTED_PROXIES`, an address gets at ' +
-        'most half of them.',
+        'Client connections per replica. Idle ones give way to new ones. An address that is not one of ' +
+        '`TRUSTED_PROXIES` gets at most half of them.',
     }),
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
@@ -224,8 +224,8 @@ export const SETTINGS = {
     addressFailuresPerMinute: setting('ADDRESS_FAILURES_PER_MINUTE', integer(0, 1_000_000_000), {
       default: '600',
       description:
-        'Requests without a valid token or secret link, and failed sign-ins, per minute and address. ' +
-        '`0`: no limit.',
+        'Requests without a valid token or secret link, with failed sign-ins, and pages of the ' +
+        'description, per minute and address. `0`: no limit.',
     }),
   },
   provider: {

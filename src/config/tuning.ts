@@ -9,6 +9,7 @@ export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
  */
 const CONSTANTS = [
   'activeFlagsIntervalSeconds',
+  'bodyStallMs',
   'breakerFailures',
   'breakerProbeMs',
   'linkRequestsPerMinute',

@@ -1,10 +1,10 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { FairTurns } from '../common';
+import { Turns } from '../common';
 import { type Queryable, queryRows } from './sql';
 import { inTransaction } from './transaction';
 
 /** One change of each user at a time. */
-const turns = new FairTurns(Infinity, 1);
+const turns = new Turns<number>(Infinity, 1);
 
 /**
  * Runs a change that locks rows of a user, after the same user's changes that this process is running.

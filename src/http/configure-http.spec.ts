@@ -23,9 +23,11 @@ import { Test } from '@nestjs/testing';
 import type { Request, Response } from 'express';
 import { forAllTests } from '../../test/support/fixtures';
 import { DomainError, type DomainErrorOptions, type ErrorKind, requestId, setRequestUser } from '../common';
+import type { AppConfig } from '../config';
 import { configureHttp } from './configure-http';
 import { HttpAdapter } from './http-adapter';
 import { RequestInputGuard } from './request-input.guard';
+import { RequestsUnderWay } from './under-way';
 import { IntegerField, StringField } from './validation/fields';
 import { Refusal, RequestInvalid } from './validation/refusal';
 
@@ -39,6 +41,7 @@ class Failure extends DomainError {
 }
 
 const READER_IDLE_MS = 500;
+const BODY_STALL_MS = 1000;
 const MAX_CONNECTIONS = 20;
 
 class PageQuery {
@@ -196,7 +199,8 @@ async function startApplication(
     logger,
   });
   configureHttp(made, { maxConnections, readerIdleMs: READER_IDLE_MS, trustedProxies });
-  made.useGlobalGuards(new DoorGuard(), new RequestInputGuard());
+  const config = { server: { maxConnections }, tuning: { bodyStallMs: BODY_STALL_MS } } as AppConfig;
+  made.useGlobalGuards(new DoorGuard(), new RequestInputGuard(new RequestsUnderWay(config), config));
   await made.listen(0, '127.0.0.1');
   return made;
 }
@@ -347,9 +351,9 @@ describe('A caller who disconnects in the middle of a response', () => {
   });
 });
 
-const countConnections = (): Promise<number> =>
+const countConnections = (of = app): Promise<number> =>
   new Promise((resolve, reject) => {
-    const server: Server = app.getHttpServer();
+    const server: Server = of.getHttpServer();
     server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
   });
 
@@ -463,7 +467,9 @@ it('Connections above the limit are refused, and the log says so once', async ()
   expect(await countConnections()).toBe(MAX_CONNECTIONS);
   for (const socket of sockets) socket.destroy();
   await Promise.all(ends);
-  expect(logger.at('warn')).toEqual([['warn', 'connections are refused: there are 20 already', 'Http']]);
+  expect(logger.at('warn')).toEqual([
+    ['warn', 'there are 20 connections, the most: idle ones make room for new ones', 'Http'],
+  ]);
   while ((await countConnections()) > before) await delay(5);
 });
 
@@ -501,9 +507,9 @@ describe('An address', () => {
     expect(await (await open(get('/pages/2'))).response).toMatch(/^HTTP\/1.1 200 /);
     await ended;
     expect(used.socket.destroyed).toBe(false);
-    expect(
-      logger.warnings.filter((text) => String(text).includes(' has 3 connections and gets no more')),
-    ).toEqual([expect.stringContaining('127.0.0.')]);
+    expect(logger.warnings.filter((text) => String(text).includes(' has 3 connections, the most'))).toEqual([
+      expect.stringContaining('127.0.0.'),
+    ]);
   });
 
   it('opens no more when all are in use, and keeps no other address out', async () => {
@@ -512,6 +518,73 @@ describe('An address', () => {
     expect(await (await open(get('/pages/1'), '127.0.0.2')).response).toMatch(/^HTTP\/1.1 200 /);
     letGo();
     for (const { response } of busy) expect(await response).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
+describe('Connections that are all taken', () => {
+  const bounded = forAllTests(() => startApplication(6, ['127.0.0.9']));
+  const sockets: Socket[] = [];
+  afterEach(async () => {
+    sockets.splice(0).forEach((socket) => socket.destroy());
+    while ((await countConnections(bounded)) > 0) await delay(5);
+  });
+
+  async function open(localAddress: string, text = ''): Promise<{ socket: Socket; data: Promise<string> }> {
+    const arrived = once(bounded.getHttpServer(), text === '' ? 'connection' : 'request');
+    const boundedPort = Number(new URL(await bounded.getUrl()).port);
+    const socket = connect({ port: boundedPort, host: '127.0.0.1', localAddress });
+    sockets.push(socket);
+    socket.on('error', () => undefined).write(text);
+    const data = once(socket, 'data').then(([bytes]) => String(bytes));
+    data.catch(() => undefined);
+    await arrived;
+    return { socket, data };
+  }
+
+  it('leave room for a new one: the longest idle one of the address with most idle ones ends', async () => {
+    const honest = await open('127.0.0.2', get('/pages/1'));
+    await honest.data;
+    const silent = [await open('127.0.0.3'), await open('127.0.0.4'), await open('127.0.0.3')];
+    for (const address of ['127.0.0.4', '127.0.0.4']) silent.push(await open(address));
+    const ends = Promise.race(silent.map(({ socket }, at) => once(socket, 'close').then(() => at)));
+    const next = await open('127.0.0.5', get('/pages/2'));
+    expect(await next.data).toMatch(/^HTTP\/1.1 200 /);
+    expect(await ends).toBe(1);
+    expect(honest.socket.destroyed).toBe(false);
+  });
+
+  it('of a load balancer never end, and neither do those with a request', async () => {
+    const balancer = await Promise.all([1, 2, 3, 4].map(() => open('127.0.0.9')));
+    const busy = await open('127.0.0.3', get('/slow/500'));
+    const other = await open('127.0.0.4', get('/slow/500'));
+    const { socket: refused } = await open('127.0.0.5');
+    if (!refused.closed) await new Promise((resolve) => refused.once('close', resolve));
+    for (const { data } of [busy, other]) expect(await data).toMatch(/^HTTP\/1.1 200 /);
+    expect(balancer.some(({ socket }) => socket.destroyed)).toBe(false);
+  });
+});
+
+describe('A body that arrives slowly', () => {
+  const start = `${postHead('Content-Length: 500\r\n')}{`;
+
+  it('is one of few at the same time, and others are refused unless they arrive at once', async () => {
+    const held = [exchange(start), exchange(start)];
+    await delay(400);
+    expect(await exchange(start)).toMatch(/^HTTP\/1.1 429 .*Retry-After: 5/s);
+    expect((await post('{"weight": 1}')).status).toBe(200);
+    for (const response of await Promise.all(held)) expect(response).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it('may take longer than a pause without progress', async () => {
+    const socket = connect(port, '127.0.0.1');
+    const response = once(socket, 'data');
+    socket.write(postHead('Content-Length: 13\r\n'));
+    for (const piece of ['{"we', 'ight"', ': 7}']) {
+      socket.write(piece);
+      await delay(0.6 * BODY_STALL_MS);
+    }
+    expect(String(await response)).toMatch(/^HTTP\/1.1 200 /);
+    socket.destroy();
   });
 });
 

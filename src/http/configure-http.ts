@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application, NextFunction, Request, Response } from 'express';
 import helmet from 'helmet';
@@ -10,7 +9,6 @@ import { preferFixedPaths } from './errors/allowed-methods';
 import { ErrorFilter } from './errors/error.filter';
 import { respondToMalformedRequests } from './errors/malformed-requests';
 import { HttpAdapter } from './http-adapter';
-import { atMostEachMinute } from './rare-warning';
 import { parseQuery, toNormalUrl } from './request-url';
 import { RequestValidationPipe } from './validation/request-validation.pipe';
 
@@ -29,12 +27,9 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /** A client that stops reading is disconnected after this time, or twice this time at most. */
   readonly readerIdleMs?: number | undefined;
-  /** Behind one, all clients have its address. With none, each address has a share of the connections. */
+  /** Their `X-Forwarded-For` is trusted, and their connections are not bounded by address. */
   readonly trustedProxies: readonly string[];
 }
-
-/** Of `maxConnections`. */
-const PART_OF_ADDRESS = 0.5;
 
 /**
  * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers and time
@@ -58,6 +53,7 @@ export function configureHttp(
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', parseQuery);
+  app.set('trust proxy', limits.trustedProxies);
   neverFreshWithoutTag(express);
   preferFixedPaths(express, 'proxy_id');
 
@@ -67,9 +63,9 @@ export function configureHttp(
 
   configureServer(app.getHttpServer(), limits, metrics);
   const adapter = app.getHttpAdapter();
-  if (adapter instanceof HttpAdapter && limits.trustedProxies.length === 0) {
-    adapter.boundAddresses(Math.ceil(limits.maxConnections * PART_OF_ADDRESS));
-  }
+  if (!(adapter instanceof HttpAdapter)) return;
+  const isTrusted = express.get('trust proxy fn') as (address: string) => boolean;
+  adapter.boundConnections({ most: limits.maxConnections, isTrusted });
 }
 
 /** Responses are data and load nothing. Pages replace this policy. */
@@ -115,11 +111,9 @@ function neverFreshWithoutTag(express: Application): void {
 
 function configureServer(
   server: Server,
-  { maxConnections, readerIdleMs = READER_IDLE_MS }: ConnectionLimits,
+  { readerIdleMs = READER_IDLE_MS }: ConnectionLimits,
   metrics: Metrics,
 ): void {
-  server.maxConnections = maxConnections;
-  logRefusedConnections(server);
   disconnectIdleReaders(server, readerIdleMs);
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
@@ -141,10 +135,4 @@ function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
     // Between requests, Node sets the longer time for which a connection is kept.
     else if (socket.timeout !== readerIdleMs) socket.destroy();
   });
-}
-
-function logRefusedConnections(server: Server): void {
-  const logger = new Logger('Http');
-  const warn = atMostEachMinute((message) => logger.warn(message));
-  server.on('drop', () => warn(`connections are refused: there are ${server.maxConnections} already`));
 }

@@ -1,57 +1,79 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
-import { Counts, networkOf, plainAddress } from '../common';
+import { networksOf, plainAddress, Turns } from '../common';
+import { IdleConnections } from './idle-connections';
 import { atMostEachMinute } from './rare-warning';
 
-/** A connection without a request is idle if nothing arrived for this time. */
+/** A connection without a request is silent if nothing arrived for this time. */
 const SILENT_MS = 1000;
+/** Of all connections. */
+const PART_OF_NETWORK = 0.5;
 
 interface Connection {
-  /** The peer's address, or its network if that is IPv6. */
-  readonly address: string;
+  /** The peer's network; null for a trusted proxy, whose idle connections may be about to carry an order. */
+  readonly network: string | null;
   /** Requests in progress. */
   requests: number;
+  readonly leave: () => void;
 }
 
+export interface ConnectionBounds {
+  readonly most: number;
+  readonly isTrusted: (address: string) => boolean;
+}
+
+/** Bounds the connections of the server, of each network and in all. */
 export class Connections {
-  /** How many connections an address may have. Infinity if any address may be that of a load balancer. */
-  mostOfAddress = Infinity;
-  /** Connections without a request are in the order in which they became idle. */
   private readonly open = new Map<Socket, Connection>();
-  private readonly counts = new Counts<string>();
+  private readonly idle = new IdleConnections();
   private readonly logger = new Logger('Http');
   private readonly warn = atMostEachMinute((message) => this.logger.warn(message));
 
-  follow(server: Server): void {
-    server.on('connection', (socket) => this.enter(socket));
+  follow(server: Server, { most, isTrusted }: ConnectionBounds): void {
+    const mostOfNetwork = Math.ceil(most * PART_OF_NETWORK);
+    const turns = new Turns<string>(most, mostOfNetwork);
+    server.on('connection', (socket) => {
+      const address = plainAddress(socket.remoteAddress);
+      const network = address !== null && isTrusted(address) ? null : networksOf(address).at(-1);
+      this.enter(socket, network ?? null, turns, mostOfNetwork);
+    });
     server.prependListener('request', ({ socket }, response: ServerResponse) => {
       const connection = this.open.get(socket);
       if (!connection) return;
+      if (connection.requests === 0) this.idle.delete(socket, connection.network);
       connection.requests += 1;
       response.once('close', () => {
         connection.requests -= 1;
-        if (this.open.delete(socket)) this.open.set(socket, connection);
+        if (connection.requests === 0 && this.open.has(socket)) this.idle.add(socket, connection.network);
       });
     });
   }
 
   /**
-   * Adds a connection. If its address has reached its limit, the longest-idle one is closed, so that a client
-   * with silent connections does not block others in its network.
+   * Adds a connection. At the limit of its network, the longest idle one of that network gives way; at the
+   * limit of all, that of the network with most idle ones: refusal alone would let silent connections keep
+   * others out. Without an idle one, the new connection is closed.
    */
-  private enter(socket: Socket): void {
-    const address = networkOf(plainAddress(socket.remoteAddress));
-    const count = this.counts.of(address);
-    if (count >= this.mostOfAddress) {
-      this.warn(`${address} has ${count} connections and gets no more: idle ones make room for new ones`);
-      const idle = this.longestIdle(address);
-      (idle ?? socket).destroy();
-      if (!idle) return;
-      this.leave(idle);
+  private enter(socket: Socket, network: string | null, turns: Turns<string>, mostOfNetwork: number): void {
+    const keys = network === null ? [] : [network];
+    let leave = turns.enter(...keys);
+    if (!leave) {
+      const isFull = network !== null && turns.of(network) >= mostOfNetwork;
+      this.warn(
+        `${isFull ? `${network} has ${mostOfNetwork}` : `there are ${this.open.size}`} connections, ` +
+          'the most: idle ones make room for new ones',
+      );
+      const silent = isFull ? this.idle.longestOf(network) : this.idle.longest();
+      if (silent) this.leave(silent.destroy());
+      leave = turns.enter(...keys);
     }
-    this.open.set(socket, { address, requests: 0 });
-    this.counts.add(address, 1);
+    if (!leave) {
+      socket.destroy();
+      return;
+    }
+    this.open.set(socket, { network, requests: 0, leave });
+    this.idle.add(socket, network);
     socket.once('close', () => this.leave(socket));
   }
 
@@ -59,14 +81,8 @@ export class Connections {
     const connection = this.open.get(socket);
     if (!connection) return;
     this.open.delete(socket);
-    this.counts.add(connection.address, -1);
-  }
-
-  private longestIdle(address: string): Socket | undefined {
-    for (const [socket, connection] of this.open) {
-      if (connection.requests === 0 && connection.address === address) return socket;
-    }
-    return undefined;
+    this.idle.delete(socket, connection.network);
+    connection.leave();
   }
 
   /**

@@ -1,6 +1,6 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { Connections } from './connections';
+import { type ConnectionBounds, Connections } from './connections';
 import { oneAtATime } from './pipelining';
 
 /** The prototypes that Express gives to requests and responses. Express publishes no types for them. */
@@ -32,7 +32,6 @@ export class HttpAdapter extends ExpressAdapter {
       { ...messageClasses(this.getInstance()), connectionsCheckingInterval: CHECK_ARRIVAL_MS },
       oneAtATime(this.getInstance()),
     );
-    this.connections.follow(this.httpServer);
   }
 
   /**
@@ -49,8 +48,8 @@ export class HttpAdapter extends ExpressAdapter {
     return super.setNotFoundHandler(...parameters);
   }
 
-  boundAddresses(most: number): void {
-    this.connections.mostOfAddress = most;
+  boundConnections(bounds: ConnectionBounds): void {
+    this.connections.follow(this.httpServer, bounds);
   }
 
   /** From now on, every response closes its connection, so that clients move to another replica. */

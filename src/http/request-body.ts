@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { RequestTimeoutException } from '@nestjs/common';
 import { domainError } from '../common';
 import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
@@ -16,30 +17,66 @@ export class BodyUnreadable extends domainError(
   (cause?: unknown) => ({ cause }),
 ) {}
 
+/** The bounds of bodies that do not arrive at once. */
+export interface SlowBodies {
+  /** Counts a body until it has arrived. Throws if too many are under way. */
+  readonly enter: () => () => void;
+  readonly stallMs?: number | undefined;
+}
+
+/** Longer than between a request and its body on most networks: what arrives by then is not counted. */
+const AT_ONCE_MS = 250;
+/** How long nothing may arrive. A network that loses packets sends them again within this time. */
+const STALL_MS = 5000;
+
 /**
- * Receives the body without decoding a Content-Encoding. Above the limit it throws at once and discards the
- * rest, so that a caller who is still sending receives the response.
+ * Receives the body without decoding a Content-Encoding. At a limit it throws at once and discards the rest,
+ * so that a caller who is still sending receives the response.
  *
  * @throws BodyTooLarge
+ * @throws RequestTimeoutException when nothing arrives for a while, and what `slow.enter` throws
  * @throws BodyUnreadable when the caller disconnects
  */
-export async function receiveBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function receiveBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  slow: SlowBodies,
+): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw new BodyTooLarge();
+  if (request.destroyed) throw new BodyUnreadable();
   const chunks: Buffer[] = [];
   let byteCount = 0;
+  let leave: (() => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
   try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      byteCount += chunk.length;
-      if (byteCount > maxBytes) {
-        request.resume();
-        throw new BodyTooLarge();
-      }
-      chunks.push(chunk);
-    }
+    return await new Promise<Buffer>((resolve, reject) => {
+      const stall = (): void => reject(new RequestTimeoutException());
+      const count = (): void => {
+        try {
+          leave = slow.enter();
+          timer = setTimeout(stall, slow.stallMs ?? STALL_MS);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      if (!request.complete) timer = setTimeout(count, AT_ONCE_MS);
+      request.on('data', (chunk: Buffer) => {
+        byteCount += chunk.length;
+        if (byteCount > maxBytes) reject(new BodyTooLarge());
+        else chunks.push(chunk);
+        if (leave) timer?.refresh();
+      });
+      request.once('end', () => resolve(Buffer.concat(chunks)));
+      const cut = (error?: Error): void => reject(new BodyUnreadable(error));
+      request.once('error', cut).once('close', cut);
+    });
   } catch (error) {
-    throw error instanceof BodyTooLarge ? error : new BodyUnreadable(error);
+    request.removeAllListeners('data').resume();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    leave?.();
   }
-  return Buffer.concat(chunks);
 }
 
 /**

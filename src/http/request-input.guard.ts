@@ -1,6 +1,10 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import type { Request } from 'express';
+import { networksOf, plainAddress, Turns } from '../common';
+import { AppConfig } from '../config';
 import { MAX_BODY_BYTES, parseBody, receiveBody } from './request-body';
+import { RequestsUnderWay } from './under-way';
 import { readInput } from './validation/read-input';
 import { type RouteInput, routeInput } from './validation/route-input';
 
@@ -14,6 +18,9 @@ export const receivedBytes = (request: Request): Buffer => received.get(request)
 
 export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
+/** Reading a body of this size takes about a tenth of a millisecond. */
+const LARGE_BODY_BYTES = 4096;
+
 /**
  * Receives the body, and reads path, query, headers and body together, so that a 422 response lists all
  * mistakes; a pipe sees only one place. It has to be the last guard: a caller without access is refused
@@ -22,6 +29,14 @@ export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
  */
 @Injectable()
 export class RequestInputGuard implements CanActivate {
+  /** Large bodies are read one after the other, so that other requests run in between. */
+  private readonly large = new Turns<number | string>(1, 1);
+
+  constructor(
+    private readonly underWay: RequestsUnderWay,
+    private readonly config: AppConfig,
+  ) {}
+
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
     const input = routeInput(context.getClass(), context.getHandler());
@@ -30,15 +45,29 @@ export class RequestInputGuard implements CanActivate {
       return true;
     }
     const most = Reflect.getMetadata(MOST, context.getHandler()) as number | undefined;
-    return readBody(request, most ?? MAX_BODY_BYTES, input);
+    return this.readBody(request, most ?? MAX_BODY_BYTES, input);
+  }
+
+  private async readBody(request: Request, maxBytes: number, input: RouteInput | null): Promise<boolean> {
+    const bytes = await receiveBody(request, maxBytes, {
+      enter: () => this.underWay.enter('body', ...callersOf(request)),
+      stallMs: this.config.tuning.bodyStallMs,
+    });
+    received.set(request, bytes);
+    const read = (): void => {
+      // As in FastAPI, a body that is not JSON is the only mistake listed.
+      request.body = parseBody(bytes, request.headers['content-type']);
+      if (input) readInput(input, request);
+    };
+    if (bytes.length < LARGE_BODY_BYTES) read();
+    else await this.large.run(callersOf(request)[0], () => yieldToOthers().then(read));
+    return true;
   }
 }
 
-async function readBody(request: Request, maxBytes: number, input: RouteInput | null): Promise<boolean> {
-  const bytes = await receiveBody(request, maxBytes);
-  received.set(request, bytes);
-  // As in FastAPI, a body that is not JSON is the only mistake listed.
-  request.body = parseBody(bytes, request.headers['content-type']);
-  if (input) readInput(input, request);
-  return true;
+/** The user, if the route has one, and the networks of the client. */
+function callersOf(request: Request): [number | string, ...string[]] {
+  const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };
+  const networks = networksOf(plainAddress(ip));
+  return [user?.userId ?? networks.join(), ...networks];
 }

@@ -1,10 +1,11 @@
+import type { AppConfig } from '../config';
 import { RequestsUnderWay, TooManyUnderWay } from './under-way';
 
 const OF_USER = 10;
 const OF_ALL = 100;
 
 it('Requests of a kind are bounded for each user and for all users, until they are over', () => {
-  const underWay = new RequestsUnderWay();
+  const underWay = new RequestsUnderWay({ server: { maxConnections: 2000 } } as AppConfig);
   const enter = (userId: number) => underWay.enter('check', userId);
   const leaves = Array.from({ length: OF_USER }, () => enter(0));
   expect(() => enter(0)).toThrow(TooManyUnderWay);

@@ -3861,7 +3861,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The headers did not arrive within 15 seconds, or the whole request within 30 */
+    /** @description The headers did not arrive within 15 seconds, the whole request within 30, or more of its body within 5 */
     RequestTimeout: {
       headers: {
         [name: string]: unknown;
@@ -7985,7 +7985,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has sent too many requests in this minute */
+      /** @description The token or the user has sent too many requests in this minute, or more than 10 changes of types are under way */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */

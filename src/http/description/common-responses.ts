@@ -32,7 +32,7 @@ const COMPONENTS = {
     headers: { Allow: { description: 'The methods of the path', schema: { type: 'string' } } },
   },
   RequestTimeout: response(
-    'The headers did not arrive within 15 seconds, or the whole request within 30',
+    'The headers did not arrive within 15 seconds, the whole request within 30, or more of its body within 5',
     unrouted(408),
   ),
   BodyTooLarge: response('The body is larger than 100 kB', bodyOf(new BodyTooLarge())),

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import type { Application, NextFunction, Request, Response } from 'express';
 import { contentSecurityPolicy } from 'helmet';
+import { plainAddress } from '../../common';
+import { RequestLimits } from '../limits/request-limits.service';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonResponses, liftParameterExamples } from './common-responses';
 import { describeNull } from './describe-null';
@@ -16,6 +19,7 @@ import {
   preparePage,
 } from './swagger-page';
 import { withoutPayments } from './without-payments';
+import { writtenOnce } from './written-once';
 
 /** Of the specified interface, which does not change with the version of the service. */
 const INTERFACE_VERSION = '0.1.0';
@@ -98,8 +102,19 @@ const PAGE_POLICY = {
 
 /** Serves the description at `/<prefix>openapi.json` and `.yaml`, and Swagger UI at `/<prefix>docs`. */
 export function serveDescription(app: NestExpressApplication, described: ApiInterface, prefix: string): void {
-  app.use(`/${prefix}docs`, contentSecurityPolicy(PAGE_POLICY));
   const path = `${prefix}docs`;
+  const documents = ['openapi.json', 'openapi.yaml', 'docs/swagger-ui-init.js'].map((name) => prefix + name);
+  const limits = app.get(RequestLimits);
+  app.use(
+    [path, ...documents].map((one) => `/${one}`),
+    (request: Request, _: Response, next: NextFunction) => {
+      limits.admitPage(plainAddress(request.ip));
+      next();
+    },
+  );
+  app.use(`/${path}`, contentSecurityPolicy(PAGE_POLICY));
+  const express = app.getHttpAdapter().getInstance() as Application;
+  for (const document of documents) express.get(`/${document}`, writtenOnce());
   SwaggerModule.setup(path, app, () => describe(app, described), {
     ui: false,
     jsonDocumentUrl: `${prefix}openapi.json`,

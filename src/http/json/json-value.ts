@@ -12,14 +12,24 @@ export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Text without characters that JSON escapes. */
+const PLAIN = /^[\w .:/-]*$/;
+
 /** The inverse of `parseJson`. `NaN` and `Infinity`, which JSON cannot express, become `null`. */
 export function writeJson(value: JsonValue): string {
+  if (typeof value === 'string') return writeText(value);
   if (typeof value === 'bigint') return value.toString();
   if (Object.is(value, -0)) return '-0.0';
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (!isJsonObject(value)) return `[${value.map(writeJson).join(',')}]`;
-  const members = Object.entries(value).map(
-    ([name, member]) => `${JSON.stringify(name)}:${writeJson(member)}`,
-  );
-  return `{${members.join(',')}}`;
+  let members = '';
+  if (!isJsonObject(value)) {
+    for (const member of value) members += `${members && ','}${writeJson(member)}`;
+    return `[${members}]`;
+  }
+  for (const name of Object.keys(value)) {
+    members += `${members && ','}${writeText(name)}:${writeJson(value[name] as JsonValue)}`;
+  }
+  return `{${members}}`;
 }
+
+const writeText = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));

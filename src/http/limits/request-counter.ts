@@ -16,7 +16,7 @@ interface Count {
 }
 
 /** Counts events by key in this minute. The keys are bounded: the least recently seen ones are evicted. */
-export class RequestCounter<Key extends number | string> {
+export class RequestCounter<Key extends number | string = number | string> {
   private readonly counts: LRUCache<Key, Count>;
   private readonly unshared = new Set<Key>();
   private readonly sharedFrom: number;

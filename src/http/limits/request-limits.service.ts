@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Clock, networkOf } from '../../common';
+import { Clock, networksOf } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
 import { Work } from '../../work';
@@ -10,7 +10,9 @@ import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 /** Enough for the tokens, users or links of a minute's requests; a count takes about 200 bytes. */
 const MAX_CALLERS = 50_000;
 /** Bounds the memory that clients without a token can take. */
-const MAX_ADDRESSES = 10_000;
+const MAX_NETWORKS = 10_000;
+/** Of the limit of an address. A /48 may have many customers, but an attacker with one has 65,536 /64s. */
+const TIMES_FOR_WIDE_NETWORK = 4;
 /** Programs fetch a link every few minutes. A leaked link cannot keep a replica busy. */
 const LINK_REQUESTS_PER_MINUTE = 1200;
 /** Opening the app takes one sign-in. Each replaces an older one, and writes an event. */
@@ -26,33 +28,40 @@ interface Counted {
   readonly userId: number;
 }
 
+type Key = number | string;
+
+type CountedBy = readonly [counter: RequestCounter<Key>, key: Key];
+
 interface HeaderSink {
   setHeader(name: string, value: string): unknown;
 }
 
 interface Remaining {
-  readonly counter: Pick<RequestCounter<number>, 'name' | 'limit'>;
+  readonly counter: Pick<RequestCounter, 'name' | 'limit'>;
   readonly left: number;
 }
 
+/** One counter for addresses and the /64s of IPv6, and one for their /48s. */
+const byNetwork = (name: string, limit: number): readonly RequestCounter[] => [
+  new RequestCounter(name, limit, MAX_NETWORKS),
+  new RequestCounter(`${name}-48`, TIMES_FOR_WIDE_NETWORK * limit, MAX_NETWORKS),
+];
+
 /**
  * Limits, per minute, the requests of each token, user and secret link, the sign-ins of each Telegram user,
- * the test events of each user, and the failed authentications of each address. Requests are counted in
- * memory. Replicas share their counts each second, in one statement, so that limits make no request wait for
- * the database.
+ * the test events of each user, and the failed authentications and the pages of each address. Requests are
+ * counted in memory. Replicas share their counts each second, in one statement, so that limits make no
+ * request wait for the database.
  */
 @Injectable()
 export class RequestLimits {
-  private readonly tokens: RequestCounter<number>;
-  private readonly users: RequestCounter<number>;
-  private readonly links: RequestCounter<number>;
-  private readonly signIns = new RequestCounter<number>('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
-  private readonly webhookTests = new RequestCounter<number>(
-    'webhook-test',
-    WEBHOOK_TESTS_PER_MINUTE,
-    MAX_CALLERS,
-  );
-  private readonly addresses: RequestCounter<string>;
+  private readonly tokens: RequestCounter;
+  private readonly users: RequestCounter;
+  private readonly links: RequestCounter;
+  private readonly signIns = new RequestCounter('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
+  private readonly webhookTests = new RequestCounter('webhook-test', WEBHOOK_TESTS_PER_MINUTE, MAX_CALLERS);
+  private readonly failures: readonly RequestCounter[];
+  private readonly pages: readonly RequestCounter[];
   /** The last minute in which an address reached its limit. */
   private barredMinute = 0;
   private cleanedMinute = 0;
@@ -68,7 +77,8 @@ export class RequestLimits {
     this.users = new RequestCounter('user', limits.userRequestsPerMinute, MAX_CALLERS);
     const linkRequests = tuning.linkRequestsPerMinute ?? LINK_REQUESTS_PER_MINUTE;
     this.links = new RequestCounter('link', linkRequests, MAX_CALLERS);
-    this.addresses = new RequestCounter('address', limits.addressFailuresPerMinute, MAX_ADDRESSES);
+    this.failures = byNetwork('address', limits.addressFailuresPerMinute);
+    this.pages = byNetwork('page', limits.addressFailuresPerMinute);
   }
 
   /**
@@ -100,11 +110,13 @@ export class RequestLimits {
     this.take(null, [this.webhookTests, userId]);
   }
 
+  /** Counts a page of the description. @throws TooManyRequests and does not count the page */
+  admitPage(address: string | null): void {
+    this.take(null, ...keysOf(this.pages, address));
+  }
+
   /** Counts an event under all of the keys, or under none. */
-  private take(
-    response: HeaderSink | null,
-    ...keys: readonly (readonly [counter: RequestCounter<number>, key: number])[]
-  ): void {
+  private take(response: HeaderSink | null, ...keys: readonly CountedBy[]): void {
     const nowMs = this.nowMs();
     const before = keys.map(([counter, key]) => ({ counter, left: counter.left(key, nowMs) }));
     if (before.some(({ left }) => left === 0)) throw this.refusal(nowMs, before);
@@ -124,9 +136,10 @@ export class RequestLimits {
   /** Counts a failed authentication: a request without a valid token, or with an unknown link secret. */
   countFailure(address: string | null): void {
     const nowMs = this.nowMs();
-    const key = networkOf(address);
-    this.addresses.add(key, nowMs);
-    if (this.addresses.left(key, nowMs) === 0) this.barredMinute = minuteOf(nowMs);
+    for (const [counter, key] of keysOf(this.failures, address)) {
+      counter.add(key, nowMs);
+      if (counter.left(key, nowMs) === 0) this.barredMinute = minuteOf(nowMs);
+    }
   }
 
   /** Whether any address has too many failed authentications in this minute. */
@@ -137,20 +150,18 @@ export class RequestLimits {
   /** The refusal for an address with too many failed authentications in this minute; null for others. */
   refusalOf(address: string | null): TooManyRequests | null {
     const nowMs = this.nowMs();
-    const left = this.addresses.left(networkOf(address), nowMs);
-    return left > 0 ? null : this.refusal(nowMs, [{ counter: this.addresses, left }]);
+    const remaining = keysOf(this.failures, address).map(([counter, key]) => ({
+      counter,
+      left: counter.left(key, nowMs),
+    }));
+    return remaining.every(({ left }) => left > 0) ? null : this.refusal(nowMs, remaining);
   }
 
   /** Shares this replica's counts with the others, and reads theirs. */
   async share(): Promise<void> {
-    const counters = [
-      this.tokens,
-      this.users,
-      this.links,
-      this.signIns,
-      this.webhookTests,
-      this.addresses,
-    ] as readonly RequestCounter<number | string>[];
+    const ofNetworks = [...this.failures, ...this.pages];
+    const ofIds = [this.tokens, this.users, this.links, this.signIns, this.webhookTests];
+    const counters = [...ofIds, ...ofNetworks];
     const taken = counters.flatMap((counter) =>
       counter.takeUnshared().map((unshared) => ({ ...unshared, counter })),
     );
@@ -172,9 +183,9 @@ export class RequestLimits {
       );
       for (const { name, key, minute, total } of totals) {
         const counter = counters.find((one) => one.name === name);
-        const isAddress = counter === this.addresses;
-        counter?.learn(isAddress ? key : Number(key), minute, total);
-        if (isAddress && total >= this.addresses.limit) {
+        if (!counter) continue;
+        counter.learn(ofIds.includes(counter) ? Number(key) : key, minute, total);
+        if (this.failures.includes(counter) && total >= counter.limit) {
           this.barredMinute = Math.max(this.barredMinute, minute);
         }
       }
@@ -212,3 +223,12 @@ export class RequestLimits {
 
 /** Seconds until the next minute begins. */
 const secondsLeft = (nowMs: number): number => Math.ceil((WINDOW_MS - (nowMs % WINDOW_MS)) / 1000);
+
+/** Each network of an address with its counter. */
+function keysOf(counters: readonly RequestCounter[], address: string | null): CountedBy[] {
+  const networks = networksOf(address);
+  return counters.flatMap((counter, at): CountedBy[] => {
+    const network = networks[at];
+    return network === undefined ? [] : [[counter, network]];
+  });
+}

@@ -2,6 +2,7 @@ import { Body, Controller, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../../auth';
 import { ServiceUnavailable } from '../../common';
+import { TooManyUnderWay } from '../../http';
 import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
 import {
   ProxyEnded,
@@ -43,6 +44,7 @@ export class TypeChangeController {
         ProxyGone,
         TypeChangeRefused,
       ],
+      429: ['more than 10 changes of types are under way', TooManyUnderWay],
       503: [
         'The provider is unavailable and nothing was changed, or the outcome is not known yet',
         ServiceUnavailable,

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { Clock, messageOf, type ProxyType, ServiceUnavailable } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
+import { RequestsUnderWay } from '../../http';
 import { OrderQueries, RecoveryState } from '../../orders';
 import {
   Deadline,
@@ -51,6 +52,7 @@ export class TypeChangeService {
     private readonly proxies: ProxiesService,
     private readonly orders: OrderQueries,
     private readonly recovery: RecoveryState,
+    private readonly underWay: RequestsUnderWay,
     private readonly config: AppConfig,
     private readonly clock: Clock,
   ) {}
@@ -58,9 +60,13 @@ export class TypeChangeService {
   /**
    * @returns the changed proxy
    * @throws ProxyNotFound, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeChangeRefused, TypeChangesUnavailable,
-   *   TypeChangeInProgress, TypeChangeUncertain, ServiceUnavailable
+   *   TypeChangeInProgress, TypeChangeUncertain, TooManyUnderWay, ServiceUnavailable
    */
-  async change(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
+  change(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
+    return this.underWay.run('type', userId, () => this.changeNow(userId, proxyId, wanted));
+  }
+
+  private async changeNow(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     this.assertRented(proxy);
     if (proxy.proxyType === wanted && (await this.isSettled(proxy.id))) {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
-import { FairTurns, inSlices } from '../../common';
+import { Turns, inSlices } from '../../common';
 import { preparedRows, queryRows } from '../../database';
 import { RequestsUnderWay } from '../../http';
 import type { ProxyOut } from '../dto/proxy-out.dto';
@@ -95,7 +95,7 @@ export class ProxyExportService {
   });
   /** How many exports are being sent in pieces. */
   private open = 0;
-  private readonly turns = new FairTurns(READS_AT_ONCE, READS_OF_A_USER);
+  private readonly turns = new Turns<number>(READS_AT_ONCE, READS_OF_A_USER);
 
   constructor(
     private readonly dataSource: DataSource,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { FairTurns, TimeLimit } from '../../common';
+import { Turns, TimeLimit } from '../../common';
 import { AppConfig } from '../../config';
 import { RequestsUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
@@ -20,7 +20,7 @@ const NOT_CONNECTED = 'The service could not connect';
 
 @Injectable()
 export class ProxyPings {
-  private readonly turns = new FairTurns(PINGS_AT_ONCE, PINGS_OF_A_USER);
+  private readonly turns = new Turns<number>(PINGS_AT_ONCE, PINGS_OF_A_USER);
 
   constructor(
     private readonly selections: SelectionsService,

@@ -8,7 +8,7 @@ import {
   TokensService,
   UserBlocked,
 } from '../../auth';
-import { Clock, FairTurns } from '../../common';
+import { Clock, Turns } from '../../common';
 import { AppConfig, EnvironmentError } from '../../config';
 import { inTransaction } from '../../database';
 import { UsersService } from '../users.service';
@@ -27,7 +27,7 @@ const MOST_SIGN_INS = 10;
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
   /** By Telegram user: waiting sign-ins occupy no connections. */
-  private readonly turns = new FairTurns(Infinity, 1);
+  private readonly turns = new Turns<number>(Infinity, 1);
 
   /** @throws EnvironmentError if the operator configured scopes that customers cannot have */
   constructor(

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import type { RequestHandler, Response } from 'express';
+
+interface Page {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly whole: Buffer;
+  readonly zipped: Buffer;
+}
+
+/**
+ * Keeps the page that the next handler generates: later requests get it from memory, compressed and with an
+ * ETag. Generating one may take 200 ms, and anybody may request it.
+ */
+export function writtenOnce(): RequestHandler {
+  let page: Page | undefined;
+  return (request, response, next) => {
+    const send = response.send.bind(response);
+    const sendPage = ({ headers, whole, zipped }: Page): Response => {
+      response.set(headers);
+      if (!request.acceptsEncodings('gzip')) return send(whole);
+      return response.set('Content-Encoding', 'gzip') && send(zipped);
+    };
+    if (page) {
+      sendPage(page);
+      return;
+    }
+    response.send = (text: string) => {
+      if (response.statusCode !== 200) return send(text);
+      page = toPage(text, response.get('Content-Type') ?? 'text/plain');
+      return sendPage(page);
+    };
+    next();
+  };
+}
+
+function toPage(text: string, type: string): Page {
+  const whole = Buffer.from(text);
+  const hash = createHash('sha256').update(whole).digest('base64url').slice(0, 22);
+  // A weak tag, because it is that of both encodings.
+  return {
+    headers: { 'Content-Type': type, ETag: `W/"${hash}"`, Vary: 'Accept-Encoding' },
+    whole,
+    zipped: gzipSync(whole),
+  };
+}

@@ -1,0 +1,41 @@
+import type { Socket } from 'node:net';
+
+/** The idle connections of networks, in the order in which they became idle. Nothing is searched. */
+export class IdleConnections {
+  private readonly sockets = new Map<string, Set<Socket>>();
+  /** The networks that have as many idle connections as the index. The last is not empty. */
+  private readonly networks: Set<string>[] = [];
+
+  /** @param network null for connections that never give way */
+  add(socket: Socket, network: string | null): void {
+    if (network !== null) this.change(network, (sockets) => sockets.add(socket));
+  }
+
+  delete(socket: Socket, network: string | null): void {
+    if (network !== null) this.change(network, (sockets) => sockets.delete(socket));
+  }
+
+  longestOf(network: string): Socket | undefined {
+    return first(this.sockets.get(network));
+  }
+
+  /** The connection that is idle for longest in a network that has most of them. */
+  longest(): Socket | undefined {
+    const network = first(this.networks.at(-1));
+    return network === undefined ? undefined : this.longestOf(network);
+  }
+
+  private change(network: string, change: (sockets: Set<Socket>) => void): void {
+    const sockets = this.sockets.get(network) ?? new Set();
+    this.networks[sockets.size]?.delete(network);
+    change(sockets);
+    if (sockets.size === 0) this.sockets.delete(network);
+    else {
+      this.sockets.set(network, sockets);
+      (this.networks[sockets.size] ??= new Set()).add(network);
+    }
+    while (this.networks.length > 0 && !this.networks.at(-1)?.size) this.networks.pop();
+  }
+}
+
+const first = <Item>(items: Set<Item> | undefined): Item | undefined => items?.values().next().value;
