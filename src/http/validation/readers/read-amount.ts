@@ -3,7 +3,8 @@ import type { JsonValue } from '../../json/json-value';
 import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-const DECIMAL = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/;
+/** The exponent is that with which JavaScript writes a small number of JSON. */
+const DECIMAL = /^(?:0|[1-9]\d{0,11})(?:\.\d+)?$|^\d(?:\.\d+)?e-\d+$/;
 
 /** Reads an amount in roubles, above 0 and with at most two decimals, from text or from a number. */
 export function readAmount(input: JsonValue): Money | Refusal {

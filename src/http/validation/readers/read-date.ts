@@ -22,7 +22,9 @@ export function readDateTime(input: JsonValue): Date | Refusal {
   const text = input.replace(/ (?=\d\d:\d\d$)/, (blank, place: number) => (place > 10 ? '+' : blank));
   const [, day = '', offset] = DATE_TIME.exec(text) ?? [];
   const moment = new Date(text.replace(' ', 'T'));
-  if (!isDay(day) || Number.isNaN(moment.getTime()) || moment.getUTCFullYear() < 1) {
+  const year = moment.getUTCFullYear();
+  // The offset may move the year.
+  if (!isDay(day) || !(year >= 1 && year <= 9999)) {
     const error = 'expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z';
     return new Refusal('datetime_parsing', `Input should be a valid datetime, ${error}`, input, { error });
   }
