@@ -74,6 +74,16 @@ describe('An export', () => {
     expect((await download('lists/url?excel=true')).status).toBe(422);
   });
 
+  it('names the first active proxy for curl, and never none', async () => {
+    const used = async () => (await download('lists/curl')).text.match(/^proxy = .*$/gm);
+    const dead = 'proxy = "http://none:none@no-active-proxy.invalid:1"';
+    expect(await used()).toEqual([dead]);
+    await insertProxies(service.dataSource, user.id, 1, { endsInSeconds: -60 });
+    expect(await used()).toEqual([dead]);
+    await insertProxies(service.dataSource, user.id, 2, { port: '8081' });
+    expect(await used()).toEqual(['proxy = "http://login1:password1@127.0.0.1:8081"']);
+  });
+
   it('has a tag for each format and template, with which it is not sent again', async () => {
     await insertProxies(service.dataSource, user.id, 2);
     const paths = [

@@ -344,7 +344,7 @@ export interface paths {
     };
     /**
      * As curl
-     * @description A file for `curl --config`. The first proxy is used; the others are comments.
+     * @description A file for `curl --config`. The first active proxy is used; the others are comments. Without an active one, curl fails, and does not connect directly.
      */
     get: operations['listAsCurl'];
     put?: never;
@@ -384,7 +384,7 @@ export interface paths {
     };
     /**
      * As playwright
-     * @description An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 proxy: use HTTP proxies there.
+     * @description An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 proxy: use HTTP proxies there. An empty list names a proxy that cannot be connected to.
      */
     get: operations['listAsPlaywright'];
     put?: never;
@@ -404,7 +404,7 @@ export interface paths {
     };
     /**
      * As clash
-     * @description YAML with a list `proxies`, named by country and id, for Clash and mihomo.
+     * @description YAML with a list `proxies`, named by country and id, for Clash and mihomo. An empty list names a proxy that cannot be connected to.
      */
     get: operations['listAsClash'];
     put?: never;
@@ -424,7 +424,7 @@ export interface paths {
     };
     /**
      * As sing-box
-     * @description JSON with a list `outbounds`, for sing-box.
+     * @description JSON with a list `outbounds`, for sing-box. An empty list names a proxy that cannot be connected to.
      */
     get: operations['listAsSingBox'];
     put?: never;
@@ -5908,7 +5908,7 @@ export interface operations {
         content: {
           /**
            * @example # curl --config curl.conf https://example.com/
-           *     # The first proxy is used; the others are comments.
+           *     # The first active proxy is used; the others are comments.
            *     proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"
            *     # proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"
            */

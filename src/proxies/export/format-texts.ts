@@ -28,10 +28,12 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
       '17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,\r\n',
   },
   curl: {
-    description: 'A file for `curl --config`. The first proxy is used; the others are comments.',
+    description:
+      'A file for `curl --config`. The first active proxy is used; the others are comments. Without an ' +
+      'active one, curl fails, and does not connect directly.',
     example:
       '# curl --config curl.conf https://example.com/\n' +
-      '# The first proxy is used; the others are comments.\n' +
+      '# The first active proxy is used; the others are comments.\n' +
       'proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"\n' +
       '# proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"\n',
   },
@@ -48,7 +50,7 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   playwright: {
     description:
       "An array of objects for Playwright's option `proxy`. Chromium cannot log in to a SOCKS5 " +
-      'proxy: use HTTP proxies there.',
+      'proxy: use HTTP proxies there. An empty list names a proxy that cannot be connected to.',
     schema: {
       type: 'array',
       items: {
@@ -67,13 +69,16 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
     ],
   },
   clash: {
-    description: 'YAML with a list `proxies`, named by country and id, for Clash and mihomo.',
+    description:
+      'YAML with a list `proxies`, named by country and id, for Clash and mihomo. An ' +
+      'empty list names a proxy that cannot be connected to.',
     example:
       'proxies:\n  - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,' +
       '"username":"5svBNZ","password":"iagn2d"}\n',
   },
   'sing-box': {
-    description: 'JSON with a list `outbounds`, for sing-box.',
+    description:
+      'JSON with a list `outbounds`, for sing-box. An empty list names a proxy that cannot be connected to.',
     schema: {
       type: 'object',
       required: ['outbounds'],

@@ -7,6 +7,7 @@ import { parse as parseYaml } from 'yaml';
 import { SeededRandom } from '../../../test/support/seeded-random';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 import { type FormatName, formatOf } from './formats';
+import { urlOf } from './proxy-url';
 import { compileTemplate } from './template';
 
 const SCHEMAS = join(__dirname, '../../../test/fixtures/tool-schemas');
@@ -70,9 +71,10 @@ const proxies: readonly PlainProxy[] = Array.from({ length: 500 }, (_, n) => ({
 
 function write(name: FormatName, list: readonly ProxyOut[]): string {
   const format = formatOf({ format: name, template: null });
-  const { start, separator, end, empty = start + end, write: one } = format;
+  const { start, separator, empty, write: one } = format;
   if (typeof one === 'string') throw new Error(`PostgreSQL writes ${name}`);
-  return list.length === 0 ? empty : start + list.map(one).join(separator) + end;
+  const text = list.map(one).join(separator);
+  return list.length === 0 && empty !== undefined ? empty : start + text + format.end;
 }
 
 /** The parts that a program reads from the URL of a proxy. */
@@ -224,11 +226,23 @@ describe('An export without proxies', () => {
   it('is something that each tool can read', () => {
     expect(write('url', [])).toBe('');
     expect(parseCsv(write('csv', []))).toEqual([Object.keys(PROXY)]);
-    expect(write('curl', [])).not.toMatch(/^[^#]/m);
+    // These tools would connect directly.
+    const dead = 'http://none:none@no-active-proxy.invalid:1';
+    expect(write('curl', [])).toMatch(new RegExp(`^proxy = "${dead}"\n$`, 'm'));
+    const ended = { ...PROXY, id: '1', active: false };
+    expect(write('curl', [ended])).toContain(`\n# proxy = "${urlOf(ended)}"\nproxy = "${dead}"\n`);
+    expect(write('curl', [ended, PROXY, PROXY]).match(/^proxy = .*$/gm)).toEqual([
+      `proxy = "${urlOf(PROXY)}"`,
+    ]);
     expect(write('proxychains', [])).toMatch(/\[ProxyList\]\n$/);
-    expect(JSON.parse(write('playwright', []))).toEqual([]);
-    expect(parseYaml(write('clash', []))).toEqual({ proxies: [] });
-    expect(JSON.parse(write('sing-box', []))).toEqual({ outbounds: [] });
+    expect(JSON.parse(write('playwright', []))).toEqual([
+      { server: 'http://no-active-proxy.invalid:1', username: 'none', password: 'none' },
+    ]);
+    const server = 'no-active-proxy.invalid';
+    expect(parseYaml(write('clash', []))).toMatchObject({ proxies: [{ type: 'http', server, port: 1 }] });
+    expect(JSON.parse(write('sing-box', []))).toMatchObject({
+      outbounds: [{ type: 'http', server, server_port: 1 }],
+    });
   });
 });
 

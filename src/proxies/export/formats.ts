@@ -30,6 +30,44 @@ const lines = (write: ExportFormat['write'], start = ''): Omit<ExportFormat, 'fi
 
 const excel = excelWriter();
 
+/** Refuses connections. Without a proxy, some tools would connect directly, from the customer's address. */
+const NO_PROXY: ProxyOut = {
+  id: '0',
+  host: 'no-active-proxy.invalid',
+  port: '1',
+  login: 'none',
+  password: 'none',
+  proxy_type: 'http',
+  country: 'none',
+  version: '4',
+  date_start: null,
+  date_end: null,
+  active: false,
+  descr: null,
+};
+
+/** A format for one file: its lines depend on those before. */
+function curlFormat(): ExportFormat {
+  let isChosen = false;
+  const line = (proxy: ProxyOut): string => `proxy = "${urlOf(proxy)}"\n`;
+  return {
+    contentType: TEXT,
+    fileName: 'curl.conf',
+    start:
+      '# curl --config curl.conf https://example.com/\n' +
+      '# The first active proxy is used; the others are comments.\n',
+    separator: '',
+    get end() {
+      return isChosen ? '' : line(NO_PROXY);
+    },
+    write: (proxy) => {
+      if (isChosen || !proxy.active) return `# ${line(proxy)}`;
+      isChosen = true;
+      return line(proxy);
+    },
+  };
+}
+
 const FORMATS = {
   json: {
     contentType: JSON_TYPE,
@@ -52,14 +90,8 @@ const FORMATS = {
     fileName: 'proxies.csv',
     ...lines((proxy) => excel(proxyCsvLine(proxy)), excel(PROXY_CSV_START)),
   },
-  curl: {
-    contentType: TEXT,
-    fileName: 'curl.conf',
-    start:
-      '# curl --config curl.conf https://example.com/\n# The first proxy is used; the others are comments.\n',
-    separator: '# ',
-    end: '',
-    write: (proxy) => `proxy = "${urlOf(proxy)}"\n`,
+  get curl() {
+    return curlFormat();
   },
   proxychains: {
     contentType: TEXT,
@@ -72,13 +104,14 @@ const FORMATS = {
     start: '[\n',
     separator: ',\n',
     end: '\n]\n',
+    empty: `[\n${playwrightObject(NO_PROXY)}\n]\n`,
     write: playwrightObject,
   },
   clash: {
     contentType: 'application/yaml',
     fileName: 'clash.yaml',
     ...lines((proxy) => `  - ${clashObject(proxy)}\n`, 'proxies:\n'),
-    empty: 'proxies: []\n',
+    empty: `proxies:\n  - ${clashObject(NO_PROXY)}\n`,
   },
   'sing-box': {
     contentType: JSON_TYPE,
@@ -86,6 +119,7 @@ const FORMATS = {
     start: '{"outbounds":[\n',
     separator: ',\n',
     end: '\n]}\n',
+    empty: `{"outbounds":[\n${singBoxObject(NO_PROXY)}\n]}\n`,
     write: singBoxObject,
   },
 } as const satisfies Record<string, ExportFormat>;

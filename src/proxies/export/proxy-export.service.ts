@@ -174,7 +174,7 @@ export class ProxyExportService {
     size: () => number,
     closed?: AbortSignal,
   ): AsyncGenerator<Buffer> {
-    const { start, separator, end, empty = start + end } = wanted.format;
+    const { start, separator, empty } = wanted.format;
     const readAfter = (last: number): Promise<Piece> => {
       const limit = isByDatabase(wanted.format) ? size() : Math.min(size(), MAX_BATCH);
       const before = last === 0 ? start : separator;
@@ -198,7 +198,8 @@ export class ProxyExportService {
       yield bytes;
       isEmpty = false;
     }
-    const rest = isEmpty ? empty : end;
+    const { end } = wanted.format;
+    const rest = isEmpty ? (empty ?? start + end) : end;
     if (rest !== '') yield Buffer.from(rest);
   }
 
