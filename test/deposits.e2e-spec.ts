@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
@@ -8,6 +9,7 @@ import { PaymentsSandbox } from '../src/sandbox';
 import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
+import { captureLog } from './support/log-capture';
 import { createStaff, type StaffResponse, staffWith } from './support/staff';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -24,6 +26,7 @@ interface Deposit {
 type SandboxPayment = ReturnType<PaymentsSandbox['book']['payment']>;
 
 const payments = forAllTests(() => PaymentsSandbox.start());
+const log = forAllTests(captureLog, (capture) => capture.stop());
 const service = forAllTests(() => startTestService({ payments }));
 beforeClosing(() => service.audit());
 const createUser = () =>
@@ -278,6 +281,11 @@ describe('A notification', () => {
       const { status } = await fetch(payments.notifier.url ?? '', { method: 'POST', body });
       expect(status).toBe(200);
     }
+    const tooLong = `{"object":{"id":"unknown"},"a":"${'a'.repeat(64 * 1024)}"}`;
+    for (const body of [tooLong, '{"object"', '\udead', '']) {
+      const { status } = await fetch(payments.notifier.url ?? '', { method: 'POST', body });
+      expect(status).toBe(200);
+    }
     expect([...payments.reads.keys()].filter((id) => id.startsWith('unknown'))).toEqual([]);
   });
 
@@ -399,6 +407,73 @@ describe('A payment that the provider shows', () => {
     );
     expect(found).toEqual([{ state: 'unmatched', reason }]);
     expect(await available()).toBe('0.00');
+  });
+
+  it.each<[what: string, change: (row: Record<string, unknown>) => void, fields: string]>([
+    ['an unknown status', (row) => (row['status'] = 'processing'), 'status'],
+    ['no flag of tests', (row) => delete row['test'], 'test'],
+    ['a negative amount', (row) => (row['amount'] = { value: '-1.00', currency: 'RUB' }), 'amount'],
+  ])('costs no other its credit when it has %s', async (_, change, fields) => {
+    payments.notifier.goWrong({ lost: true });
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n += 1) {
+      ids.push(paymentOf((await deposit('100')).body));
+      payments.pay(ids[n] ?? '');
+    }
+    await letBe();
+    payments.alter = (method, result) => {
+      if (method !== 'list') return result;
+      const { items } = result as { items: Record<string, unknown>[] };
+      const odd = items.find(({ id }) => id === ids[1]);
+      if (odd) change(odd);
+      return { ...(result as object), items: [null, { a: 1 }, ...items] };
+    };
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 2, unusable: 3 });
+    await service.runJob('compare-payments');
+    expect(log.lines.filter((line) => line.includes(`${ids[1]} (${fields})`))).toHaveLength(1);
+    payments.resetFaults();
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1, unusable: 0 });
+    expect(await available()).toBe('300.00');
+  });
+
+  it.each<[what: string, value: string, marked: Record<string, string>]>([
+    ['NUL in its mark', '100.00', { environment: '\0', idempotency_key: '\0' }],
+    ['a thousandth of a rouble', '0.001', {}],
+    ['more than a balance can hold', '999999999999.99', {}],
+  ])('of a forgotten deposit goes to staff when it has %s', async (_, value, marked) => {
+    await service.app.get(LedgerService).credit(customer.id, Money.parse('1.00'), 'test');
+    const [{ environment }] = await service.dataSource.query('SELECT environment FROM installation');
+    const { id } = payments.book.create(`odd-${(keys += 1)}`, {
+      amount: { value: '100.00', currency: 'RUB' },
+      metadata: {
+        deposit_id: '1000000',
+        deposit_key: randomUUID(),
+        user_id: String(customer.id),
+        environment,
+        ...marked,
+      },
+      return_url: 'http://127.0.0.1',
+    });
+    payments.pay(id);
+    payments.book.payment(id).amount = { value, currency: 'RUB' };
+    expect(await service.runJob('compare-payments')).toMatchObject({ unmatched: 1, unusable: 0 });
+    expect(await service.runJob('compare-payments')).toMatchObject({ unmatched: 0, unusable: 0 });
+    const [unmatched] = await service.dataSource.query<{ id: number; reason: string }[]>(
+      'SELECT id, reason FROM payments WHERE payment_id = $1',
+      [id],
+    );
+    const isTooMuch = value.length > 6;
+    expect(unmatched?.reason).toBe(isTooMuch ? 'above-limit' : 'no-deposit');
+    const staff = await createStaff(service);
+    if (isTooMuch) {
+      expect(
+        await staff.post(`/staff/unmatched-payments/${unmatched?.id}/match`, {
+          user_id: customer.id,
+          reason: 'x',
+        }),
+      ).toMatchObject({ status: 409, body: { detail: 'At most 100000000.00 can be credited at once' } });
+    }
+    expect(await available()).toBe('1.00');
   });
 
   it('is no deposit that the provider refuses to create, and each retry is refused', async () => {

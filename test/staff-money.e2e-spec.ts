@@ -124,6 +124,17 @@ describe('Credit and debit', () => {
     },
   );
 
+  it('are refused with a reason when no balance can be as large', async () => {
+    await service.dataSource.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta)
+       VALUES ($1, 'topup', 999999999999, 0)`,
+      [user.id],
+    );
+    const { status, body } = await post('credit', { amount: '1.00' });
+    expect([status, body.detail]).toEqual([409, 'No balance can be as large as this one would be']);
+    expect((await post('credit', { amount: '0.99' })).status).toBe(200);
+  });
+
   it('never take a balance below zero, even concurrently', async () => {
     await post('credit', { amount: '10.00' });
     const responses = await Promise.all(Array.from({ length: 12 }, () => post('debit', { amount: '3.00' })));

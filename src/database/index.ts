@@ -17,7 +17,9 @@ export { untilReplicated } from './replicated';
 export {
   databaseTime,
   isDatabaseUnavailable,
+  isRefusedData,
   mayHaveCommitted,
+  OUT_OF_RANGE,
   type Queryable,
   queryRow,
   queryRows,
@@ -25,6 +27,7 @@ export {
   selectList,
   snakeCase,
   sqlList,
+  sqlStateOf,
   theRow,
   TransactionOutcomeUnknown,
   violatedConstraint,

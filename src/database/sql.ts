@@ -59,10 +59,20 @@ export function violatedConstraint(error: unknown): string | undefined {
   return code?.startsWith('23') ? constraint : undefined;
 }
 
+/** Whether the database refused the values of a statement, or a constraint did: a retry would fail, too. */
+export const isRefusedData = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error));
+
+/** Empty if the database did not refuse the statement. */
+export const sqlStateOf = (error: unknown): string =>
+  (error instanceof QueryFailedError && (error.driverError as { code?: string }).code) || '';
+
+/** A number of a statement, or a sum of it, is too large for its column: for `refusedBy`. */
+export const OUT_OF_RANGE = '22003';
+
 /**
  * Runs a statement, and throws a refusal where a constraint refuses it.
  *
- * @param refusals by the names of the constraints
+ * @param refusals by the names of the constraints, or by an SQLSTATE
  */
 export async function refusedBy<Result>(
   refusals: Readonly<Record<string, new () => Error>>,
@@ -71,7 +81,7 @@ export async function refusedBy<Result>(
   try {
     return await statement();
   } catch (error) {
-    const Refusal = refusals[violatedConstraint(error) ?? ''];
+    const Refusal = refusals[violatedConstraint(error) ?? sqlStateOf(error)];
     throw Refusal ? new Refusal() : error;
   }
 }

@@ -37,7 +37,7 @@ export {
 } from './paging';
 export { withoutDuration } from './request-metrics';
 export { BodyTooLarge } from './request-body';
-export { MaxBodyBytes, receivedBytes, RequestInputGuard } from './request-input.guard';
+export { MaxBodyBytes, receivedBytes, RequestInputGuard, UnparsedBody } from './request-input.guard';
 export { csvFile, toStream } from './to-stream';
 export { atMostEachMinute } from './rare-warning';
 export { RequestCounter } from './limits/request-counter';

@@ -3,18 +3,22 @@ import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from
 import type { Request } from 'express';
 import { networksOf, plainAddress, Turns } from '../common';
 import { AppConfig } from '../config';
-import { MAX_BODY_BYTES, parseBody, receiveBody } from './request-body';
+import { BodyTooLarge, MAX_BODY_BYTES, parseBody, receiveBody } from './request-body';
 import { RequestsUnderWay } from './under-way';
 import { readInput } from './validation/read-input';
 import { type RouteInput, routeInput } from './validation/route-input';
 
 const MOST = 'max-body-bytes';
+const UNPARSED = 'unparsed-body';
 
 /** The bodies of requests that are being served. */
 const received = new WeakMap<Request, Buffer>();
 
 /** The body as it was sent: a signature is about these bytes. */
 export const receivedBytes = (request: Request): Buffer => received.get(request) ?? Buffer.alloc(0);
+
+/** The handler reads `receivedBytes` itself: none if there were too many. */
+export const UnparsedBody = () => SetMetadata(UNPARSED, true);
 
 export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
@@ -45,15 +49,20 @@ export class RequestInputGuard implements CanActivate {
       return true;
     }
     const most = Reflect.getMetadata(MOST, context.getHandler()) as number | undefined;
-    return this.readBody(request, most ?? MAX_BODY_BYTES, input);
+    const isUnparsed = Reflect.getMetadata(UNPARSED, context.getHandler()) === true;
+    return this.readBody(request, most ?? MAX_BODY_BYTES, isUnparsed ? 'unparsed' : input);
   }
 
-  private async readBody(request: Request, maxBytes: number, input: RouteInput | null): Promise<boolean> {
+  private async readBody(request: Request, maxBytes: number, input: RouteInput | null | 'unparsed') {
     const bytes = await receiveBody(request, maxBytes, {
       enter: () => this.underWay.enter('body', ...callersOf(request)),
       stallMs: this.config.tuning.bodyStallMs,
+    }).catch((error: unknown) => {
+      if (input === 'unparsed' && error instanceof BodyTooLarge) return Buffer.alloc(0);
+      throw error;
     });
     received.set(request, bytes);
+    if (input === 'unparsed') return true;
     const read = (): void => {
       // As in FastAPI, a body that is not JSON is the only mistake listed.
       request.body = parseBody(bytes, request.headers['content-type']);

@@ -134,7 +134,7 @@ export class IntegrityService {
     const since = new Date(listedAt.getTime() - PAYMENTS_LISTED_FOR_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
     for await (const page of provider.paymentsSince(since)) {
-      const rows = page.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
+      const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
         id,
         tag: `payment ${amount.value} ${amount.currency}`,
         dateEnd: paidAt ?? createdAt,
@@ -142,7 +142,7 @@ export class IntegrityService {
       await this.store(audit, rows);
     }
     for await (const page of provider.refundsSince(since)) {
-      const rows = page.filter(hasSucceeded).map(({ id, amount, paymentId, createdAt }) => ({
+      const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paymentId, createdAt }) => ({
         id,
         tag: `refund ${amount.value} ${amount.currency} ${paymentId}`,
         dateEnd: createdAt,

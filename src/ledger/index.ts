@@ -1,6 +1,13 @@
 export { selectEntries } from './balance-history.service';
 export { LEDGER_ENTRY_KINDS, type LedgerEntryKind } from './entry-kinds';
-export { InsufficientBalance, InvalidAmount, OVERDRAFT } from './ledger.errors';
+export {
+  BalanceTooLarge,
+  InsufficientBalance,
+  InvalidAmount,
+  LARGEST_AMOUNT,
+  OVERDRAFT,
+  OVERFLOW,
+} from './ledger.errors';
 export { LedgerModule } from './ledger.module';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { postEntriesSql } from './post-entries';

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
 import { inTurnOf, queryRow, queryRows, refusedBy } from '../database';
 import { UserNotFound } from '../users';
-import { InvalidAmount, OVERDRAFT } from './ledger.errors';
+import { InvalidAmount, LARGEST_AMOUNT, OVERDRAFT, OVERFLOW } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
 
 /** Optional fields of an entry by staff. */
@@ -20,14 +20,12 @@ export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.availabl
   entry.reason, entry.reference, entry.available_after AS balance, entry.held_after AS held,
   entry.created_at`;
 
-const LARGEST_AMOUNT = Money.parse('100000000');
-
 /** Credits and debits by staff. Orders write their entries themselves, in one statement with their state. */
 @Injectable()
 export class LedgerService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @throws InvalidAmount, UserNotFound */
+  /** @throws InvalidAmount, UserNotFound, BalanceTooLarge */
   credit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntryOut> {
     return this.post(userId, 'topup', amount, reason, origin);
   }
@@ -77,7 +75,7 @@ export class LedgerService {
   ): Promise<PostedEntryOut> {
     if (!amount.isPositive() || amount.minus(LARGEST_AMOUNT).isPositive()) throw new InvalidAmount();
     const delta = kind === 'topup' ? amount : Money.zero.minus(amount);
-    return refusedBy({ ...OVERDRAFT, ledger_entries_user_id_fkey: UserNotFound }, () =>
+    return refusedBy({ ...OVERDRAFT, ...OVERFLOW, ledger_entries_user_id_fkey: UserNotFound }, () =>
       queryRow<PostedEntryOut>(
         manager,
         `INSERT INTO ledger_entries AS entry

@@ -104,6 +104,7 @@ export const METRICS = {
   payment_call_duration_seconds: histogram('Duration of calls to the payment provider.', CALL_BUCKETS, {
     method: PAYMENT_METHOD,
   }),
+  payment_rows_unusable_total: counter("Rows of the payment provider's lists that could not be used.", {}),
   provider_calls_total: counter('Calls to the provider.', {
     method: PROVIDER_METHOD,
     outcome: '`done`, `refused`; `unavailable`: not sent; `unknown`: may have been executed',

@@ -21,6 +21,7 @@ export {
 export {
   AmountKnown,
   AmountNeeded,
+  AmountTooLarge,
   PaymentDecided,
   PaymentNotFound,
   PaymentOfAnother,

@@ -15,6 +15,7 @@ import { Refunds } from './following/refunds';
 import { IntakeController } from './intake/intake.controller';
 import { IntakeService } from './intake/intake.service';
 import { PaymentProvider } from './provider/payment-provider';
+import { UnusableRows } from './provider/unusable-rows';
 import { YooKassaProvider } from './provider/yookassa.provider';
 import { DepositRecords } from './records/deposit-records';
 import { PaymentRecords } from './records/payment-records';
@@ -28,6 +29,7 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
   controllers: [DepositsController, NotificationsController, IntakeController],
   providers: [
     { provide: PaymentProvider, useClass: YooKassaProvider },
+    UnusableRows,
     DepositRecords,
     PaymentRecords,
     RefundRecords,

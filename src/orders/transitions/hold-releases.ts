@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
-import { groupedStatement, preparedRows, type Queryable, queryRow } from '../../database';
-import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../../ledger';
+import { groupedStatement, preparedRows, type Queryable, queryRow, refusedBy } from '../../database';
+import { OVERFLOW, POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../../ledger';
 import { Metrics } from '../../metrics';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { FailureReason, OpenState } from '../order-states';
@@ -99,7 +99,8 @@ export class HoldReleases {
   /**
    * Refunds part of the charge of a closed order.
    *
-   * @throws QueryFailedError by `orders_refunded_check` when less than the amount is left of the charge
+   * @throws BalanceTooLarge, and QueryFailedError by `orders_refunded_check` when less than the amount is
+   *   left of the charge
    */
   async refundCharge(
     orderId: number,
@@ -107,16 +108,14 @@ export class HoldReleases {
     { reason, reference, actionId }: { reason: string; reference: string | null; actionId: number },
     manager: EntityManager,
   ): Promise<PostedEntryOut> {
-    return queryRow<PostedEntryOut>(
-      manager,
-      `WITH paid AS (
+    const statement = `WITH paid AS (
          UPDATE orders SET refunded = refunded + $2::numeric WHERE id = $1 RETURNING id, user_id
        )
        INSERT INTO ledger_entries AS entry
          (user_id, kind, order_id, available_delta, held_delta, reason, reference, action_id)
        SELECT user_id, 'refund', id, $2::numeric, 0, $3, $4, $5 FROM paid
-       RETURNING ${POSTED_ENTRY}`,
-      [orderId, amount.toString(), reason, reference, actionId],
-    );
+       RETURNING ${POSTED_ENTRY}`;
+    const given = [orderId, amount.toString(), reason, reference, actionId];
+    return refusedBy(OVERFLOW, () => queryRow<PostedEntryOut>(manager, statement, given));
   }
 }

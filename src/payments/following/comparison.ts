@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { queryRow, queryRows } from '../../database';
+import { isRefusedData, queryRow, queryRows } from '../../database';
 import { type LeasedRun, Work } from '../../work';
 import { PaymentFollowing } from '../deposits/payment-following';
-import { PaymentProvider } from '../provider/payment-provider';
+import { type Listed, PaymentProvider } from '../provider/payment-provider';
+import { UnusableRows } from '../provider/unusable-rows';
 import { Refunds } from './refunds';
 
 /** The periods that the next comparison lists. */
@@ -32,6 +33,7 @@ export class Comparison {
     private readonly provider: PaymentProvider,
     private readonly following: PaymentFollowing,
     private readonly refunds: Refunds,
+    private readonly unusable: UnusableRows,
     { payments }: AppConfig,
     work: Work,
   ) {
@@ -44,24 +46,37 @@ export class Comparison {
 
   /** Applies each payment at once. Only a complete pass advances the start of the next one. */
   private async compare(run: LeasedRun): Promise<object> {
-    const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0 };
+    const report = { payments: 0, credited: 0, unmatched: 0, refunds: 0, found_refunds: 0, unusable: 0 };
     await run.renew(report);
     const { since, refundsSince, now } = await this.span();
-    for await (const payments of this.provider.paymentsSince(since)) {
-      await run.renew(report);
-      for (const payment of payments) {
-        const { outcome } = await this.following.takeOver(payment);
-        report.payments += 1;
-        if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
+    const apply = async <Row extends { readonly id: string }>(
+      list: 'payments' | 'refunds',
+      pages: AsyncIterable<Listed<Row>>,
+      takeOver: (row: Row) => Promise<void>,
+    ): Promise<void> => {
+      for await (const { rows, unreadable } of pages) {
+        await run.renew(report);
+        report[list] += rows.length;
+        report.unusable += unreadable;
+        for (const row of rows) {
+          try {
+            await takeOver(row);
+          } catch (error) {
+            // The next rows are other people's.
+            if (!isRefusedData(error)) throw error;
+            report.unusable += 1;
+            this.unusable.report(list, row, 'the database refused it');
+          }
+        }
       }
-    }
-    for await (const refunds of this.provider.refundsSince(refundsSince)) {
-      await run.renew(report);
-      for (const refund of refunds) {
-        report.refunds += 1;
-        if (await this.refunds.takeOver(refund)) report.found_refunds += 1;
-      }
-    }
+    };
+    await apply('payments', this.provider.paymentsSince(since), async (payment) => {
+      const { outcome } = await this.following.takeOver(payment);
+      if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
+    });
+    await apply('refunds', this.provider.refundsSince(refundsSince), async (refund) => {
+      if (await this.refunds.takeOver(refund)) report.found_refunds += 1;
+    });
     await this.complete(now);
     return report;
   }

@@ -2,12 +2,14 @@ import { Controller, HttpCode, Param, Post, Req } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Public } from '../../auth';
+import { parseJson } from '../../common';
+import { receivedBytes, UnparsedBody } from '../../http';
 import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { Notifications } from './notifications';
 
-/** More than the provider's longest notification. */
-const MAX_BODY_BYTES = 64 * 1024;
+/** More than the provider's longest notification. A larger body gets 200 unread: it is not the provider's. */
+const MAX_BODY_BYTES = 16 * 1024;
 
 /** Receives the provider's notifications. The description omits it: customers never call it. */
 @Controller('payments')
@@ -20,10 +22,11 @@ export class NotificationsController {
   @Post(':provider/notifications')
   @HttpCode(200)
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
+  @UnparsedBody()
   @ApiExcludeEndpoint()
-  notify(@Param('provider') provider: string, @Req() { body }: Request): Record<string, never> {
+  notify(@Param('provider') provider: string, @Req() request: Request): Record<string, never> {
     if (provider !== this.provider.name) throw new UnknownNotifier();
-    this.notifications.hear(body);
+    this.notifications.hear(parseJson(receivedBytes(request).toString()));
     return {};
   }
 }

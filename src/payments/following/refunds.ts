@@ -48,7 +48,7 @@ export class Refunds {
 
   /** Applies a refund that the provider lists. @returns whether it is new */
   async takeOver(refund: ProviderRefund): Promise<boolean> {
-    if (refund.refundKey !== null) await this.settle(refund);
+    await this.settle(refund);
     // One of ours that was made after it had counted as failed is treated like one made elsewhere.
     if (refund.state !== 'succeeded' || refund.amount.currency !== 'RUB') return false;
     const isNew = await this.records.find(this.provider.name, refund);
@@ -71,11 +71,16 @@ export class Refunds {
 
   private async look(refund: DueRefund): Promise<void> {
     try {
-      for await (const refunds of this.provider.refundsOf(refund.paymentId)) {
-        const own = refunds.find(({ refundKey }) => refundKey === refund.refundKey);
+      let unreadable = 0;
+      for await (const page of this.provider.refundsOf(refund.paymentId)) {
+        const own = page.rows.find(({ refundKey }) => refundKey === refund.refundKey);
         if (own) return await this.settle(own);
+        unreadable += page.unreadable;
       }
-      if (refund.ageSeconds > QUIET_SECONDS) await this.fail(refund.refundKey, 'not listed');
+      // A row that cannot be read may be this refund.
+      if (unreadable === 0 && refund.ageSeconds > QUIET_SECONDS) {
+        await this.fail(refund.refundKey, 'not listed');
+      }
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
     }
@@ -83,8 +88,9 @@ export class Refunds {
 
   private async settle(refund: ProviderRefund): Promise<void> {
     const { state, refundKey, reason } = refund;
-    if (state === 'succeeded') await this.records.succeed(this.provider.name, refund);
-    if (state === 'canceled' && refundKey !== null) await this.fail(refundKey, reason);
+    if (refundKey === null) return;
+    if (state === 'succeeded') await this.records.succeed(this.provider.name, { ...refund, refundKey });
+    if (state === 'canceled') await this.fail(refundKey, reason);
   }
 
   private async fail(refundKey: string, reason: string | null): Promise<void> {

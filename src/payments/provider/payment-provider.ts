@@ -57,6 +57,12 @@ export interface ProviderRefund {
   readonly refundKey: string | null;
 }
 
+/** A page of a list. Rows that could not be read were reported, and may be anybody's. */
+export interface Listed<Row> {
+  readonly rows: readonly Row[];
+  readonly unreadable: number;
+}
+
 /** A call to the provider of payments failed. No message contains a URL, a key or an address. */
 export abstract class PaymentError extends Error {}
 
@@ -104,7 +110,7 @@ export abstract class PaymentProvider {
   abstract read(paymentId: string): Promise<ProviderPayment | null>;
 
   /** The payments created since then, in pages, newest first. @throws PaymentError */
-  abstract paymentsSince(moment: Date): AsyncGenerator<readonly ProviderPayment[]>;
+  abstract paymentsSince(moment: Date): AsyncGenerator<Listed<ProviderPayment>>;
 
   /** The text of a request that refunds a payment, stored like that of its creation. */
   abstract refundRequest(refund: NewRefund): string;
@@ -113,8 +119,8 @@ export abstract class PaymentProvider {
   abstract refund(refundKey: string, request: string): Promise<ProviderRefund>;
 
   /** The refunds created since then, in pages, newest first. @throws PaymentError */
-  abstract refundsSince(moment: Date): AsyncGenerator<readonly ProviderRefund[]>;
+  abstract refundsSince(moment: Date): AsyncGenerator<Listed<ProviderRefund>>;
 
   /** The refunds of a payment. @throws PaymentError */
-  abstract refundsOf(paymentId: string): AsyncGenerator<readonly ProviderRefund[]>;
+  abstract refundsOf(paymentId: string): AsyncGenerator<Listed<ProviderRefund>>;
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { readRows } from '../../common';
 import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-provider';
 
 /*
  * The used fields of YooKassa's API v3. Unknown fields are ignored: the provider adds some without a new
- * version. Any other difference makes a response unusable.
+ * version. Any other difference makes a response unusable, or a row of a list.
  */
 
 const amount = z.object({
@@ -13,26 +14,33 @@ const amount = z.object({
 
 const id = z.string().regex(/^[\w-]{1,64}$/);
 
-const moment = z.string().transform((text, { issues }) => {
-  const time = new Date(text);
+/** Text that the database can store. */
+const text = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .refine((read) => !read.includes('\0'));
+
+const moment = z.string().transform((read, { issues }) => {
+  const time = new Date(read);
   if (!Number.isNaN(time.getTime())) return time;
-  issues.push({ code: 'custom', input: text });
+  issues.push({ code: 'custom', input: read });
   return z.NEVER;
 });
 
 /** Data on a payment or a refund. The shop may have some that are not ours. */
-const metadata = z.record(z.string(), z.unknown()).optional();
+const metadata = z.record(z.string(), z.unknown()).nullish();
 
 /** A word, such as `insufficient_funds`. */
-const cancellation = z.object({ reason: z.string().regex(/^\w{1,64}$/) }).optional();
+const cancellation = z.object({ reason: z.string().regex(/^\w{1,64}$/) }).nullish();
 
 const payment = z.object({
   id,
   status: z.enum(['pending', 'waiting_for_capture', 'succeeded', 'canceled']),
   amount,
   created_at: moment,
-  captured_at: moment.optional(),
-  confirmation: z.object({ confirmation_url: z.string().optional() }).optional(),
+  captured_at: moment.nullish(),
+  confirmation: z.object({ confirmation_url: text(2048).nullish() }).nullish(),
   cancellation_details: cancellation,
   test: z.boolean(),
   metadata,
@@ -58,8 +66,8 @@ const mark = z
     deposit_id: integer,
     deposit_key: z.uuid(),
     user_id: integer,
-    environment: z.string().max(64),
-    idempotency_key: z.string().max(255).optional(),
+    environment: text(64),
+    idempotency_key: text(255).optional(),
   })
   .transform((read): PaymentMark => ({
     depositId: read.deposit_id,
@@ -126,5 +134,16 @@ export const reasonOf = ({ code, parameter, description }: z.output<typeof error
     .replace(/\p{C}+/gu, ' ')
     .slice(0, MOST_OF_REASON);
 
+/** The provider's largest page. */
+export const LISTED_AT_ONCE = 100;
+
+/** A page, read row by row. */
 export const listOf = <Item extends z.ZodType>(item: Item) =>
-  z.object({ items: z.array(item), next_cursor: z.string().optional() });
+  z
+    .object({ items: z.unknown(), next_cursor: z.string().nullish() })
+    .transform(({ items, next_cursor }, { issues }) => {
+      const read = readRows(items, LISTED_AT_ONCE, item);
+      if (read) return { ...read, next_cursor };
+      issues.push({ code: 'custom', input: 'items' });
+      return z.NEVER;
+    });

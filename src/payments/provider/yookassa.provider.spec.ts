@@ -11,6 +11,7 @@ import { PROVIDER_HTTP } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
 import { PaymentOutcomeUnknown, PaymentRefused, PaymentsForbidden } from './payment-provider';
+import { UnusableRows } from './unusable-rows';
 import { YooKassaProvider } from './yookassa.provider';
 
 type Respond = (request: http.IncomingMessage, response: http.ServerResponse) => void;
@@ -37,6 +38,7 @@ describe('The adapter of YooKassa', () => {
       imports: [HttpModule.register(PROVIDER_HTTP)],
       providers: [
         YooKassaProvider,
+        UnusableRows,
         { provide: AppConfig, useValue: config },
         { provide: Metrics, useValue: Metrics.off },
       ],
@@ -96,6 +98,16 @@ describe('The adapter of YooKassa', () => {
     };
     for await (const _ of provider.paymentsSince(new Date()));
     expect(pages).toEqual(['first', 'rest', 'rest']);
+  });
+
+  it.each(['{}', '{"a":1}'])('reads no row of a list that has more than were requested: %s', async (row) => {
+    const rows = `{"items":[${Array(Math.floor(1_500_000 / row.length))
+      .fill(row)
+      .join()}]}`;
+    respond = (_, response) => response.writeHead(200).end(rows);
+    const beganMs = performance.now();
+    await expect(provider.paymentsSince(new Date()).next()).rejects.toThrow(PaymentOutcomeUnknown);
+    expect(performance.now() - beganMs).toBeLessThan(1500);
   });
 
   it('does not follow a list whose cursors lead in a circle', async () => {

@@ -8,6 +8,7 @@ import { atMostEachMinute } from '../../http';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
 import {
+  type Listed,
   type NewPayment,
   type NewRefund,
   PaymentOutcomeUnknown,
@@ -18,8 +19,10 @@ import {
   type ProviderPayment,
   type ProviderRefund,
 } from './payment-provider';
+import { UnusableRows } from './unusable-rows';
 import {
   errorResponse,
+  LISTED_AT_ONCE,
   listOf,
   paymentResponse,
   reasonOf,
@@ -36,8 +39,6 @@ const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
 /** How often a page is requested, with a pause after each 429. Otherwise a long list may stay incomplete. */
 const PAGE_ATTEMPTS = 5;
-/** The provider's largest page. */
-const LISTED_AT_ONCE = 100;
 /** In a receipt: an advance payment. */
 const RECEIPT_ITEM = { quantity: '1.00', payment_mode: 'advance', payment_subject: 'payment' };
 
@@ -65,6 +66,7 @@ export class YooKassaProvider extends PaymentProvider {
     private readonly http: HttpService,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
+    private readonly unusable: UnusableRows,
   ) {
     super();
     const { provider, shopId = '', secretKey = '' } = config.payments;
@@ -102,7 +104,7 @@ export class YooKassaProvider extends PaymentProvider {
     });
   }
 
-  async *paymentsSince(moment: Date): AsyncGenerator<readonly ProviderPayment[]> {
+  async *paymentsSince(moment: Date): AsyncGenerator<Listed<ProviderPayment>> {
     yield* this.list('list', 'payments', { 'created_at.gte': moment.toISOString() }, paymentResponse);
   }
 
@@ -119,11 +121,11 @@ export class YooKassaProvider extends PaymentProvider {
     return this.call({ method: 'refund', path: 'refunds', schema: refundResponse, post: { key, body } });
   }
 
-  async *refundsSince(moment: Date): AsyncGenerator<readonly ProviderRefund[]> {
+  async *refundsSince(moment: Date): AsyncGenerator<Listed<ProviderRefund>> {
     yield* this.list('refunds', 'refunds', { 'created_at.gte': moment.toISOString() }, refundResponse);
   }
 
-  async *refundsOf(paymentId: string): AsyncGenerator<readonly ProviderRefund[]> {
+  async *refundsOf(paymentId: string): AsyncGenerator<Listed<ProviderRefund>> {
     yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
   }
 
@@ -132,7 +134,7 @@ export class YooKassaProvider extends PaymentProvider {
     resource: string,
     filter: Readonly<Record<string, string>>,
     item: Item,
-  ): AsyncGenerator<readonly z.output<Item>[]> {
+  ): AsyncGenerator<Listed<z.output<Item>>> {
     const followed = new Set<string>();
     let cursor: string | undefined;
     for (;;) {
@@ -141,9 +143,11 @@ export class YooKassaProvider extends PaymentProvider {
         limit: String(LISTED_AT_ONCE),
         ...(cursor !== undefined && { cursor }),
       });
-      const page = await this.page({ method, path: `${resource}?${query.toString()}`, schema: listOf(item) });
-      yield page.items;
-      cursor = page.next_cursor;
+      const path = `${resource}?${query.toString()}`;
+      const page = await this.page({ method, path, schema: listOf(item) });
+      for (const { row, fields } of page.odd) this.unusable.report(resource, row, fields.join(', '));
+      yield { rows: page.rows, unreadable: page.odd.length };
+      cursor = page.next_cursor ?? undefined;
       if (cursor === undefined) return;
       // The list would never end, and neither would the job that reads it.
       if (followed.has(cursor)) throw new PaymentOutcomeUnknown(`${method} returned a cursor twice`);

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows, violatedConstraint } from '../../database';
-import type { ProviderPayment } from '../provider/payment-provider';
+import { Money } from '../../common';
+import { OUT_OF_RANGE, queryRows, sqlStateOf, violatedConstraint } from '../../database';
+import type { PaidAmount, ProviderPayment } from '../provider/payment-provider';
 import { endStatement } from './deposit-records';
 import type { UnmatchedReason } from './payment.dto';
 
@@ -14,6 +15,9 @@ export interface Settled {
   readonly depositId?: number;
   readonly reason?: UnmatchedReason;
 }
+
+/** The constraints that refuse the credit of a payment that is recorded already. */
+const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
 
 const NONE: Settled = { outcome: 'none' };
 
@@ -28,6 +32,14 @@ export const creditSql = (origin = 'NULL, NULL, NULL::bigint'): string => `
   INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, payment_id, reason, reference,
                               action_id)
   SELECT user_id, 'topup', amount, 0, id, ${origin} FROM credited`;
+
+/** The value of an amount; null if it is in another currency, has a fraction of a kopeck, or is nothing. */
+export function roublesOf({ value, currency }: PaidAmount): Money | null {
+  // The provider's amounts have up to eight decimals.
+  if (currency !== 'RUB' || !/^\d+(\.\d\d?0*)?$/.test(value)) return null;
+  const amount = Money.parse(value);
+  return amount.isPositive() ? amount : null;
+}
 
 /** Applies the provider's states of payments, with statements guarded by the earlier state. */
 @Injectable()
@@ -47,9 +59,9 @@ export class PaymentRecords {
     await this.attach(provider, payment);
     if (payment.isTest && !areTestsGood) return this.leaveToStaff(provider, payment, 'test-payment');
     if (payment.amount.currency !== 'RUB') return this.leaveToStaff(provider, payment, 'other-currency');
-    const depositId = await this.credit(provider, payment);
-    if (depositId !== null) return { outcome: 'credited', depositId };
-    const reason = await this.reasonAgainst(provider, payment);
+    const credited = await this.credit(provider, payment);
+    if (typeof credited === 'number') return { outcome: 'credited', depositId: credited };
+    const reason = credited ?? (await this.reasonAgainst(provider, payment));
     return reason === null ? NONE : this.leaveToStaff(provider, payment, reason);
   }
 
@@ -72,8 +84,8 @@ export class PaymentRecords {
       [mark.paymentKey, provider, id, payment.paymentUrl],
     );
     if (attached.length > 0) return true;
-    const { currency, value } = payment.amount;
-    if (currency !== 'RUB') return false;
+    const roubles = roublesOf(payment.amount);
+    if (roubles === null) return false;
     const found = await queryRows(
       this.dataSource,
       `INSERT INTO deposits (user_id, provider, amount, payment_key, provider_payment_id, payment_url,
@@ -90,7 +102,7 @@ export class PaymentRecords {
        ON CONFLICT DO NOTHING RETURNING id`,
       [
         provider,
-        value,
+        roubles.toString(),
         mark.paymentKey,
         id,
         payment.paymentUrl,
@@ -113,7 +125,7 @@ export class PaymentRecords {
   }
 
   /** Writes the payment, the state of its deposit, the entry and the event in one statement. */
-  private async credit(provider: string, payment: ProviderPayment): Promise<number | null> {
+  private async credit(provider: string, payment: ProviderPayment): Promise<number | 'above-limit' | null> {
     try {
       const [credited] = await queryRows<{ id: number }>(
         this.dataSource,
@@ -135,8 +147,9 @@ export class PaymentRecords {
       );
       return credited?.id ?? null;
     } catch (error) {
-      // Staff decided the payment in the meantime.
-      if (violatedConstraint(error) === 'payments_provider_payment_id_key') return null;
+      // It is left to staff already, who may have decided it in the meantime.
+      if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
+      if (sqlStateOf(error) === OUT_OF_RANGE) return 'above-limit';
       throw error;
     }
   }

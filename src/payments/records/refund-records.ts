@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRow, queryRows } from '../../database';
+import { queryRow, queryRows, violatedConstraint } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 
@@ -65,8 +65,20 @@ export class RefundRecords {
     );
   }
 
-  /** Captures the held money: the provider lists the refund as succeeded. */
-  async succeed(provider: string, { id, refundKey }: ProviderRefund): Promise<void> {
+  /**
+   * Captures the held money: the provider lists the refund as succeeded. If staff decide it as one that was
+   * found, because its key could not be read at first, the hold is released.
+   */
+  async succeed(provider: string, refund: ProviderRefund & { readonly refundKey: string }): Promise<void> {
+    try {
+      await this.capture(provider, refund);
+    } catch (error) {
+      if (violatedConstraint(error) !== 'deposit_refunds_provider_provider_refund_id_key') throw error;
+      await this.fail(refund.refundKey, 'listed without its key');
+    }
+  }
+
+  private async capture(provider: string, { id, refundKey }: ProviderRefund): Promise<void> {
     await queryRows(
       this.dataSource,
       `WITH refund AS (

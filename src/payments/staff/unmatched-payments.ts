@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { domainError, Money } from '../../common';
-import { Conditions, type Queryable, queryRows } from '../../database';
+import { Conditions, type Queryable, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
+import { LARGEST_AMOUNT, OVERFLOW } from '../../ledger';
 import { endStatement } from '../records/deposit-records';
-import { creditSql, INTAKE } from '../records/payment-records';
+import { creditSql, INTAKE, roublesOf } from '../records/payment-records';
 import type { PaymentState, StaffPaymentOut } from '../records/payment.dto';
 
 const COLUMNS = `id, provider, payment_id, state, reason, paid_amount, currency, paid_at, deposit_id, user_id,
@@ -30,6 +31,11 @@ export class AmountNeeded extends domainError(
 export class AmountKnown extends domainError(
   'conflict',
   'The payment is in roubles: omit amount, and the paid amount is credited',
+) {}
+
+export class AmountTooLarge extends domainError(
+  'conflict',
+  `At most ${LARGEST_AMOUNT.toString()} can be credited at once`,
 ) {}
 
 /** Payments that are not credited automatically: staff match them to a user, or reject them. */
@@ -68,23 +74,22 @@ export class UnmatchedPayments {
    * The value of a payment in roubles.
    *
    * @param named the value that staff set, unless the payment is in roubles and kopecks
-   * @throws AmountNeeded, AmountKnown
+   * @throws AmountNeeded, AmountKnown, AmountTooLarge
    */
-  roublesOf({ currency, paid_amount: paid }: StaffPaymentOut, named: Money | null): Money {
-    // The provider's amounts have up to eight decimals.
-    if (currency !== 'RUB' || !/^\d+(\.\d\d?0*)?$/.test(paid)) {
-      if (named === null) throw new AmountNeeded();
-      return named;
-    }
-    if (named !== null) throw new AmountKnown();
-    return Money.parse(paid);
+  roublesOf({ currency, paid_amount: value }: StaffPaymentOut, named: Money | null): Money {
+    const paid = roublesOf({ value, currency });
+    if (paid !== null && named !== null) throw new AmountKnown();
+    const roubles = paid ?? named;
+    if (roubles === null) throw new AmountNeeded();
+    if (roubles.minus(LARGEST_AMOUNT).isPositive()) throw new AmountTooLarge();
+    return roubles;
   }
 
   /**
    * Credits a payment to a user. Its deposit succeeds with the paid amount. A payment at the provider without
    * one gets a deposit: by it, a refund in the merchant profile is found.
    *
-   * @throws PaymentOfAnother
+   * @throws PaymentOfAnother, BalanceTooLarge
    */
   async match(
     payment: StaffPaymentOut,
@@ -93,9 +98,7 @@ export class UnmatchedPayments {
     origin: { readonly actionId: number; readonly reason: string },
     manager: EntityManager,
   ): Promise<void> {
-    const matched = await queryRows(
-      manager,
-      `WITH known AS (
+    const statement = `WITH known AS (
          UPDATE deposits SET state = 'succeeded', amount = $3, closed_at = now(), next_check_at = NULL
           WHERE id = $6 AND user_id = $2
          RETURNING id, user_id, amount
@@ -120,9 +123,10 @@ export class UnmatchedPayments {
          SELECT log_event(user_id, 'deposit.succeeded', jsonb_build_object(
                   'deposit_id', id, 'state', 'succeeded', 'amount', amount::text)) FROM deposit
        )
-       SELECT id, (SELECT count(*) FROM logged) FROM credited`,
-      [payment.id, userId, amount.toString(), origin.actionId, origin.reason, payment.deposit_id],
-    );
+       SELECT id, (SELECT count(*) FROM logged) FROM credited`;
+    const { actionId, reason } = origin;
+    const given = [payment.id, userId, amount.toString(), actionId, reason, payment.deposit_id];
+    const matched = await refusedBy(OVERFLOW, () => queryRows(manager, statement, given));
     if (matched.length === 0) throw new PaymentOfAnother();
   }
 

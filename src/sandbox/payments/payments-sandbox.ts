@@ -58,6 +58,8 @@ export class PaymentsSandbox {
   /** How often each payment was read, known or not. */
   readonly reads = new Map<string, number>();
   baseUrl = '';
+  /** Changes results before they are returned. */
+  alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
 
   private readonly server = createServer((request, response) => void this.serve(request, response));
   private readonly faults = new Map<WireMethod, PaymentFault[]>();
@@ -91,6 +93,7 @@ export class PaymentsSandbox {
 
   /** Removes unused faults, and resets the notifier. */
   resetFaults(): void {
+    this.alter = undefined;
     this.faults.clear();
     this.notifier.goWrong({});
   }
@@ -151,10 +154,11 @@ export class PaymentsSandbox {
     const code = REFUSALS[fault ?? ''];
     if (code) throw new WireError(Number(fault), code, 'Nothing was done for payer@example.com', 'amount');
     if (fault === 'unread') return;
-    const result = this.perform(call);
+    const performed = this.perform(call);
+    const result = this.alter ? this.alter(call.method, performed) : performed;
     // The provider may notify before its response arrives.
     if (call.method === 'create') {
-      await this.notifier.beforeResponse(result as SandboxPayment, (id) => this.pay(id));
+      await this.notifier.beforeResponse(performed as SandboxPayment, (id) => this.pay(id));
     }
     if (fault === '500-done') throw new WireError(500, 'internal_server_error', 'It was done');
     if (fault === 'late') return;

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Headers, Post, Query, type StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { csvFile, IdParam, INVALID_PERIOD, PageQuery } from '../../http';
-import { InsufficientBalance, InvalidAmount } from '../../ledger';
+import { BalanceTooLarge, InsufficientBalance, InvalidAmount } from '../../ledger';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
@@ -87,6 +87,7 @@ export class StaffBalancesController {
       'For accounting, when a payment has come in or a customer is compensated. `reference` names the ' +
       'document behind it: an invoice or a ticket.',
     ...POSTING,
+    errors: { ...POSTING.errors, 409: ['Nothing was changed', BalanceTooLarge] },
   })
   credit(
     @CurrentAudit() audit: AuditContext,

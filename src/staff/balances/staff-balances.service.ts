@@ -41,8 +41,8 @@ export class StaffBalancesService {
   /**
    * Credits or debits a balance; once for each idempotency key.
    *
-   * @throws UserNotFound, InvalidAmount, InsufficientBalance, OwnAccount, IdempotencyKeyMissing,
-   *   IdempotencyKeyInvalid, IdempotencyKeyReused
+   * @throws UserNotFound, InvalidAmount, InsufficientBalance, BalanceTooLarge, OwnAccount,
+   *   IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
    */
   async post(
     audit: AuditContext,

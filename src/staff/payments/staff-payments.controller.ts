@@ -2,10 +2,11 @@ import { Body, Controller, Get, Headers, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Money } from '../../common';
 import { IdParam, INVALID_PERIOD } from '../../http';
-import { InsufficientBalance } from '../../ledger';
+import { BalanceTooLarge, InsufficientBalance } from '../../ledger';
 import {
   AmountKnown,
   AmountNeeded,
+  AmountTooLarge,
   DepositNotFound,
   DepositNotPaid,
   DepositRefundOut,
@@ -149,7 +150,14 @@ export class StaffPaymentsController {
     errors: {
       403: NOT_FOR_ONESELF,
       404: notFound(PaymentNotFound, UserNotFound),
-      409: [...UNDECIDABLE[409], PaymentOfAnother, AmountNeeded, AmountKnown],
+      409: [
+        ...UNDECIDABLE[409],
+        PaymentOfAnother,
+        AmountNeeded,
+        AmountKnown,
+        AmountTooLarge,
+        BalanceTooLarge,
+      ],
     },
   })
   match(

@@ -99,8 +99,8 @@ export class StaffPaymentsService {
   /**
    * Credits a payment that was not credited automatically.
    *
-   * @throws PaymentNotFound, PaymentDecided, AmountNeeded, AmountKnown, PaymentOfAnother, UserNotFound,
-   *   OwnAccount
+   * @throws PaymentNotFound, PaymentDecided, AmountNeeded, AmountKnown, AmountTooLarge, PaymentOfAnother,
+   *   BalanceTooLarge, UserNotFound, OwnAccount
    */
   match(
     audit: AuditContext,

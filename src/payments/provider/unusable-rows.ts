@@ -1,0 +1,28 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Metrics } from '../../metrics';
+
+/** A row is listed again by every comparison of its hour. */
+const MOST_REMEMBERED = 10_000;
+
+/** Rows of the provider's lists that cannot be used: each is counted, and logged once. */
+@Injectable()
+export class UnusableRows {
+  private readonly logger = new Logger('Payments');
+  private readonly logged = new LRUCache<string, true>({ max: MOST_REMEMBERED });
+
+  constructor(private readonly metrics: Metrics) {
+    metrics.count('payment_rows_unusable_total', {}, 0);
+  }
+
+  /** @param why names of fields, or an error without data */
+  report(list: string, row: unknown, why: string): void {
+    this.metrics.count('payment_rows_unusable_total', {});
+    const { id } = Object(row) as { readonly id?: unknown };
+    const shownId = typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : 'without an id';
+    const message = `a row of ${list} cannot be used: ${shownId} (${why})`;
+    if (this.logged.has(message)) return;
+    this.logged.set(message, true);
+    this.logger.error(`${message}: look at it in the merchant profile`);
+  }
+}
