@@ -27,6 +27,7 @@ beforeAll(async () => {
             ('all', now(), to_timestamp(1000), false, '[{"name": "a", "violations": 3, "rows": []}]')`,
   );
   expect((await user.buy()).response.status).toBe(200);
+  await service.runJob('sweep');
 });
 
 describe('GET /metrics', () => {

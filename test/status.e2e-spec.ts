@@ -251,6 +251,9 @@ describe('the status of the service', () => {
           orphans: 0,
           withdrawn: 0,
           doubted: 0,
+          unread_foreign: 0,
+          unread_own: 0,
+          unread_unknown: 0,
         },
       });
     });

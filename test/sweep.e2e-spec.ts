@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import type { FaultSpec } from '../src/sandbox';
 import { Work } from '../src/work';
 import { fetchAs } from './support/api-client';
 import { emptyDatabase } from './support/empty-database';
@@ -8,7 +9,16 @@ import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
 /** The report of a sweep while both sides agree, without the number of listed proxies. */
-const NOTHING = { changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 };
+const NOTHING = {
+  changed: 0,
+  extended: 0,
+  orphans: 0,
+  withdrawn: 0,
+  doubted: 0,
+  unread_foreign: 0,
+  unread_own: 0,
+  unread_unknown: 0,
+};
 
 describe('The full sweep', () => {
   // A sweep reads what all users have, so the tests have a service of their own; each begins with nothing.
@@ -275,6 +285,95 @@ describe('The full sweep', () => {
       await service.dataSource.query(`UPDATE proxies SET absences = 2`);
       expect(await run()).toMatchObject({ changed: 30, withdrawn: 0, doubted: 0 });
       expect(await request('GET', '')).toMatchObject({ body: { proxies: 0, users: 0 } });
+    });
+  });
+
+  describe('of rows that cannot be read', () => {
+    /** A proxy of another kind that somebody bought by hand in the same account. */
+    const HAND = { descr: 'hand', type: 'mtproto', version: '5', user: null, pass: null, host: '10.0.0.1' };
+
+    const list = (...changes: NonNullable<FaultSpec['changes']>) =>
+      service.control.addFault({
+        method: 'getproxy',
+        match: { page: '1' },
+        kind: 'altered',
+        changes: changes.map(({ path, value }) => ({ path: ['list', ...path], value })),
+        times: null,
+      });
+    const foreign = (id: string, row = {}) => ({ path: [id], value: { id, ...HAND, ...row } });
+    const stored = () =>
+      service.dataSource.query(
+        `SELECT absences, withdrawn_at IS NOT NULL AS withdrawn, end_confirmed_at(id) IS NOT NULL AS confirmed
+           FROM proxies ORDER BY id`,
+      );
+    const CONFIRMED = { absences: 0, withdrawn: false, confirmed: true };
+
+    const user = forEachTest(() => service.createUser());
+    let ids: number[];
+    beforeEach(async () => {
+      const bought = await buy(user, 3);
+      ids = await Promise.all(bought.map(({ id }) => service.providerIdOf(id)));
+    });
+
+    it('skips and names those of others, and compares all proxies of ours', async () => {
+      const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
+      await list(
+        foreign('9001'),
+        foreign('9002', { descr: null }),
+        { path: [`${ids[0]}`, 'type'], value: 'HTTP' },
+        { path: [`${ids[0]}`, 'pass'], value: 852340 },
+      );
+      expect(await run()).toEqual({ ...NOTHING, listed: 5, changed: 1, unread_foreign: 2 });
+      expect(await run()).toMatchObject({ changed: 0, unread_foreign: 2 });
+      expect(await stored()).toEqual([CONFIRMED, CONFIRMED, CONFIRMED]);
+      expect((await user.api.GET('/proxies')).data?.[0]).toMatchObject({ password: '852340' });
+      const fields = 'port, user, pass, type, unixtime, unixtime_end';
+      expect(warned.mock.calls).toEqual(
+        ['9001', '9002'].map((id) => [`the provider lists a row that cannot be read: row ${id}: ${fields}`]),
+      );
+    });
+
+    it('takes one of ours for listed, but not for compared', async () => {
+      const [odd = 0, , gone = 0] = ids;
+      await service.control.withdrawProxy(gone);
+      await list({ path: [`${odd}`, 'type'], value: 'mtproto' });
+      expect(await run()).toEqual({ ...NOTHING, listed: 2, unread_own: 1 });
+      expect(await run()).toMatchObject({ withdrawn: 1, unread_own: 1 });
+      expect(await stored()).toEqual([
+        { absences: -1, withdrawn: false, confirmed: false },
+        CONFIRMED,
+        { absences: 2, withdrawn: true, confirmed: false },
+      ]);
+      await service.control.resetFaults();
+      expect(await run()).toMatchObject({ unread_own: 0 });
+      expect((await stored())[0]).toEqual(CONFIRMED);
+    });
+
+    it('counts no absences while one may be of anybody, and completes', async () => {
+      const [, , gone = 0] = ids;
+      await list({ path: ['9001'], value: null }, { path: [`${gone}`, 'id'], value: null });
+      for (let sweep = 0; sweep < 3; sweep += 1) {
+        expect(await run()).toEqual({ ...NOTHING, listed: 4, unread_unknown: 2 });
+      }
+      expect(await stored()).toEqual([
+        CONFIRMED,
+        CONFIRMED,
+        { absences: -1, withdrawn: false, confirmed: false },
+      ]);
+      expect(await service.dataSource.query('SELECT FROM completed_sweeps')).toHaveLength(3);
+    });
+
+    it('costs one of ours its own prolongation, and those of others nothing', async () => {
+      for (let purchase = 0; purchase < 3; purchase += 1) await buy(user);
+      await run();
+      // Too long ago to confirm the ends, so they are read, in one listing of everything.
+      await service.dataSource.query(`UPDATE completed_sweeps SET began_at = began_at - interval '2 hours'`);
+      const [odd, ...good] = (await user.api.GET('/proxies')).data ?? [];
+      const id = await service.providerIdOf(odd?.id);
+      await list(foreign('9001'), { path: [`${id}`, 'type'], value: 'mtproto' });
+      const responses = await Promise.all([odd, ...good].map((proxy) => user.prolong(proxy?.id ?? '')));
+      expect(responses.map(({ response }) => response.status)).toEqual([503, ...good.map(() => 200)]);
+      expect((await service.balanceOf(user)).held).toBe('0.00');
     });
   });
 

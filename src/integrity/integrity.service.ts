@@ -124,7 +124,12 @@ export class IntegrityService {
    */
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
-    for await (const page of this.provider.allProxies()) await this.store(audit, page);
+    for await (const { proxies, unread } of this.provider.allProxies()) {
+      await this.store(audit, proxies);
+      // They are at the provider, although their ends are unknown.
+      const listed = unread.flatMap(({ id, tag }) => (id === null ? [] : [{ id, tag, dateEnd: null }]));
+      await this.store(audit, listed);
+    }
     return listedAt;
   }
 

@@ -510,7 +510,7 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.date_end, l.date_end AS provider_date_end
         FROM proxies p JOIN provider_listing l USING (provider_proxy_id)
-       WHERE p.date_end IS DISTINCT FROM l.date_end
+       WHERE l.date_end IS NOT NULL AND p.date_end IS DISTINCT FROM l.date_end
          AND NOT EXISTS (SELECT FROM orders o
                           WHERE o.proxy_id = p.id AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },

@@ -45,6 +45,12 @@ export interface OrderBatch {
 export const sizeOf = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
+/** Whether a listing contains all that a batch of purchases ordered, and no row that cannot be read. */
+export const isWhole =
+  (batch: OrderBatch) =>
+  (listed: readonly unknown[], unread: number): boolean =>
+    unread === 0 && listed.length >= sizeOf(batch);
+
 export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ id }) => id);
 
 /**

@@ -16,6 +16,7 @@ import {
   ProviderOutcomeUnknown,
   ProviderRefused,
   ProviderUnavailable,
+  ProviderUnreadable,
 } from './provider-errors';
 import type { BreakerStatus } from './proxy-provider';
 
@@ -194,7 +195,9 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      if (!isIrrelevant(error)) await breaker.count(isFailure(error) ? error : undefined);
+      // Purchases whose responses cannot be read take long to confirm: a few must be enough.
+      const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
+      if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;
     }
   }

@@ -13,10 +13,13 @@ export {
   type CallPriority,
   type RatePermit,
   ProxyProvider,
+  type ListedPage,
   type ListedProxy,
+  ListingIncomplete,
   type ListingOptions,
   type ProviderCallRecord,
   type ProviderProlongation,
   type ProviderPurchase,
   type ProviderProxy,
+  type UnreadRow,
 } from './proxy-provider';

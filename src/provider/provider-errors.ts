@@ -66,5 +66,8 @@ export class ProviderOutcomeUnknown extends ProviderError {
   }
 }
 
+/** The provider responded with content that cannot be read. A retry does not help, and the provider works. */
+export class ProviderUnreadable extends ProviderOutcomeUnknown {}
+
 /** The provider returned 429, or 503 instead of it: this key makes too many calls, perhaps from elsewhere. */
 export class TooManyCalls extends ProviderOutcomeUnknown {}

@@ -1,6 +1,6 @@
 import type { IpVersion, ProxyType } from '../common';
 import type { Deadline } from './deadline';
-import type { ProviderError } from './provider-errors';
+import { type ProviderError, ProviderOutcomeUnknown } from './provider-errors';
 
 /**
  * The port to a provider that sells proxies.
@@ -34,7 +34,7 @@ export abstract class ProxyProvider {
    * Lists all proxies that were bought under a tag, including expired ones. The list is complete or has
    * enough, or this is an error: no caller has to guess what a listing lacks.
    *
-   * @throws ProviderOutcomeUnknown also when the pages do not show whether they are complete
+   * @throws ListingIncomplete when the pages do not show whether they are complete
    */
   abstract proxiesByTag(tag: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
@@ -42,9 +42,7 @@ export abstract class ProxyProvider {
    * Lists all proxies of our account, including expired ones, page by page. It is not a snapshot: a proxy
    * that changes or moves in the meantime may be listed twice or not at all.
    */
-  abstract allProxies(
-    options?: Pick<ReadOptions, 'priority' | 'permit'>,
-  ): AsyncIterable<readonly ListedProxy[]>;
+  abstract allProxies(options?: Pick<ReadOptions, 'priority' | 'permit'>): AsyncIterable<ListedPage>;
 
   /**
    * Checks without waiting whether an order could be sent, before money is reserved for it.
@@ -139,8 +137,12 @@ export interface ReadOptions extends CallOptions {
 }
 
 export interface ListingOptions extends ReadOptions {
-  /** Whether the found proxies suffice, so that no further page is read. By default never. */
-  readonly isEnough?: (listed: readonly ListedProxy[]) => boolean;
+  /**
+   * Whether the found proxies suffice, so that no further page is read. By default never.
+   *
+   * @param unread how many rows under the tag cannot be read
+   */
+  readonly isEnough?: (listed: readonly ListedProxy[], unread: number) => boolean;
 }
 
 export interface MoneyCallOptions extends CallOptions {
@@ -213,6 +215,31 @@ export interface ListedProxy extends ProviderProxy {
   readonly tag: string;
   readonly country: string | null;
   readonly version: IpVersion | null;
+}
+
+/** A row that cannot be read: of somebody else, or odd. */
+export interface UnreadRow {
+  /** `null` when it cannot be read either. */
+  readonly id: string | null;
+  /** Empty when the row has none; `null` when it cannot be read. */
+  readonly tag: string | null;
+  /** The names of the fields that cannot be read. */
+  readonly fields: readonly string[];
+}
+
+export interface ListedPage {
+  readonly proxies: readonly ListedProxy[];
+  readonly unread: readonly UnreadRow[];
+}
+
+/**
+ * A listing shows these proxies, and may lack others: it has rows that cannot be read, or more than were
+ * requested.
+ */
+export class ListingIncomplete extends ProviderOutcomeUnknown {
+  constructor(readonly found: readonly ListedProxy[]) {
+    super('getproxy may lack proxies: some of its rows cannot be read, or have another tag');
+  }
 }
 
 export interface BreakerStatus {

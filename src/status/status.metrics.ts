@@ -132,8 +132,17 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
     // A job that is disabled may have an old row.
     const runs = new Set(this.work.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
-    for (const { name, succeeded_at: succeeded, interval_seconds: interval } of await facts.jobs()) {
+    for (const {
+      name,
+      state,
+      report,
+      succeeded_at: succeeded,
+      interval_seconds: interval,
+    } of await facts.jobs()) {
       if (!runs.has(name)) continue;
+      for (const owner of name === 'sweep' && state === 'done' ? ['own', 'foreign', 'unknown'] : []) {
+        set('provider_rows_unread', { owner }, report?.[`unread_${owner}`] ?? 0);
+      }
       if (interval !== null) set('job_interval_seconds', { name }, interval);
       if (succeeded !== null) {
         set('job_last_success_timestamp_seconds', { name }, succeeded.getTime() / 1000);

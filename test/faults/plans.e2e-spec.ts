@@ -62,7 +62,7 @@ const HOT: Readonly<Record<string, string>> = {
   'delivering a prolongation': 'prolonged AS',
   'changes in a page of the sweep': 'SET host = changing.host',
   'orphans in a page of the sweep': 'INSERT INTO orphans',
-  'what the sweep has not seen': 'SET absences = absences + 1',
+  'what the sweep has not seen': 'SET absences = CASE WHEN',
   'sales that are not summed up yet': 'grouping(day, country, version)',
   'summing up a week of sales': 'INSERT INTO sales_days',
   'what the provider took in a day': 'sum(provider_charge)',

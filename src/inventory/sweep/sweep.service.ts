@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { databaseTime, queryRow, queryRows } from '../../database';
 import { RECOVERING_SQL, RecoveryState, TAG_PREFIX_SQL } from '../../orders';
-import { type ListedProxy, ProxyProvider } from '../../provider';
+import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider';
 import { type LeasedRun, Work } from '../../work';
 import { WithdrawalsService } from './withdrawals.service';
 
@@ -23,8 +23,15 @@ const NOTHING_FOUND = {
   withdrawn: 0,
   /** Missing proxies that were not marked, because they are implausibly many: staff decide. */
   doubted: 0,
+  /** Rows of others that cannot be read, such as proxies of another kind that were bought by hand. */
+  unread_foreign: 0,
+  /** Rows of our proxies, or under our tags, that cannot be read: they were not compared. */
+  unread_own: 0,
+  /** Rows that cannot be read, and may be of our proxies: absences did not count. */
+  unread_unknown: 0,
 };
 type SweepReport = Readonly<typeof NOTHING_FOUND>;
+type UnreadCounts = Pick<SweepReport, 'unread_foreign' | 'unread_own' | 'unread_unknown'>;
 
 /** A proxy that differed from the listing. */
 interface TakenOver {
@@ -103,19 +110,28 @@ export class SweepService {
     await this.recordSightings([sweepMark(startedAt)]);
     const report = { ...NOTHING_FOUND };
     let pageRequestedAt = startedAt;
-    for await (const page of this.provider.allProxies()) {
+    for await (const { proxies: page, unread } of this.provider.allProxies()) {
       await run.renew(report);
-      await this.recordSightings(page.map(({ id }) => id));
+      await this.recordSightings([...page, ...unread].flatMap(({ id }) => id ?? []));
       const takenOver = await this.takeOverChanges(page, pageRequestedAt);
       report.changed += takenOver.length;
       report.extended += this.logExtended(takenOver);
       report.orphans += await this.storeOrphans(page, pageRequestedAt);
-      report.listed += page.length;
+      if (unread.length > 0) {
+        const counts = await this.markUnread(unread);
+        report.unread_foreign += counts.unread_foreign;
+        report.unread_own += counts.unread_own;
+        report.unread_unknown += counts.unread_unknown;
+      }
+      report.listed += page.length + unread.length;
       pageRequestedAt = await databaseTime(this.dataSource);
     }
     const absences = await this.recordAbsences(run, startedAt, report);
-    if (!isBelievable(absences)) report.doubted = absences.missing;
-    else if (absences.missing > 0) report.withdrawn = await this.withdrawals.withdraw(this.dataSource);
+    const isCounted = report.unread_unknown === 0;
+    if (isCounted && !isBelievable(absences)) report.doubted = absences.missing;
+    else if (isCounted && absences.missing > 0) {
+      report.withdrawn = await this.withdrawals.withdraw(this.dataSource);
+    }
     await this.recordCompletion(startedAt, report.listed);
     this.logReport(report);
     return report;
@@ -138,9 +154,14 @@ export class SweepService {
     );
   }
 
-  private logReport({ listed, changed, orphans, withdrawn, doubted }: SweepReport): void {
+  private logReport(report: SweepReport): void {
+    const { listed, changed, orphans, withdrawn, doubted } = report;
     const findings = `${changed} changed, ${orphans} new orphans, ${withdrawn} withdrawn`;
     const text = `the provider lists ${listed} proxies; ${findings}`;
+    if (report.unread_own + report.unread_unknown > 0) {
+      const unread = `${report.unread_own} rows of ours and ${report.unread_unknown} of unknown owners`;
+      this.logger.error(`the provider lists ${unread} that cannot be read: staff must ask the provider`);
+    }
     if (doubted > 0) {
       this.logger.error(`${text}; ${doubted} are missing, too many to be believed: staff have to decide`);
     } else if (orphans + withdrawn > 0) this.logger.warn(text);
@@ -178,7 +199,7 @@ export class SweepService {
                 is_prolonged(proxies.date_end, listed.date_end) AS is_extended, listed.*
            FROM proxies, ${PAGE}
           WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
-            AND (absences > 0
+            AND (absences <> 0
                  OR listed.type NOT IN ('auto', proxies.proxy_type)
                  OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start,
                      proxies.date_end)
@@ -237,7 +258,40 @@ export class SweepService {
   }
 
   /**
-   * Counts the absences of the proxies that were not listed.
+   * Counts rows that cannot be read, by their owners. Our proxies among them are not missing, but were not
+   * compared: nothing is confirmed about them.
+   */
+  private markUnread(rows: readonly UnreadRow[]): Promise<UnreadCounts> {
+    return queryRow(
+      this.dataSource,
+      `WITH odd AS MATERIALIZED (
+         SELECT proxies.id AS proxy_id,
+                CASE WHEN proxies.id IS NOT NULL OR odd.id IS NOT NULL AND is_tagged THEN 'own'
+                     WHEN odd.tag IS NULL OR odd.id IS NULL AND (odd.tag = '' OR is_tagged) THEN 'unknown'
+                     ELSE 'foreign' END AS owner
+           FROM unnest($2::text[], $3::text[]) AS odd (id, tag)
+           CROSS JOIN LATERAL (SELECT starts_with(odd.tag, ${TAG_PREFIX_SQL}) AS is_tagged) AS tagged
+           LEFT JOIN proxies ON provider = $1 AND provider_proxy_id = odd.id
+       ),
+       locked AS MATERIALIZED (
+         SELECT id FROM proxies
+          WHERE id IN (SELECT proxy_id FROM odd) AND absences <> -1 AND withdrawn_at IS NULL
+          ORDER BY id FOR NO KEY UPDATE
+       ),
+       marked AS (
+         UPDATE proxies SET absences = -1 WHERE id = ANY (ARRAY(SELECT id FROM locked))
+       )
+       SELECT count(*) FILTER (WHERE owner = 'foreign') AS unread_foreign,
+              count(*) FILTER (WHERE owner = 'own') AS unread_own,
+              count(*) FILTER (WHERE owner = 'unknown') AS unread_unknown
+         FROM odd`,
+      [this.provider.name, rows.map(({ id }) => id), rows.map(({ tag }) => tag)],
+    );
+  }
+
+  /**
+   * Counts the absences of the proxies that were not listed, unless a row that cannot be read may be theirs:
+   * nothing is confirmed about them, either.
    *
    * @throws Error when the sightings to compare with no longer exist
    */
@@ -259,11 +313,12 @@ export class SweepService {
          locked AS MATERIALIZED (
            SELECT id FROM proxies
             WHERE id > $3 AND id <= $4 AND id IN (SELECT id FROM rented WHERE is_missing)
-              AND absences < 2 AND EXISTS (SELECT FROM mark)
+              AND (absences = 0 OR absences < 2 AND $6) AND EXISTS (SELECT FROM mark)
             ORDER BY id FOR NO KEY UPDATE
          ),
          absent AS (
-           UPDATE proxies SET absences = absences + 1 WHERE id = ANY (ARRAY(SELECT id FROM locked))
+           UPDATE proxies SET absences = CASE WHEN $6 THEN greatest(absences, 0) + 1 ELSE -1 END
+            WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
          SELECT count(*) AS rented,
                 -- Those withdrawn in the last day count again: the listing may shrink little by little.
@@ -273,7 +328,14 @@ export class SweepService {
                 ) AS missing,
                 EXISTS (SELECT FROM mark) AS comparable
            FROM rented`,
-        [this.provider.name, startedAt, after, after + COMPARED_AT_ONCE, sweepMark(startedAt)],
+        [
+          this.provider.name,
+          startedAt,
+          after,
+          after + COMPARED_AT_ONCE,
+          sweepMark(startedAt),
+          soFar.unread_unknown === 0,
+        ],
       );
       if (!compared.comparable) throw new Error('the sightings of the sweep are no longer there');
       absences.rented += compared.rented;

@@ -3,7 +3,6 @@ import { CatalogService } from '../../catalog';
 import { messageOf, stackOf } from '../../common';
 import {
   Deadline,
-  type ListedProxy,
   type ProviderCallRecord,
   ProviderOutcomeUnknown,
   type ProviderProlongation,
@@ -15,7 +14,15 @@ import {
   type RefusalReason,
 } from '../../provider';
 import { inSpan } from '../../tracing';
-import { type BatchMember, chooseInTurn, memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
+import {
+  type BatchMember,
+  chooseInTurn,
+  isWhole,
+  memberIds,
+  nameOf,
+  type OrderBatch,
+  sizeOf,
+} from '../order-batch';
 import type { OrderOutcome } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
@@ -130,8 +137,7 @@ export class BatchCallService {
     onCall: OnCall,
   ): Promise<ProviderPurchase> {
     const deadline = Deadline.after(CHECK_TIMEOUT_MS);
-    const isEnough = (found: readonly ListedProxy[]) => found.length >= sizeOf(batch);
-    const options = { deadline, onCall, isEnough, priority: 'order' } as const;
+    const options = { deadline, onCall, isEnough: isWhole(batch), priority: 'order' } as const;
     const listed = await this.provider.proxiesByTag(batch.tag, options);
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }

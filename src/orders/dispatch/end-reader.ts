@@ -3,6 +3,7 @@ import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import {
   type ListedProxy,
+  ListingIncomplete,
   ProviderError,
   ProviderRefused,
   ProxyProvider,
@@ -25,10 +26,16 @@ const PAGE_SIZE = 1000;
 /** From this many purchases on, listing everything may take fewer calls. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
+interface Listing {
+  readonly proxies: readonly ListedProxy[];
+  /** Proxies that it does not show are listed alone, or their orders are refunded for this reason. */
+  readonly missing: 'listed-alone' | FailureReason;
+}
+
 /** Ends that one listing shows. */
 interface ClaimedEnds {
   readonly ends: readonly EndToRead[];
-  readonly list: () => Promise<ReadonlyMap<string, ListedProxy>>;
+  readonly list: () => Promise<Listing>;
 }
 
 const NOTHING: Claimed<ClaimedEnds> = { rows: [], isMore: false };
@@ -140,7 +147,8 @@ export class EndReader {
 
   private async listAndStore({ ends, list }: ClaimedEnds): Promise<void> {
     try {
-      const listed = await list();
+      const listing = await list();
+      const listed = new Map(listing.proxies.map((proxy) => [proxy.id, proxy]));
       const found = ends.flatMap((end) => {
         const proxy = listed.get(end.providerProxyId);
         return proxy ? [{ ...end, dateEnd: proxy.dateEnd }] : [];
@@ -153,7 +161,8 @@ export class EndReader {
       this.whenRead();
       await this.refund(those('not-needed'), 'unavailable');
       const missing = ends.filter(({ providerProxyId }) => !listed.has(providerProxyId));
-      await this.refund(orderIds(missing), 'not-found');
+      if (listing.missing === 'listed-alone') await this.listAlone(missing);
+      else await this.refund(orderIds(missing), listing.missing);
     } catch (error) {
       this.logger.warn(`the ends of rentals could not be read: ${messageOf(error)}`);
       await this.refund(orderIds(ends), error instanceof ProviderRefused ? error.reason : 'unavailable');
@@ -170,35 +179,39 @@ export class EndReader {
   }
 
   /** @param ends all of the same purchase */
-  private async listPurchase(
-    ends: readonly EndToRead[],
-    permit: RatePermit,
-  ): Promise<Map<string, ListedProxy>> {
+  private async listPurchase(ends: readonly EndToRead[], permit: RatePermit): Promise<Listing> {
     const [first] = ends;
-    if (!first) return new Map();
-    const listed = await this.calls.record(first.orderId, (onCall) =>
-      this.provider.proxiesByTag(first.tag, { permit, onCall, isEnough: hasAll(ends), priority: 'order' }),
-    );
-    return new Map(listed.map((proxy) => [proxy.id, proxy]));
+    if (!first) return { proxies: [], missing: 'not-found' };
+    try {
+      const proxies = await this.calls.record(first.orderId, (onCall) =>
+        this.provider.proxiesByTag(first.tag, { permit, onCall, isEnough: hasAll(ends), priority: 'order' }),
+      );
+      return { proxies, missing: 'not-found' };
+    } catch (error) {
+      if (error instanceof ListingIncomplete) return { proxies: error.found, missing: 'unavailable' };
+      throw error;
+    }
+  }
+
+  private async listEverything(ends: readonly EndToRead[], permit: RatePermit): Promise<Listing> {
+    const proxies: ListedProxy[] = [];
+    const missing = new Set(ends.map(({ providerProxyId }) => providerProxyId));
+    for await (const page of this.provider.allProxies({ permit, priority: 'order' })) {
+      proxies.push(...page.proxies.filter(({ id }) => missing.delete(id)));
+      if (missing.size === 0) break;
+    }
+    return { proxies, missing: 'listed-alone' };
   }
 
   /**
-   * A full listing is not a snapshot: a proxy that is missing is listed by its tag before it counts as gone.
+   * A full listing is not a snapshot, and may have rows that cannot be read. A proxy that is missing is
+   * listed by its tag before it counts as gone.
    */
-  private async listEverything(
-    ends: readonly EndToRead[],
-    permit: RatePermit,
-  ): Promise<Map<string, ListedProxy>> {
-    const found = new Map<string, ListedProxy>();
-    const missing = new Map(ends.map((end) => [end.providerProxyId, end]));
-    for await (const page of this.provider.allProxies({ permit, priority: 'order' })) {
-      for (const proxy of page) if (missing.delete(proxy.id)) found.set(proxy.id, proxy);
-      if (missing.size === 0) return found;
+  private async listAlone(missing: readonly EndToRead[]): Promise<void> {
+    for (const end of missing) {
+      const list = async () =>
+        this.listPurchase([end], await this.provider.waitForPermit('order', this.config.purchases.waitMs));
+      await this.listAndStore({ ends: [end], list });
     }
-    for (const end of missing.values()) {
-      const next = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
-      for (const [id, proxy] of await this.listPurchase([end], next)) found.set(id, proxy);
-    }
-    return found;
   }
 }

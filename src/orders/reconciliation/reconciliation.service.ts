@@ -6,6 +6,7 @@ import { Metrics } from '../../metrics';
 import {
   Deadline,
   type ListedProxy,
+  ListingIncomplete,
   type ListingOptions,
   ProviderError,
   ProxyProvider,
@@ -15,11 +16,11 @@ import { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from '../check-
 import {
   type BatchMember,
   hasAll,
+  isWhole,
   memberIds,
   membersByPurchase,
   nameOf,
   type OrderBatch,
-  sizeOf,
 } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import { ProviderCallLog } from '../provider-call-log';
@@ -79,7 +80,7 @@ export class ReconciliationService {
   private async listAndJudge(batch: OrderBatch, timeoutMs: number): Promise<boolean> {
     const startedAt = await this.queries.now();
     if (batch.kind === 'purchase') {
-      const isEnough = (found: readonly ListedProxy[]) => found.length >= sizeOf(batch);
+      const isEnough = isWhole(batch);
       const listed = await this.listEvidence(batch, batch.tag, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
@@ -116,6 +117,8 @@ export class ReconciliationService {
       );
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
+      // A listed end is evidence even if other rows cannot be read.
+      if (error instanceof ListingIncomplete && batch.kind === 'prolongation') return [...error.found];
       this.metrics.count('reconciliation_checks_total', { outcome: 'failed' });
       await this.reviewAfterADay(batch, startedAt, error.message);
       return null;

@@ -13,6 +13,7 @@ import {
   ProviderOutcomeUnknown,
   ProviderRefused,
   ProviderUnavailable,
+  ProviderUnreadable,
   TooManyCalls,
 } from '../provider-errors';
 import type { CallOptions, CallPriority, ProviderCallRecord, RatePermit } from '../proxy-provider';
@@ -38,6 +39,15 @@ export interface Px6CallOptions extends CallOptions {
 export type MethodResponse<Method extends Px6Method> = z.output<(typeof responses)[Method]>;
 
 const TOO_MANY_CALLS: readonly number[] = [429, 503];
+/** Where the request names no number. */
+const MOST_ROWS = 1000;
+
+/** Whether a list has more rows than were requested. */
+function isTooLong(json: unknown, { limit, count, ids }: Readonly<Record<string, string>>): boolean {
+  const { list } = json as { readonly list?: unknown };
+  const requested = Number(limit ?? count ?? ids?.split(',').length ?? MOST_ROWS);
+  return Object.keys(Object(list)).length > requested;
+}
 
 /**
  * Removes the customer's secrets from a parsed response, and returns it: JSON omits undefined fields. A copy
@@ -101,7 +111,7 @@ export class Px6Client {
     };
     try {
       raw = await this.send(method, parameters, deadline, options);
-      const response = this.parse(method, raw, options.key === undefined);
+      const response = this.parse(method, parameters, raw, options.key === undefined);
       report('done');
       return response;
     } catch (error) {
@@ -141,6 +151,7 @@ export class Px6Client {
 
   private parse<Method extends Px6Method>(
     method: Method,
+    parameters: Readonly<Record<string, string>>,
     { status, json }: RawResponse,
     isOurs: boolean,
   ): MethodResponse<Method> {
@@ -165,9 +176,14 @@ export class Px6Client {
       if (data.balance !== undefined) this.account.update(data.balance);
       if (data.user_id !== undefined) this.apiKey.noteAccount(data.user_id);
     }
+    if (isTooLong(json, parameters)) {
+      throw new ProviderUnreadable(`${method} returned more rows than were requested`);
+    }
     const response = responses[method].safeParse(json);
     if (!response.success) {
-      throw new ProviderOutcomeUnknown(`${method} returned fields that do not match its description`);
+      const name = response.error.issues[0]?.path[0];
+      if (name === undefined) throw new ProviderOutcomeUnknown(`${method} returned an incomplete list`);
+      throw new ProviderUnreadable(`${method} returned a response whose ${String(name)} cannot be read`);
     }
     return response.data as MethodResponse<Method>;
   }

@@ -1,11 +1,13 @@
 import { z } from 'zod';
-import { PROXY_TYPES } from '../../common';
+import { type OddRow, type ProxyType, readRows } from '../../common';
 import type { RefusalReason } from '../provider-errors';
+import type { UnreadRow } from '../proxy-provider';
 
 /*
  * The responses of the PROXY6 API. Numbers come as JSON numbers or strings, depending on the method and the
  * year. A list is an object keyed by id or an array, and `[]` when it is empty. Unknown fields are ignored.
- * Any other difference makes the response unusable.
+ * A list is read row by row: it may contain rows that have nothing to do with us. Any other difference makes
+ * the response unusable.
  */
 
 /**
@@ -31,32 +33,60 @@ const readDecimal = (value: unknown, pattern: RegExp): string | undefined => {
   return pattern.test(text) ? text : undefined;
 };
 
+/** A text that the database can store. A number was the same text only if it is exact. */
+const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): string | undefined => {
+  if (typeof value !== 'string' && !Number.isSafeInteger(value)) return undefined;
+  const text = String(value);
+  return pattern.test(text) ? text : undefined;
+};
+
+/** Ids are numbers. */
+const readIdentifier = (value: unknown): string | undefined => readText(value, /^\d{1,20}$/);
+
+/** A proxy that was bought by hand may have none. */
+const readDescr = (value: unknown): string | undefined => readText(value ?? '');
+
 const LATEST_UNIX_SECONDS = 99_999_999_999;
+const LAST_PORT = 65_535;
+
+const TYPES: ReadonlyMap<string | undefined, ProxyType | 'auto'> = new Map([
+  ['http', 'http'],
+  ['socks', 'socks'],
+  ['socks5', 'socks'],
+  ['auto', 'auto'],
+]);
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const integer = field(readInteger);
 
-const decimal = field((value) => readDecimal(value, /^\d{1,12}(\.\d{1,12})?$/));
+/** More roubles than anything costs: the amounts of orders are limited, too. */
+const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
 /**
  * The balance of our account, which may be overdrawn. An unreadable one does not make the response unusable.
  */
 const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12})?$/)).optional();
 
-/** The id of our account. It only distinguishes accounts: an unreadable one is omitted. */
-const accountId = z
-  .transform((value) => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined))
+const identifier = field(readIdentifier);
+
+/** An id that only informs: an unreadable one is omitted. */
+const informalId = z.transform(readIdentifier).optional();
+
+/** By days. Prices that cannot be read are omitted. */
+const pricesByDays = z
+  .transform((value): readonly (readonly [days: number, price: string])[] =>
+    Object.entries(isObject(value) ? value : {}).flatMap(([days, price]) => {
+      const read = /^\d{1,4}$/.test(days) ? readDecimal(price, /^\d{1,6}(\.\d{1,12})?$/) : undefined;
+      return read === undefined ? [] : [[Number(days), read] as const];
+    }),
+  )
   .optional();
 
-const pricesByDays = z.record(z.string().regex(/^\d{1,4}$/), decimal).optional();
-
-const identifier = field((value) => {
-  if (typeof value === 'string') return value.length > 0 && value.length <= 64 ? value : undefined;
-  return Number.isSafeInteger(value) && Number(value) >= 0 ? String(value) : undefined;
-});
-
 const port = field((value) => {
-  if (typeof value === 'string') return /^\d{1,5}$/.test(value) ? value : undefined;
-  return Number.isSafeInteger(value) ? String(value) : undefined;
+  const number = readInteger(value);
+  return number !== undefined && number > 0 && number <= LAST_PORT ? String(number) : undefined;
 });
 
 const unixSeconds = field((value) => {
@@ -65,29 +95,37 @@ const unixSeconds = field((value) => {
   return isTime ? new Date(seconds * 1000) : undefined;
 });
 
-const wireVersion = field((value) =>
-  typeof value === 'string' || Number.isSafeInteger(value) ? String(value) : undefined,
-);
-
-const listOf = <Item extends z.ZodType>(item: Item) =>
-  z.preprocess(
-    (list) =>
-      typeof list === 'object' && list !== null && !Array.isArray(list) ? Object.values(list) : list,
-    z.array(item),
-  );
+/** The client has compared the number of rows with the requested one. */
+const listOf = <Row extends z.ZodType>(row: Row) =>
+  field((list) => readRows(isObject(list) ? Object.values(list) : list, Infinity, row));
 
 const proxy = z.object({
   id: identifier,
-  host: z.string().min(1),
+  host: field((value) => (typeof value === 'string' ? readText(value, /^[\w.:-]{1,253}$/) : undefined)),
   port,
-  user: z.string(),
-  pass: z.string(),
-  type: z.enum([...PROXY_TYPES, 'auto']),
+  user: field(readText),
+  pass: field(readText),
+  type: field((value) => TYPES.get(readText(value)?.toLowerCase())),
   unixtime: unixSeconds,
   unixtime_end: unixSeconds,
 });
 
 export type Px6Proxy = z.output<typeof proxy>;
+
+/** Unknown versions and countries are omitted. */
+const listedProxy = proxy.extend({
+  descr: field(readDescr),
+  country: z.transform((value) => readText(value, /^[A-Za-z]{2,4}$/)).optional(),
+  version: z.transform((value) => readText(value)).optional(),
+});
+
+export type Px6ListedProxy = z.output<typeof listedProxy>;
+
+/** Reads the id and the tag of a row that cannot be read as a whole. */
+export const toUnreadRow = ({ row, fields }: OddRow): UnreadRow => {
+  const { id, descr } = Object(row) as Partial<Record<'id' | 'descr', unknown>>;
+  return { id: readIdentifier(id) ?? null, tag: readDescr(descr) ?? null, fields };
+};
 
 export const responses = {
   /** Only the envelope. */
@@ -96,37 +134,27 @@ export const responses = {
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
   /** The price of an offer, or the table of prices by the provider's number of the version. */
   getprice: z.object({
-    price: decimal.optional(),
+    price: amount.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
   }),
   /** A page. `list_count` counts its rows: a page with another number of rows is incomplete. */
   getproxy: z
-    .object({
-      list_count: integer.nullish(),
-      list: listOf(
-        proxy.extend({
-          descr: z.string(),
-          country: z.string().nullish(),
-          version: wireVersion.nullish(),
-        }),
-      ),
-    })
-    .refine(({ list_count: count, list }) => (count ?? list.length) === list.length),
-  buy: z.object({
-    order_id: identifier.nullish(),
-    count: integer,
-    price: decimal,
-    list: listOf(proxy),
-  }),
+    .object({ list_count: integer.nullish(), list: listOf(listedProxy) })
+    .refine(({ list_count: count, list: { rows, odd } }) => {
+      const listed = rows.length + odd.length;
+      return (count ?? listed) === listed;
+    }),
+  /** A listing shows later what a row is that cannot be read. */
+  buy: z
+    .object({ order_id: informalId, count: integer, price: amount, list: listOf(proxy) })
+    .refine(({ list }) => list.odd.length === 0),
   prolong: z.object({
-    order_id: identifier.nullish(),
-    price: decimal,
+    order_id: informalId,
+    price: amount,
     list: listOf(z.object({ id: identifier, unixtime_end: unixSeconds })),
   }),
   settype: z.object({}),
 } as const;
-
-export type Px6ListedProxy = z.output<typeof responses.getproxy>['list'][number];
 
 export type Px6Method = keyof typeof responses;
 
@@ -135,7 +163,7 @@ export type Px6Method = keyof typeof responses;
  * made.
  */
 export const envelope = z.discriminatedUnion('status', [
-  z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: accountId }),
+  z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: informalId }),
   z.object({ status: z.literal('no'), error_id: integer }),
 ]);
 

@@ -204,7 +204,6 @@ describe('the PROXY6 adapter', () => {
   it.each([
     ['no table', {}],
     ['an array', { data: [] }],
-    ['a price that is not a number', { data: { 6: { 7: 'free' } } }],
   ])('accepts no price table from a response with %s', async (_, fields) => {
     respond = json({ ...ENVELOPE, ...fields });
     await expect(provider.priceTable()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -297,6 +296,21 @@ describe('the PROXY6 adapter', () => {
       await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
 
+    it.each<[string, unknown, number]>([
+      ['it has the tag', { ...row('12'), type: 'mtproto' }, 1],
+      ['it has another tag', { ...row('12', 'hand'), type: 'mtproto' }, 0],
+      ['it may have any tag', null, 0],
+    ])('if its rows can be read and suffice, although another cannot, when %s', async (_, odd, ofTag) => {
+      pagesBy((page) => (page === 1 ? [odd, row('11')] : []));
+      const isThere = (found: readonly unknown[]) => found.length === 1;
+      expect(idsOf(await provider.proxiesByTag(TAG, { isEnough: isThere }))).toEqual(['11']);
+      const unreads: number[] = [];
+      const isEnough = (_found: unknown, unread: number) => unreads.push(unread) > 1;
+      await provider.proxiesByTag(TAG, { isEnough }).catch(() => undefined);
+      expect(unreads).toEqual([ofTag]);
+      await expect(provider.proxiesByTag(TAG)).rejects.toMatchObject({ found: [{ id: '11' }] });
+    });
+
     it.each([0, 2, '2'])('unless the response counts %p where there is one', async (count) => {
       respond = json({ ...ENVELOPE, list_count: count, list: { 11: row('11') } });
       await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -309,7 +323,7 @@ describe('the PROXY6 adapter', () => {
 
     async function countAll(): Promise<number> {
       let count = 0;
-      for await (const page of provider.allProxies()) count += page.length;
+      for await (const { proxies } of provider.allProxies()) count += proxies.length;
       return count;
     }
 
@@ -321,6 +335,27 @@ describe('the PROXY6 adapter', () => {
     it('of a provider that repeats its last page', async () => {
       pagesBy((page) => (page === 1 ? rows(0, 100) : rows(100, 30)));
       expect(await countAll()).toBe(130);
+    });
+
+    it('beyond a page of rows that cannot be read', async () => {
+      const odd = [null, { ...PROXY, descr: 'hand', type: 'mtproto' }];
+      pagesBy((page) => (page === 1 ? odd : rows(1, 3 - page)));
+      const unread = [];
+      for await (const page of provider.allProxies()) {
+        unread.push(...page.unread);
+        expect(page.proxies).toHaveLength(page.unread.length === 0 ? 1 : 0);
+      }
+      expect(unread).toEqual([
+        { id: null, tag: '', fields: [] },
+        { id: '11', tag: 'hand', fields: ['type'] },
+      ]);
+      expect(urls).toHaveLength(3);
+    });
+
+    it('in one call, which is not retried, when there are more than were requested', async () => {
+      pagesBy(() => Array.from({ length: 40_000 }, () => ({ a: 1 })));
+      await expect(countAll()).rejects.toThrow('getproxy returned more rows than were requested');
+      expect(urls).toHaveLength(1);
     });
 
     it('unless it only ever returns a full page', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Clock, IP_VERSIONS, type IpVersion, type ProxyType } from '../../common';
 import { AppConfig } from '../../config';
 import { CircuitBreakers } from '../circuit-breakers';
@@ -9,11 +9,14 @@ import {
   ProviderError,
   ProviderOutcomeUnknown,
   ProviderRefused,
+  ProviderUnreadable,
   TooManyCalls,
 } from '../provider-errors';
 import {
   type CallPriority,
+  type ListedPage,
   type ListedProxy,
+  ListingIncomplete,
   type ListingOptions,
   type MoneyCallOptions,
   type PriceTable,
@@ -25,11 +28,12 @@ import {
   ProxyProvider,
   type RatePermit,
   type ReadOptions,
+  type UnreadRow,
 } from '../proxy-provider';
 import { RatePermits } from '../rate-permits';
 import { ApiKey } from './api-key';
 import { type MethodResponse, Px6Client } from './px6-client';
-import type { Px6ListedProxy, Px6Method, Px6Proxy } from './px6-responses';
+import { type Px6ListedProxy, type Px6Method, type Px6Proxy, toUnreadRow } from './px6-responses';
 
 /** The name of the provider in the database. */
 export const PX6 = 'px6';
@@ -46,6 +50,9 @@ const LONGEST_READ_WAIT_MS = 10_000;
 /** A page of a long listing is read again after a failure, rather than the whole listing. */
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
+
+/** Rows that cannot be read are named once, and no more of them than this. */
+const MOST_NAMED = 1000;
 
 /** The balance has been read again after this time. */
 const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
@@ -80,20 +87,21 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
  * @throws ProviderOutcomeUnknown when a page is repeated otherwise: the rest is unknown
  */
 async function* pagesOf(
-  read: (page: number) => Promise<readonly Px6ListedProxy[]>,
+  read: (page: number) => Promise<ListedPage>,
   { lastMayRepeat }: { lastMayRepeat: boolean },
-): AsyncGenerator<readonly Px6ListedProxy[]> {
+): AsyncGenerator<ListedPage> {
   let before = new Set<string>();
   for (let number = 1; ; number += 1) {
     const page = await read(number);
-    if (page.length === 0) return;
-    if (page.length === before.size && page.every(({ id }) => before.has(id))) {
+    const ids = [...page.proxies, ...page.unread].map(({ id }, place) => id ?? `row ${place}`);
+    if (ids.length === 0) return;
+    if (ids.length === before.size && ids.every((id) => before.has(id))) {
       // A full first page that comes twice shows that paging does not work.
-      if (lastMayRepeat && (number > 2 || page.length < PAGE_SIZE)) return;
+      if (lastMayRepeat && (number > 2 || ids.length < PAGE_SIZE)) return;
       throw new ProviderOutcomeUnknown('getproxy returned the same page again');
     }
     yield page;
-    before = new Set(page.map(({ id }) => id));
+    before = new Set(ids);
   }
 }
 
@@ -108,6 +116,8 @@ const withoutPermit = ({ permit: _used, ...options }: ReadOptions): ReadOptions 
 export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   readonly name = PX6;
 
+  private readonly logger = new Logger(Px6Provider.name);
+  private readonly named = new Set<string>();
   private readonly breakers: CircuitBreakers;
   private readonly readWaitMs: number;
   private probing: Promise<unknown> | undefined;
@@ -143,7 +153,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   async countries(version: IpVersion, options?: ReadOptions): Promise<string[]> {
     const { list } = await this.read('getcountry', { version: WIRE_VERSION[version] }, options);
-    return list.map((country) => country.toLowerCase());
+    if (list.rows.length < list.odd.length) throw new ProviderUnreadable('getcountry returned other rows');
+    return list.rows.map((country) => country.toLowerCase());
   }
 
   async stock(country: string, version: IpVersion, options?: ReadOptions): Promise<number> {
@@ -154,14 +165,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   async priceTable(options?: ReadOptions): Promise<PriceTable> {
     const { data } = await this.read('getprice', {}, options);
     if (!data) throw new ProviderOutcomeUnknown('getprice returned no table');
-    return new Map(
-      IP_VERSIONS.map((version) => [
-        version,
-        new Map(
-          Object.entries(data[WIRE_VERSION[version]] ?? {}).map(([days, price]) => [Number(days), price]),
-        ),
-      ]),
-    );
+    return new Map(IP_VERSIONS.map((version) => [version, new Map(data[WIRE_VERSION[version]])]));
   }
 
   async totalPrice(
@@ -189,41 +193,56 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     { isEnough = () => false, ...options }: ListingOptions = {},
   ): Promise<ListedProxy[]> {
     const found = new Map<string, ListedProxy>();
+    let unread = 0;
     let isProof = true;
     const pages = pagesOf(
       async (page) => {
         const query = { state: 'all', descr: tag, page: String(page), limit: String(PAGE_SIZE) };
-        return (await this.read('getproxy', query, page === 1 ? options : withoutPermit(options))).list;
+        return this.toPage(await this.read('getproxy', query, page === 1 ? options : withoutPermit(options)));
       },
       { lastMayRepeat: false },
     );
     for await (const page of pages) {
-      for (const row of page) {
-        if (row.descr !== tag || found.has(row.id)) isProof = false;
-        else found.set(row.id, toListedProxy(row));
+      for (const proxy of page.proxies) {
+        if (proxy.tag !== tag || found.has(proxy.id)) isProof = false;
+        else found.set(proxy.id, proxy);
       }
+      if (page.unread.length > 0) isProof = false;
+      unread += page.unread.filter((row) => row.tag === tag).length;
       const listed = [...found.values()];
-      if (isEnough(listed)) return listed;
+      if (isEnough(listed, unread)) return listed;
     }
-    if (!isProof) throw new ProviderOutcomeUnknown('getproxy returned proxies without the tag');
+    if (!isProof) throw new ListingIncomplete([...found.values()]);
     return [...found.values()];
   }
 
-  async *allProxies(
-    options: Pick<ReadOptions, 'priority' | 'permit'> = {},
-  ): AsyncGenerator<readonly ListedProxy[]> {
-    const pages = pagesOf((number) => this.readPage(number, options), { lastMayRepeat: true });
-    for await (const page of pages) yield page.map(toListedProxy);
+  allProxies(options: Pick<ReadOptions, 'priority' | 'permit'> = {}): AsyncGenerator<ListedPage> {
+    return pagesOf((number) => this.readPage(number, options), { lastMayRepeat: true });
   }
 
-  private async readPage(page: number, options: ReadOptions): Promise<readonly Px6ListedProxy[]> {
+  private toPage({ list: { rows, odd } }: MethodResponse<'getproxy'>): ListedPage {
+    const unread = odd.map(toUnreadRow);
+    for (const row of unread) this.nameUnread(row);
+    return { proxies: rows.map(toListedProxy), unread };
+  }
+
+  private nameUnread({ id, fields }: UnreadRow): void {
+    const row = `row ${id ?? 'without an id'}: ${fields.join(', ') || 'no fields'}`;
+    if (this.named.has(row) || this.named.size === MOST_NAMED) return;
+    this.named.add(row);
+    this.logger.warn(`the provider lists a row that cannot be read: ${row}`);
+  }
+
+  private async readPage(page: number, options: ReadOptions): Promise<ListedPage> {
     const query = { state: 'all', page: String(page), limit: String(PAGE_SIZE) };
     for (let attempt = 1; ; attempt += 1) {
       try {
         const attemptOptions = page === 1 && attempt === 1 ? options : withoutPermit(options);
-        return (await this.readOnce('getproxy', query, attemptOptions, PAGE_WAIT_MS)).list;
+        return this.toPage(await this.readOnce('getproxy', query, attemptOptions, PAGE_WAIT_MS));
       } catch (error) {
-        const mayPass = error instanceof ProviderError && !(error instanceof ProviderRefused);
+        const mayPass =
+          error instanceof ProviderError &&
+          !(error instanceof ProviderRefused || error instanceof ProviderUnreadable);
         if (!mayPass || attempt === PAGE_ATTEMPTS) throw error;
         if (error instanceof ProviderClosed) {
           const { signal } = this.stopping;
@@ -303,12 +322,12 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
    * does, and shows whether orders can be sent, so it has the priority of `confirmation`.
    */
   private probe(): Promise<unknown> {
-    this.probing ??= this.callWithPermit(
-      'getprice',
-      {},
-      { priority: 'confirmation' },
-      this.readWaitMs,
-    ).finally(() => (this.probing = undefined));
+    this.probing ??= this.callWithPermit('getprice', {}, { priority: 'confirmation' }, this.readWaitMs)
+      .catch((error: unknown) => {
+        // It has a balance, and orders can be sent.
+        if (!(error instanceof ProviderUnreadable)) throw error;
+      })
+      .finally(() => (this.probing = undefined));
     return this.probing;
   }
 
@@ -365,17 +384,13 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         { ...options, priority: 'order' },
       );
       // `count` is the ordered count, however many proxies were delivered.
-      if (
-        response.count !== purchase.count ||
-        response.list.length > purchase.count ||
-        response.list.length === 0
-      ) {
+      if (response.count !== purchase.count || response.list.rows.length === 0) {
         throw new ProviderOutcomeUnknown('buy returned another count');
       }
       return {
         providerOrderId: response.order_id ?? null,
         charge: response.price,
-        proxies: response.list.map(toProviderProxy),
+        proxies: response.list.rows.map(toProviderProxy),
       };
     });
   }
@@ -393,7 +408,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       return {
         providerOrderId: response.order_id ?? null,
         charge: response.price,
-        dateEnds: new Map(response.list.map((proxy) => [proxy.id, proxy.unixtime_end])),
+        dateEnds: new Map(response.list.rows.map((proxy) => [proxy.id, proxy.unixtime_end])),
       };
     });
   }

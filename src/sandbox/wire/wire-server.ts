@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopListening } from '../system';
 import type { Call, CallLog } from './call-log';
-import type { Fault } from './faults/fault';
+import { alter, type Fault } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
 import type { Gates, GateStage } from './faults/gates';
 import { type Latencies, pickLatencyMs } from './latency';
@@ -124,7 +124,7 @@ export class WireServer {
         currency: fault?.kind === 'wrong-currency' ? fault.currency : 'RUB',
         ...fields,
       };
-      return wireJson(response, provider.dialect.current);
+      return wireJson(fault ? alter(response, fault) : response, provider.dialect.current);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       call.errorId = error.id;
@@ -157,6 +157,7 @@ export class WireServer {
       case 'short-list':
       case 'late-listing':
       case 'wrong-currency':
+      case 'altered':
       case undefined:
         return this.respondRegularly(exchange, body);
     }

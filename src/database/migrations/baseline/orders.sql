@@ -33,7 +33,7 @@ CREATE TABLE proxies (
   told_hours integer NOT NULL DEFAULT 32767,
   -- For staff: the rental has not ended.
   active boolean NOT NULL DEFAULT true,
-  -- In how many sweeps in a row it was missing.
+  -- In how many sweeps in a row it was missing. -1: the last one could not read it.
   absences smallint NOT NULL DEFAULT 0,
   -- Since when it is taken for withdrawn by the provider.
   withdrawn_at timestamptz,

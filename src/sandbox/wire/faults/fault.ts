@@ -31,6 +31,8 @@ export const FAULT_KINDS = {
   'late-listing': 'always',
   /** The response has `currency` as its currency. */
   'wrong-currency': 'always',
+  /** The regular response with `changes`. */
+  altered: 'always',
 } as const;
 
 const KINDS = Object.keys(FAULT_KINDS) as (keyof typeof FAULT_KINDS)[];
@@ -44,6 +46,16 @@ export const methodSchema = z.enum([...WIRE_METHOD_NAMES, 'any']);
 export const filterSchema = z.strictObject({
   method: methodSchema,
   match: z.record(z.string(), z.string()).default({}),
+});
+
+/**
+ * Sets the value at a path of a response, such as `["list", "31250001", "pass"]`, or removes it if there is
+ * no value; `*` stands for each name. Another id adds a row to a list. A path below a missing field changes
+ * nothing.
+ */
+const changeSchema = z.strictObject({
+  path: z.array(z.string()).min(1),
+  value: z.json().optional(),
 });
 
 /** Delays, `shortBy` and `hiddenForMs` combine with every kind. */
@@ -68,6 +80,7 @@ const faultSchema = filterSchema
     bytes: z.int().min(1).default(16),
     intervalMs: delaySchema.default(100),
     currency: z.string().min(1).default('USD'),
+    changes: z.array(changeSchema).default([]),
   })
   .refine(({ kind, effect }) => effect !== false || FAULT_KINDS[kind] !== 'always', {
     path: ['effect'],
@@ -80,6 +93,24 @@ const faultSchema = filterSchema
     shortBy: shortBy ?? (kind === 'short-list' ? 1 : 0),
     hiddenForMs: hiddenForMs ?? (kind === 'late-listing' ? 5000 : 0),
   }));
+
+/** Changes the fields of a response. `list_count` counts the changed list, unless it is changed itself. */
+export function alter(fields: Record<string, unknown>, { changes }: Fault): Record<string, unknown> {
+  const altered = structuredClone(fields);
+  for (const { path, value } of changes) set(altered, path, value);
+  if (!('list_count' in fields) || changes.some(({ path }) => path[0] === 'list_count')) return altered;
+  return { ...altered, list_count: Object.keys(Object(altered['list'])).length };
+}
+
+function set(parent: unknown, [name = '', ...rest]: readonly string[], value: unknown): void {
+  if (typeof parent !== 'object' || parent === null) return;
+  for (const key of name === '*' ? Object.keys(parent) : [name]) {
+    if (rest.length > 0) set(Reflect.get(parent, key), rest, value);
+    else if (Array.isArray(parent) && !(key in parent)) parent.push(value);
+    else if (value === undefined) Reflect.deleteProperty(parent, key);
+    else Object.assign(parent, { [key]: value });
+  }
+}
 
 type RequestFilter = z.input<typeof filterSchema>;
 
