@@ -13,7 +13,7 @@ import { parseQuery, toNormalUrl } from './request-url';
 import { RequestValidationPipe } from './validation/request-validation.pipe';
 
 const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+export const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than the minute for which load balancers usually keep a connection, so that they close it first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 

@@ -2,11 +2,16 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { startBalancer } from '../../drills/failover/haproxy';
 import { type Daemon, runProgram, startDaemon } from '../../drills/support/daemon';
 import { DEBIAN, missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
+import { REQUEST_TIMEOUT_MS } from '../../src/http/configure-http';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
 import { describeWith, findProgram } from '../support/programs';
 import { type Customer, Replicas } from '../support/replicas';
@@ -16,6 +21,32 @@ const OPERATIONS = join(__dirname, '..', '..', 'operations');
 /** A client of another machine: loopback has many addresses. */
 const OUTSIDE = '127.0.0.2';
 const STAFF = '127.0.0.3';
+
+/** A third of what these requests would take. */
+const MAX_CONNECTIONS = '100';
+const SLOW_REQUESTS = 300;
+const BODY_STALL_MS = 2000;
+
+/** Sends requests whose body never arrives. Returns the statuses of their responses. */
+function sendSlowly(open: () => Socket, count: number, token: string): Promise<string[]> {
+  const head = [
+    'POST /proxies/buy HTTP/1.1',
+    'Host: localhost',
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    'Content-Length: 500',
+  ];
+  const sendOne = async (): Promise<string> => {
+    const socket = open();
+    let response = '';
+    socket.setEncoding('utf8').on('data', (part: string) => (response += part));
+    socket.on('error', () => undefined).write(`${head.join('\r\n')}\r\n\r\n{"country"`);
+    await eventually(() => response !== '' || socket.destroyed);
+    socket.destroy();
+    return /^HTTP\/1.1 (\d+)/.exec(response)?.[1] ?? 'none';
+  };
+  return Promise.all(Array.from({ length: count }, sendOne));
+}
 
 interface ServiceResponse {
   readonly status: number;
@@ -99,7 +130,9 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
         PUBLIC_URL: publicUrl,
         JUDGE_URL: `${publicUrl}/judge`,
         DRAIN_SECONDS: '3',
+        MAX_CONNECTIONS,
       },
+      tuning: { bodyStallMs: BODY_STALL_MS },
     });
     running = await Promise.all(
       [one, other].map((port) => replicas.start({ environment: { PORT: String(port) } })),
@@ -109,7 +142,14 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     // This machine alone is to be listened on.
     const configuration = await readFile(join(OPERATIONS, 'Caddyfile'), 'utf8');
     const file = join(directory, 'Caddyfile');
-    await writeFile(file, configuration.replace('\n{\n', `\n{\n\tdefault_bind ${LOOPBACK}\n`));
+    const patience = /read_body (\d+)s/;
+    expect(Number(patience.exec(configuration)?.[1])).toBeGreaterThan(REQUEST_TIMEOUT_MS / 1000);
+    await writeFile(
+      file,
+      configuration
+        .replace('\n{\n', `\n{\n\tdefault_bind ${LOOPBACK}\n`)
+        .replace(patience, `read_body ${(3 * BODY_STALL_MS) / 1000}s`),
+    );
     caddy = await startDaemon({
       program: DEBIAN.caddy.path,
       parameters: ['run', '--config', file, '--adapter', 'caddyfile'],
@@ -176,6 +216,23 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE });
   });
 
+  it('serves others while the bodies of one address do not arrive, and responds to those', async () => {
+    const open = (): Socket =>
+      connectTls({
+        socket: connect({ host: LOOPBACK, port: httpsPort, localAddress: '127.0.0.4' }),
+        servername: 'localhost',
+        ca: authority,
+      });
+    let slow: string[] = [];
+    const counts = await useDuring(
+      async () => (slow = await sendSlowly(open, SLOW_REQUESTS, customer.token)),
+    );
+    expect(counts).toEqual({ 200: expect.any(Number) });
+    // A handshake may take longer than the patience on a busy machine, so that some get no response.
+    expect([...new Set(slow)]).toEqual(expect.arrayContaining(['408', '429']));
+    expect(slow).not.toContain('200');
+  });
+
   it('loses no request while a replica drains and stops, and sells', async () => {
     const [one] = running;
     expect(await useDuring(async () => one?.stop())).toEqual({ 200: expect.any(Number) });
@@ -196,4 +253,41 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     });
     expect(caddy.output()).not.toContain('/me');
   });
+});
+
+describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
+  it(
+    'serves others while the bodies of one address do not arrive, and responds to those',
+    async () => {
+      const replicas = await Replicas.open({ environment: { TRUSTED_PROXIES: LOOPBACK, MAX_CONNECTIONS } });
+      const running = await Promise.all([replicas.start(), replicas.start()]);
+      const customer = await replicas.createCustomer();
+      const [servicePort = 0, databasePort = 0, statePort = 0, unused = 0] = await freePorts(4);
+      const balancer = await startBalancer({
+        servicePort,
+        databasePort,
+        statePort,
+        replicaPorts: [...running.map(({ baseUrl }) => Number(new URL(baseUrl).port)), unused],
+        nodes: [1, 2, 3].map(() => ({ databasePort: unused, restPort: unused })),
+        files: join(__dirname, '..', '..', 'docker', 'cluster'),
+      });
+      const get = async (path: string): Promise<number> => {
+        const headers = { Authorization: `Bearer ${customer.token}` };
+        return (await fetch(`http://${LOOPBACK}:${servicePort}${path}`, { headers })).status;
+      };
+      await eventually(async () => (await get('/health/ready').catch(() => 0)) === 200);
+      const open = (): Socket => connect({ host: LOOPBACK, port: servicePort, localAddress: OUTSIDE });
+      const slow = sendSlowly(open, SLOW_REQUESTS, customer.token);
+      const isOver = slow.then(() => true);
+      const statuses: number[] = [];
+      while (!(await Promise.race([isOver, pause(20)]))) {
+        statuses.push(await get('/me'), await get('/health/ready'));
+      }
+      expect(new Set(statuses)).toEqual(new Set([200]));
+      expect(new Set(await slow)).toEqual(new Set(['408']));
+      await balancer.stop();
+      await replicas.close();
+    },
+    BUILD_TIMEOUT_MS,
+  );
 });
