@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
-import { PaymentProvider } from '../src/payments';
+import { PaymentProvider, WAITING_PAYMENTS } from '../src/payments';
 import { PaymentFollowing } from '../src/payments/deposits/payment-following';
 import { DepositRecords } from '../src/payments/records/deposit-records';
 import { PaymentsSandbox } from '../src/sandbox';
@@ -27,7 +27,9 @@ type SandboxPayment = ReturnType<PaymentsSandbox['book']['payment']>;
 
 const payments = forAllTests(() => PaymentsSandbox.start());
 const log = forAllTests(captureLog, (capture) => capture.stop());
-const service = forAllTests(() => startTestService({ payments }));
+const service = forAllTests(() =>
+  startTestService({ payments, environment: { YOOKASSA_RECEIPT: 'shop@example.com:4' } }),
+);
 beforeClosing(() => service.audit());
 const createUser = () =>
   service.createUser({ balance: '0.00', scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES] });
@@ -78,6 +80,7 @@ describe('A deposit', () => {
         currency: 'RUB',
         payment_url: expect.stringContaining('/pay/'),
         refunded: '0.00',
+        receipt_email: null,
         created_at: expect.any(String),
         expires_at: expect.any(String),
         closed_at: null,
@@ -502,6 +505,78 @@ describe('A payment that the provider shows', () => {
   );
 });
 
+describe('A receipt', () => {
+  const post = (body: object, key = `receipt-${(keys += 1)}`) =>
+    call<Deposit & { receipt_email: string | null }>('/deposits', {
+      body: { amount: '100', ...body },
+      headers: { 'Idempotency-Key': key },
+    });
+
+  it('goes to the address of the request, otherwise to the last one, or to the operator', async () => {
+    const addresses = [undefined, 'first@example.com', undefined, 'second@example.com', null];
+    const bodies = [];
+    for (const receipt_email of addresses) bodies.push((await post({ receipt_email })).body);
+    expect(bodies.map(({ receipt_email: own }) => own)).toEqual([
+      null,
+      'first@example.com',
+      'first@example.com',
+      'second@example.com',
+      'second@example.com',
+    ]);
+    const receipts = bodies.map((body) => payments.book.payment(paymentOf(body)).receipt);
+    expect(receipts.map((receipt) => receipt?.customer.email)).toEqual([
+      'shop@example.com',
+      'first@example.com',
+      'first@example.com',
+      'second@example.com',
+      'second@example.com',
+    ]);
+    expect(receipts[1]?.items).toEqual([
+      expect.objectContaining({ description: 'Пополнение баланса', vat_code: 4, payment_mode: 'advance' }),
+    ]);
+  });
+
+  it('is of an address, which a retry does not change', async () => {
+    for (const receipt_email of ['', 'a@b', 'a b@example.com', 'a@example.com,b@example.com', 1]) {
+      expect((await post({ receipt_email })).status).toBe(422);
+    }
+    expect((await post({ receipt_email: `${'a'.repeat(64)}@${'b.'.repeat(95)}com` })).status).toBe(422);
+    expect((await post({ receipt_email: 'a@example.com' }, 'address')).status).toBe(201);
+    expect((await post({ receipt_email: 'b@example.com' }, 'address')).status).toBe(422);
+  });
+
+  it('that is not registered goes to staff, also when it took long', async () => {
+    payments.book.register = 'pending';
+    const { body } = await post({ receipt_email: 'buyer@example.com' });
+    const staff = await createStaff(service);
+    const find = async () =>
+      (await staff.get<{ items: object[] }>(`/staff/deposits?user_id=${customer.id}`)).body.items;
+    const failed = async () => {
+      const rows = await service.dataSource.query<{ reason: string; count: number }[]>(WAITING_PAYMENTS);
+      return rows.find(({ reason }) => reason === 'receipt')?.count;
+    };
+    payments.pay(paymentOf(body));
+    await untilState(body.id, 'succeeded');
+    await eventually(async () => JSON.stringify(await find()).includes('"receipt_registration":"pending"'));
+    const [shown] = await find();
+    expect(shown).toMatchObject({ has_receipt_email: true });
+    expect(JSON.stringify(shown)).not.toContain('buyer@');
+    expect(await failed()).toBe(0);
+    const payment = payments.book.payment(paymentOf(body));
+    Object.assign(payment, { created_at: new Date(Date.now() - 2 * 3_600_000).toISOString() });
+    await service.owner.query(
+      `UPDATE deposits SET created_at = created_at - interval '2 hours' WHERE id = $1`,
+      [body.id],
+    );
+    payment.receipt_registration = 'canceled';
+    await service.runJob('compare-payments');
+    expect(await find()).toEqual([expect.objectContaining({ receipt_registration: 'canceled' })]);
+    expect(await failed()).toBe(1);
+    const list = await staff.get<{ items: object[] }>('/staff/deposits?receipt=canceled');
+    expect(list.body.items).toHaveLength(1);
+  });
+});
+
 describe('The database', () => {
   it('takes no credit without its payment, of another amount or user, or a second one', async () => {
     const other = await createUser();
@@ -712,6 +787,18 @@ describe('Staff', () => {
     const rest = await refund(id, { reason: 'The rest' });
     await untilRefund(rest.body.id, 'succeeded');
     expect(payments.calls.refund - before).toBe(2);
+    const amounts = [...payments.book.refunds.values()]
+      .slice(-2)
+      .map(({ receipt }) => receipt?.items[0]?.amount);
+    expect(amounts).toEqual([
+      { value: '30.00', currency: 'RUB' },
+      { value: '70.00', currency: 'RUB' },
+    ]);
+    const { body: refunds } = await staff.get<{ items: object[] }>('/staff/deposit-refunds?limit=2');
+    expect(refunds.items).toEqual([
+      expect.objectContaining({ receipt_registration: 'succeeded' }),
+      expect.objectContaining({ receipt_registration: 'succeeded' }),
+    ]);
     expect(await read(id)).toMatchObject({ state: 'refunded', refunded: '100.00' });
     const events = await call<{ items: { data: object }[] }>('/events?wait=5&type=deposit.refunded');
     expect(events.body.items.map(({ data }) => data)).toContainEqual({
@@ -891,6 +978,11 @@ describe('A deposit that was not paid', () => {
     const credited = (await deposit('100')).body;
     // The walk by ids ends at the first young row.
     await service.owner.query(`UPDATE deposits SET created_at = created_at - interval '366 days'`);
+    await service.owner.query(
+      `UPDATE deposits SET created_at = created_at - interval '3 years', receipt_email = 'a@example.com'
+        WHERE id <= $1`,
+      [credited.id],
+    );
     const recent = (await deposit('100')).body;
     for (const one of [old, recent]) payments.cancel(paymentOf(one));
     payments.pay(paymentOf(credited));
@@ -898,6 +990,10 @@ describe('A deposit that was not paid', () => {
     await untilState(credited.id, 'succeeded');
     await service.runJob('retention');
     const list = await call<{ items: Deposit[] }>('/deposits');
-    expect(list.body.items.map(({ id }) => id)).toEqual([recent.id, credited.id]);
+    expect(list.body.items).toEqual([
+      expect.objectContaining({ id: recent.id, receipt_email: 'a@example.com' }),
+      // Without its address: it can no longer be refunded.
+      expect.objectContaining({ id: credited.id, receipt_email: null }),
+    ]);
   });
 });

@@ -64,6 +64,7 @@ describe('The environment', () => {
         secretKey: undefined,
         baseUrl: 'https://api.yookassa.ru/v3',
         receipt: undefined,
+        receiptItem: 'Пополнение баланса',
         min: '100.00',
         max: '100000.00',
         returnUrl: undefined,
@@ -233,6 +234,12 @@ describe('Payments', () => {
     'of a sandbox are accepted by default only where nothing is real: not with %s',
     (variable) => expect(readEnvironment({ [variable]: KEY }).payments.provider).toBe('off'),
   );
+
+  it('have a receipt with a VAT code from 1 to 12', () => {
+    const read = (code: number) => readEnvironment({ YOOKASSA_RECEIPT: `a@example.com:${code}` }).payments;
+    expect(read(12).receipt).toEqual({ email: 'a@example.com', vatCode: 12 });
+    for (const code of [0, 13, 99]) expect(() => read(code)).toThrow('a VAT code from 1 to 12');
+  });
 
   it('may be off on a fresh checkout, too', () => {
     expect(readEnvironment({ PAYMENTS: 'off' }).payments.provider).toBe('off');

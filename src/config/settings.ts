@@ -138,12 +138,17 @@ const paymentsUrl = publicUrl
 
 const receipt = z
   .string()
-  .regex(/^[^\s@:]+@[^\s@:]+:[1-9]\d?$/)
+  .regex(/^[^\s@:]+@[^\s@:]+:([1-9]|1[0-2])$/)
   .transform((both) => {
     const [email = '', vatCode] = both.split(':');
     return { email, vatCode: Number(vatCode) };
   })
-  .describe('an e-mail address, a colon and a VAT code, e.g. receipts@example.com:1');
+  .describe('an e-mail address, a colon and a VAT code from 1 to 12, e.g. receipts@example.com:1');
+
+const receiptItem = z
+  .string()
+  .regex(/^[^\p{C}]{1,128}$/u)
+  .describe('text of at most 128 characters');
 
 const ratio = z
   .string()
@@ -394,8 +399,12 @@ export const SETTINGS = {
     receipt: setting('YOOKASSA_RECEIPT', receipt, {
       defaultText: 'none (no receipt is requested)',
       description:
-        'Requests a fiscal receipt (54-FZ) for each payment: the address that gets receipts, and the VAT ' +
-        'code.',
+        'Requests a fiscal receipt (54-FZ) for each payment: the address that gets it if the customer has ' +
+        'none, and the [VAT code](payments.md#receipts).',
+    }),
+    receiptItem: setting('YOOKASSA_RECEIPT_ITEM', receiptItem, {
+      default: 'Пополнение баланса',
+      description: 'Name of a deposit on its receipt.',
     }),
     min: setting('DEPOSIT_MIN', roubles, { default: '100.00', description: 'Smallest deposit.' }),
     max: setting('DEPOSIT_MAX', roubles, { default: '100000.00', description: 'Largest deposit.' }),

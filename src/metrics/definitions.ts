@@ -28,7 +28,7 @@ const METHOD = '`GET`, `POST`, …; `other` for unknown methods';
 const ROUTE = 'the template of the path; `unmatched` for paths without a route';
 const PAYMENT_METHOD = '`create`, `read`, `list`, `refund`, `refunds`';
 const PROVIDER_METHOD = 'of the provider, such as `buy`';
-const PAYMENT_REASON = 'as in `cli payments list`; `found-refund`';
+const PAYMENT_REASON = 'as in `cli payments list`; `found-refund`; `receipt`: not registered, for a week';
 const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** Prometheus's own label `job`, which every scrape gets, would hide a label of that name. */
 const JOB_NAME = 'as in `cli status`';

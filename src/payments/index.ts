@@ -5,6 +5,8 @@ export {
   DEPOSIT_STATES,
   DepositRefundOut,
   type DepositState,
+  RECEIPT_STATES,
+  type ReceiptState,
   REFUND_STATES,
   type RefundState,
   StaffDepositOut,

@@ -23,6 +23,9 @@ import { RefundRecords } from './records/refund-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
 
+/** The provider refunds a payment within three years. Afterwards, nothing has a use for the address. */
+const REFUNDABLE_DAYS = 3 * 366;
+
 /** Deposits, imported only by an application that accepts payments. */
 @Module({
   imports: [AuthModule, HttpModule.register(PROVIDER_HTTP)],
@@ -47,6 +50,14 @@ import { UnmatchedPayments } from './staff/unmatched-payments';
 })
 export class PaymentsModule {
   constructor(retention: Retention, { retention: { historyDays } }: AppConfig) {
+    retention.addOldRows({
+      name: 'receipt_addresses',
+      table: 'deposits',
+      time: 'created_at',
+      days: REFUNDABLE_DAYS,
+      removal: `UPDATE deposits SET receipt_email = NULL, request = NULL
+                 WHERE id = ANY (ARRAY(SELECT id FROM old)) AND request IS NOT NULL`,
+    });
     // Deposits with a payment are accounting data.
     retention.addOldRows({
       name: 'unpaid_deposits',

@@ -154,7 +154,7 @@ it('an odd response to a creation or a reading is 503 at most, and the money is 
     for (let n = from; n < Math.min(from + EACH, all.length); n += 1) {
       await service.app
         .get(DepositsService, { strict: false })
-        .create(id, Money.parse('100.00'), String(n))
+        .create(id, { amount: Money.parse('100.00'), receipt_email: null }, String(n))
         .catch((error: unknown) => expect(error).toBeInstanceOf(DepositBeingPrepared));
     }
   };

@@ -3782,6 +3782,12 @@ export interface components {
        * @example 1000.00
        */
       amount: string | number;
+      /**
+       * Receipt Email
+       * @description The e-mail address that gets the fiscal receipt, if the operator requests receipts. By default the one of your last deposit, then that of the operator
+       * @example customer@example.com
+       */
+      receipt_email?: string | null;
     };
     /** DepositOut */
     DepositOut: {
@@ -3813,6 +3819,11 @@ export interface components {
        * @example 0.00
        */
       refunded: string;
+      /**
+       * @description Your address for the receipt. `null` if you have set none, or if there is no receipt
+       * @example null
+       */
+      receipt_email: string | null;
       /**
        * Format: date-time
        * @example 2026-11-21T12:00:00.000Z

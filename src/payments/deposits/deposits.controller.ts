@@ -52,11 +52,11 @@ export class DepositsController {
   })
   async createDeposit(
     @CurrentUserId() userId: number,
-    @Body() { amount }: DepositRequest,
+    @Body() body: DepositRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<DepositOut> {
-    const { deposit, isReplay } = await this.deposits.create(userId, amount, key);
+    const { deposit, isReplay } = await this.deposits.create(userId, body, key);
     markReplay(response, isReplay);
     return deposit;
   }

@@ -1,8 +1,10 @@
 import type { Money } from '../../common';
-import { AmountField, IntegerField, PageOf, StrictRequest } from '../../http';
+import { AmountField, IntegerField, PageOf, StrictRequest, StringField } from '../../http';
 import { DepositOut } from '../records/deposit.dto';
 
 export const LONGEST_WAIT_SECONDS = 30;
+
+const ADDRESS = String.raw`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@([A-Za-z0-9-]+\.)+[A-Za-z]{2,63}$`;
 
 @StrictRequest()
 export class DepositRequest {
@@ -11,6 +13,17 @@ export class DepositRequest {
     example: '1000.00',
   })
   amount!: Money;
+
+  @StringField({
+    description:
+      'The e-mail address that gets the fiscal receipt, if the operator requests receipts. By default the ' +
+      'one of your last deposit, then that of the operator',
+    example: 'customer@example.com',
+    maxLength: 254,
+    pattern: ADDRESS,
+    absent: 'null',
+  })
+  receipt_email!: string | null;
 }
 
 @StrictRequest()

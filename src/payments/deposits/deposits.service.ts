@@ -8,6 +8,7 @@ import { IdempotencyKeyReused, requireIdempotency } from '../../orders';
 import { PaymentError, PaymentProvider, PaymentRefused } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
 import type { DepositOut } from '../records/deposit.dto';
+import type { DepositRequest } from './deposits.dto';
 import {
   DepositBeingPrepared,
   DepositNotFound,
@@ -21,6 +22,7 @@ import { PaymentFollowing } from './payment-following';
 export class DepositsService {
   private readonly min: Money;
   private readonly max: Money;
+  private readonly hasReceipt: boolean;
 
   constructor(
     private readonly records: DepositRecords,
@@ -33,6 +35,7 @@ export class DepositsService {
   ) {
     this.min = Money.parse(payments.min);
     this.max = Money.parse(payments.max);
+    this.hasReceipt = payments.receipt !== undefined;
   }
 
   /**
@@ -43,14 +46,18 @@ export class DepositsService {
    */
   async create(
     userId: number,
-    amount: Money,
+    { amount, receipt_email: receiptEmail }: DepositRequest,
     keyHeader: string | undefined,
   ): Promise<{ readonly deposit: DepositOut; readonly isReplay: boolean }> {
-    const idempotency = requireIdempotency(keyHeader, { amount: amount.toString() });
+    const idempotency = requireIdempotency(keyHeader, {
+      amount: amount.toString(),
+      ...(receiptEmail !== null && { receiptEmail }),
+    });
     const isOutOfBounds = this.min.minus(amount).isPositive() || amount.minus(this.max).isPositive();
     if (isOutOfBounds) throw new DepositOutOfBounds(this.min, this.max);
     return this.underWay.run('deposit', userId, async () => {
-      const placed = await this.records.place(userId, this.provider.name, amount.toString(), idempotency);
+      const wanted = { amount: amount.toString(), receiptEmail, hasReceipt: this.hasReceipt };
+      const placed = await this.records.place(userId, this.provider.name, wanted, idempotency);
       if (!placed) throw new TooManyDeposits();
       if (placed.isNew) this.metrics.count('payments_total', { outcome: 'created' });
       if (!placed.isSame) throw new IdempotencyKeyReused(idempotency.key);

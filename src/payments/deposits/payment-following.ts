@@ -65,6 +65,12 @@ export class PaymentFollowing {
     if (outcome === 'credited' && payment.paidAt) {
       this.metrics.observe('payment_credit_seconds', {}, (Date.now() - payment.paidAt.getTime()) / 1000);
     }
+    if (payment.receipt !== null) {
+      const noted = await this.payments.noteReceipt(name, payment);
+      if (noted !== null && payment.receipt === 'canceled') {
+        this.logger.warn(`the receipt of deposit ${noted} was not registered`);
+      }
+    }
     return settled;
   }
 }

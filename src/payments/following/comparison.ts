@@ -6,6 +6,7 @@ import { type LeasedRun, Work } from '../../work';
 import { PaymentFollowing } from '../deposits/payment-following';
 import { type Listed, PaymentProvider } from '../provider/payment-provider';
 import { UnusableRows } from '../provider/unusable-rows';
+import { RECEIPT_WITHIN } from '../records/waiting-payments';
 import { Refunds } from './refunds';
 
 /** The periods that the next comparison lists. */
@@ -21,6 +22,11 @@ interface ComparedSpan {
 const OVERLAP = `interval '1 hour'`;
 /** How far the first comparison goes back: earlier payments do not belong to this service. */
 const FIRST = `interval '1 day'`;
+
+/** Receipts are registered within three days, or never. Until then, the lists show what becomes of them. */
+const firstPendingReceipt = (table: string): string => `
+  (SELECT min(created_at) - ${OVERLAP} FROM ${table}
+    WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN})`;
 
 /**
  * Compares the provider's payments since the last complete pass with the database, as the sweep does for
@@ -84,8 +90,9 @@ export class Comparison {
   private span(): Promise<ComparedSpan> {
     return queryRow(
       this.dataSource,
-      `SELECT since, clock_timestamp() AS now,
-              least(since, (SELECT min(paid_at) - ${OVERLAP} FROM payments
+      `SELECT least(since, ${firstPendingReceipt('deposits')}) AS since, clock_timestamp() AS now,
+              least(since, ${firstPendingReceipt('deposit_refunds')},
+                    (SELECT min(paid_at) - ${OVERLAP} FROM payments
                              WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
                                AND closed_at >= since)) AS "refundsSince"
          FROM coalesce((SELECT compared_to - ${OVERLAP} FROM payment_comparisons

@@ -52,6 +52,7 @@ export class Refunds {
     // One of ours that was made after it had counted as failed is treated like one made elsewhere.
     if (refund.state !== 'succeeded' || refund.amount.currency !== 'RUB') return false;
     const isNew = await this.records.find(this.provider.name, refund);
+    await this.noteReceipt(refund);
     if (isNew) this.logger.warn('a refund was made at the provider: staff decide');
     return isNew;
   }
@@ -89,8 +90,19 @@ export class Refunds {
   private async settle(refund: ProviderRefund): Promise<void> {
     const { state, refundKey, reason } = refund;
     if (refundKey === null) return;
-    if (state === 'succeeded') await this.records.succeed(this.provider.name, { ...refund, refundKey });
+    if (state === 'succeeded') {
+      await this.records.succeed(this.provider.name, { ...refund, refundKey });
+      await this.noteReceipt(refund);
+    }
     if (state === 'canceled') await this.fail(refundKey, reason);
+  }
+
+  private async noteReceipt(refund: ProviderRefund): Promise<void> {
+    if (refund.receipt === null) return;
+    const noted = await this.records.noteReceipt(this.provider.name, refund);
+    if (noted !== null && refund.receipt === 'canceled') {
+      this.logger.warn(`the receipt of refund ${noted} was not registered`);
+    }
   }
 
   private async fail(refundKey: string, reason: string | null): Promise<void> {

@@ -19,7 +19,12 @@ export interface NewPayment extends PaymentMark {
   /** Roubles, with two decimals. */
   readonly amount: string;
   readonly returnUrl: string;
+  /** If it is null, the operator's address gets the receipt, if there is one. */
+  readonly receiptEmail: string | null;
 }
+
+/** The state of a fiscal receipt; null if there is none. */
+export type ReceiptState = 'pending' | 'succeeded' | 'canceled' | null;
 
 export interface ProviderPayment {
   readonly id: string;
@@ -30,6 +35,7 @@ export interface ProviderPayment {
   readonly mark: PaymentMark | null;
   /** Why it was canceled. */
   readonly reason: string | null;
+  readonly receipt: ReceiptState;
   /** Null if it can no longer be paid. */
   readonly paymentUrl: string | null;
   readonly isTest: boolean;
@@ -43,6 +49,10 @@ export interface NewRefund {
   readonly paymentId: string;
   /** Roubles, with two decimals. */
   readonly amount: string;
+  /** Of the payment. */
+  readonly paidAmount: string;
+  /** The request that created the payment; null if it is not known. */
+  readonly paymentRequest: string | null;
 }
 
 export interface ProviderRefund {
@@ -51,6 +61,7 @@ export interface ProviderRefund {
   readonly state: 'pending' | 'succeeded' | 'canceled';
   /** Why it was canceled. */
   readonly reason: string | null;
+  readonly receipt: ReceiptState;
   readonly amount: PaidAmount;
   readonly createdAt: Date;
   /** Null if this service did not create it. */

@@ -34,6 +34,8 @@ const metadata = z.record(z.string(), z.unknown()).nullish();
 /** A word, such as `insufficient_funds`. */
 const cancellation = z.object({ reason: z.string().regex(/^\w{1,64}$/) }).nullish();
 
+const receipt = z.enum(['pending', 'succeeded', 'canceled']).optional();
+
 const payment = z.object({
   id,
   status: z.enum(['pending', 'waiting_for_capture', 'succeeded', 'canceled']),
@@ -42,6 +44,7 @@ const payment = z.object({
   captured_at: moment.nullish(),
   confirmation: z.object({ confirmation_url: text(2048).nullish() }).nullish(),
   cancellation_details: cancellation,
+  receipt_registration: receipt,
   test: z.boolean(),
   metadata,
 });
@@ -53,6 +56,7 @@ const refund = z.object({
   amount,
   created_at: moment,
   cancellation_details: cancellation,
+  receipt_registration: receipt,
   metadata,
 });
 
@@ -98,6 +102,7 @@ export const paymentResponse = payment.transform((read): ProviderPayment => ({
   id: read.id,
   state: stateOf(read),
   reason: read.cancellation_details?.reason ?? null,
+  receipt: read.receipt_registration ?? null,
   amount: read.amount,
   mark: mark.safeParse(read.metadata).data ?? null,
   paymentUrl: read.status === 'pending' ? (read.confirmation?.confirmation_url ?? null) : null,
@@ -111,6 +116,7 @@ export const refundResponse = refund.transform((read): ProviderRefund => ({
   paymentId: read.payment_id,
   state: read.status,
   reason: read.cancellation_details?.reason ?? null,
+  receipt: read.receipt_registration ?? null,
   amount: read.amount,
   createdAt: read.created_at,
   refundKey: z.uuid().safeParse(read.metadata?.['refund_key']).data ?? null,

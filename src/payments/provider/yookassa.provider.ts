@@ -11,6 +11,7 @@ import {
   type Listed,
   type NewPayment,
   type NewRefund,
+  type PaidAmount,
   PaymentOutcomeUnknown,
   PaymentProvider,
   PaymentRefused,
@@ -20,6 +21,7 @@ import {
   type ProviderRefund,
 } from './payment-provider';
 import { UnusableRows } from './unusable-rows';
+import { partOf, type Receipt, receiptOf } from './yookassa-receipts';
 import {
   errorResponse,
   LISTED_AT_ONCE,
@@ -39,8 +41,6 @@ const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
 /** How often a page is requested, with a pause after each 429. Otherwise a long list may stay incomplete. */
 const PAGE_ATTEMPTS = 5;
-/** In a receipt: an advance payment. */
-const RECEIPT_ITEM = { quantity: '1.00', payment_mode: 'advance', payment_subject: 'payment' };
 
 type Method = 'create' | 'read' | 'list' | 'refund' | 'refunds';
 
@@ -75,20 +75,15 @@ export class YooKassaProvider extends PaymentProvider {
     this.authorization = `Basic ${Buffer.from(`${shopId}:${secretKey}`).toString('base64')}`;
   }
 
-  paymentRequest({ amount, returnUrl, ...mark }: NewPayment): string {
-    const { receipt } = this.config.payments;
-    const paid = { value: amount, currency: 'RUB' };
-    const description = `Deposit ${mark.depositId}`;
-    const item = { ...RECEIPT_ITEM, description, amount: paid };
+  paymentRequest({ amount: value, returnUrl, receiptEmail, ...mark }: NewPayment): string {
+    const amount = { value, currency: 'RUB' };
     return JSON.stringify({
-      amount: paid,
+      amount,
       capture: true,
       confirmation: { type: 'redirect', return_url: returnUrl },
-      description,
+      description: `Deposit ${mark.depositId}`,
       metadata: toMetadata(mark),
-      ...(receipt && {
-        receipt: { customer: { email: receipt.email }, items: [{ ...item, vat_code: receipt.vatCode }] },
-      }),
+      receipt: this.receipt(amount, receiptEmail),
     });
   }
 
@@ -108,12 +103,19 @@ export class YooKassaProvider extends PaymentProvider {
     yield* this.list('list', 'payments', { 'created_at.gte': moment.toISOString() }, paymentResponse);
   }
 
-  refundRequest({ refundId, refundKey, paymentId, amount }: NewRefund): string {
+  refundRequest({ refundId, refundKey, paymentId, paymentRequest, ...of }: NewRefund): string {
+    const amount = { value: of.amount, currency: 'RUB' };
+    const { receipt } =
+      paymentRequest === null
+        ? { receipt: this.receipt(amount, null) }
+        : (JSON.parse(paymentRequest) as { readonly receipt?: Receipt });
     return JSON.stringify({
       payment_id: paymentId,
-      amount: { value: amount, currency: 'RUB' },
+      amount,
       description: `Refund ${refundId}`,
       metadata: { refund_key: refundKey },
+      // Of a whole payment, the provider takes the payment's.
+      ...(of.amount !== of.paidAmount && receipt && { receipt: partOf(receipt, amount) }),
     });
   }
 
@@ -127,6 +129,12 @@ export class YooKassaProvider extends PaymentProvider {
 
   async *refundsOf(paymentId: string): AsyncGenerator<Listed<ProviderRefund>> {
     yield* this.list('refunds', 'refunds', { payment_id: paymentId }, refundResponse);
+  }
+
+  /** Of the customer's address, or of the operator's. */
+  private receipt(amount: PaidAmount, email: string | null): Receipt | undefined {
+    const { receipt, receiptItem } = this.config.payments;
+    return receipt && receiptOf(email ?? receipt.email, amount, receiptItem, receipt.vatCode);
   }
 
   private async *list<Item extends z.ZodType>(

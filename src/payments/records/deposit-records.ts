@@ -14,15 +14,28 @@ export const DEPOSIT_COLUMNS = `id, ${SHOWN_STATE} AS state, amount, 'RUB' AS cu
   CASE WHEN state = 'pending' THEN payment_url END AS payment_url, refunded, created_at, expires_at,
   closed_at`;
 
+/** With what staff do not see. */
+const OWN_COLUMNS = `${DEPOSIT_COLUMNS}, receipt_email`;
+
+export interface NewDeposit {
+  readonly amount: string;
+  /** If it is null, the last one of the customer, if any. */
+  readonly receiptEmail: string | null;
+  /** Whether payments have receipts; otherwise no address is stored. */
+  readonly hasReceipt: boolean;
+}
+
 /** A deposit without a confirmed payment. */
 export interface WantedPayment extends PaymentMark {
   readonly amount: string;
+  readonly receiptEmail: string | null;
   /** Null before the first call. */
   readonly request: string | null;
 }
 
 const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id AS "userId", amount,
-  request, (SELECT environment FROM installation) AS environment, idempotency_key AS "idempotencyKey"`;
+  request, receipt_email AS "receiptEmail", (SELECT environment FROM installation) AS environment,
+  idempotency_key AS "idempotencyKey"`;
 
 /** A deposit whose check is due. */
 export interface DueDeposit extends WantedPayment {
@@ -66,28 +79,33 @@ export class DepositRecords {
   async place(
     userId: number,
     provider: string,
-    amount: string,
+    { amount, receiptEmail, hasReceipt }: NewDeposit,
     { key, requestHash }: Idempotency,
   ): Promise<{ readonly id: number; readonly isNew: boolean; readonly isSame: boolean } | null> {
     return inTurnOf(userId, async () => {
       const find = () =>
         queryRows<{ id: number; isSame: boolean }>(
           this.dataSource,
-          `SELECT id, request_hash = $3 AS "isSame" FROM deposits
+          // A deposit that was recreated after a restore has no hash.
+          `SELECT id, coalesce(request_hash = $3, amount = $4) AS "isSame" FROM deposits
             WHERE user_id = $1 AND idempotency_key = $2`,
-          [userId, key, requestHash],
+          [userId, key, requestHash, amount],
         );
       const [earlier] = await find();
       if (earlier) return { ...earlier, isNew: false };
       const [placed] = await queryRows<{ id: number }>(
         this.dataSource,
-        `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at,
-                               next_check_at)
-         SELECT $1, $2, $3, $4, $5, now() + make_interval(mins => ${PAYABLE_MINUTES}),
+        `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, receipt_email,
+                               expires_at, next_check_at)
+         SELECT $1, $2, $3, $4, $5,
+                CASE WHEN $7 THEN coalesce($6, (
+                  SELECT receipt_email FROM deposits WHERE user_id = $1 AND receipt_email IS NOT NULL
+                   ORDER BY id DESC LIMIT 1)) END,
+                now() + make_interval(mins => ${PAYABLE_MINUTES}),
                 now() + make_interval(secs => ${FIRST_CHECK_SECONDS})
           WHERE (SELECT count(*) FROM deposits WHERE user_id = $1 AND state = 'pending') < ${MOST_PENDING}
          ON CONFLICT (user_id, idempotency_key) DO NOTHING RETURNING id`,
-        [userId, provider, amount, key, requestHash],
+        [userId, provider, amount, key, requestHash, receiptEmail, hasReceipt],
       );
       if (placed) return { ...placed, isNew: true, isSame: true };
       const [meanwhile] = await find();
@@ -98,7 +116,7 @@ export class DepositRecords {
   async find(userId: number, id: number): Promise<DepositOut | null> {
     const [deposit] = await preparedRows<DepositOut>(
       this.dataSource,
-      `SELECT ${DEPOSIT_COLUMNS} FROM deposits WHERE id = $1 AND user_id = $2`,
+      `SELECT ${OWN_COLUMNS} FROM deposits WHERE id = $1 AND user_id = $2`,
       [id, userId],
     );
     return deposit ?? null;
@@ -107,7 +125,7 @@ export class DepositRecords {
   list(userId: number, { cursor, limit }: PageRequest): Promise<DepositOut[]> {
     return preparedRows<DepositOut>(
       this.dataSource,
-      `SELECT ${DEPOSIT_COLUMNS} FROM deposits WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+      `SELECT ${OWN_COLUMNS} FROM deposits WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
       [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
     );
   }

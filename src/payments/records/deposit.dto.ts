@@ -1,9 +1,24 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiChoice, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from '../../http';
+import {
+  ApiBoolean,
+  ApiChoice,
+  ApiInteger,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+} from '../../http';
+import type { ReceiptState } from '../provider/payment-provider';
 
 /** The public states: a deposit is `refunded` if all of it, or even more, was returned. */
 export const DEPOSIT_STATES = ['pending', 'succeeded', 'canceled', 'expired', 'refunded'] as const;
 export type DepositState = (typeof DEPOSIT_STATES)[number];
+
+export const RECEIPT_STATES = ['pending', 'succeeded', 'canceled'] as const;
+export type { ReceiptState };
+
+const ApiReceipt = (example: ReceiptState) =>
+  ApiNullable(RECEIPT_STATES, 'The state of the fiscal receipt, if there is one', example);
 
 const ApiProviderReason = (example: string | null) =>
   ApiNullable('string', 'Why the provider refused or canceled it', example);
@@ -36,6 +51,13 @@ export class DepositOut {
 
   @ApiRoubles('Roubles that were returned to you', '0.00')
   refunded!: string;
+
+  @ApiNullable(
+    'string',
+    'Your address for the receipt. `null` if you have set none, or if there is no receipt',
+    null,
+  )
+  receipt_email!: string | null;
 
   @ApiMoment()
   created_at!: Date;
@@ -78,6 +100,12 @@ export class StaffDepositOut {
   @ApiProviderReason('insufficient_funds')
   provider_reason!: string | null;
 
+  @ApiBoolean('Whether the customer set an address for the receipt', true)
+  has_receipt_email!: boolean;
+
+  @ApiReceipt('succeeded')
+  receipt_registration!: ReceiptState;
+
   @ApiMoment()
   created_at!: Date;
 
@@ -117,6 +145,9 @@ export class DepositRefundOut {
 
   @ApiProviderReason(null)
   provider_reason!: string | null;
+
+  @ApiReceipt(null)
+  receipt_registration!: ReceiptState;
 
   @ApiMoment()
   created_at!: Date;

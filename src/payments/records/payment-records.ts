@@ -89,11 +89,8 @@ export class PaymentRecords {
     const found = await queryRows(
       this.dataSource,
       `INSERT INTO deposits (user_id, provider, amount, payment_key, provider_payment_id, payment_url,
-                             idempotency_key, request_hash, created_at, expires_at, next_check_at)
-       SELECT users.id, $1, $2, $3, $4, $5, free.key,
-              CASE WHEN free.key IS NOT NULL
-                   THEN sha256(convert_to('{"amount":"' || $2::numeric(14,2) || '"}', 'UTF8')) END,
-              $8, $8::timestamptz + interval '1 hour', now()
+                             idempotency_key, created_at, expires_at, next_check_at)
+       SELECT users.id, $1, $2, $3, $4, $5, free.key, $8, $8::timestamptz + interval '1 hour', now()
          FROM users, installation,
               LATERAL (SELECT CASE WHEN NOT EXISTS (
                          SELECT FROM deposits WHERE user_id = users.id AND idempotency_key = $7)
@@ -113,6 +110,18 @@ export class PaymentRecords {
       ],
     );
     return found.length > 0;
+  }
+
+  /** Records what became of the receipt of a deposit. @returns the deposit, if that is new */
+  async noteReceipt(provider: string, { id, receipt }: ProviderPayment): Promise<number | null> {
+    const [noted] = await queryRows<{ id: number }>(
+      this.dataSource,
+      `UPDATE deposits SET receipt_registration = $3
+        WHERE provider = $1 AND provider_payment_id = $2 AND receipt_registration IS DISTINCT FROM $3
+       RETURNING id`,
+      [provider, id, receipt],
+    );
+    return noted?.id ?? null;
   }
 
   private async end(provider: string, { id, state, reason }: ProviderPayment): Promise<Settled> {

@@ -39,7 +39,7 @@ export class RefundRecords {
          FROM due JOIN deposit_refunds USING (id) JOIN deposits ON deposits.id = deposit_refunds.deposit_id
         WHERE refund.id = due.id
        RETURNING refund.id AS "refundId", refund.refund_key AS "refundKey", refund.amount,
-                 refund.request,
+                 refund.request, deposits.amount AS "paidAmount", deposits.request AS "paymentRequest",
                  deposits.provider_payment_id AS "paymentId", due.requested_at IS NOT NULL AS "isRequested",
                  coalesce(extract(epoch FROM now() - due.requested_at), 0)::double precision AS "ageSeconds"`,
       [provider, room],
@@ -83,7 +83,7 @@ export class RefundRecords {
       this.dataSource,
       `WITH refund AS (
          UPDATE deposit_refunds SET state = 'succeeded', provider_refund_id = $2, closed_at = now(),
-                                    next_check_at = NULL
+                                    next_check_at = NULL, request = NULL
           WHERE refund_key = $1 AND provider = $3 AND state = 'held'
          RETURNING id, deposit_id, user_id, amount, reason
        ),
@@ -112,7 +112,7 @@ export class RefundRecords {
       this.dataSource,
       `WITH refund AS (
          UPDATE deposit_refunds SET state = 'failed', closed_at = now(), next_check_at = NULL,
-                                    provider_reason = $2
+                                    request = NULL, provider_reason = $2
           WHERE refund_key = $1 AND state = 'held'
          RETURNING id, user_id, amount, reason
        )
@@ -120,6 +120,18 @@ export class RefundRecords {
        SELECT user_id, 'release', amount, -amount, id, reason FROM refund`,
       [refundKey, reason],
     );
+  }
+
+  /** Records what became of the receipt of a refund. @returns the refund, if that is new */
+  async noteReceipt(provider: string, { id, receipt }: ProviderRefund): Promise<number | null> {
+    const [noted] = await queryRows<{ id: number }>(
+      this.dataSource,
+      `UPDATE deposit_refunds SET receipt_registration = $3
+        WHERE provider = $1 AND provider_refund_id = $2 AND receipt_registration IS DISTINCT FROM $3
+       RETURNING id`,
+      [provider, id, receipt],
+    );
+    return noted?.id ?? null;
   }
 
   /**

@@ -1,6 +1,16 @@
 import { UNMATCHED_REASONS } from './payment.dto';
 
-export const UNDECIDED_REASONS = [...UNMATCHED_REASONS, 'found-refund'] as const;
+export const UNDECIDED_REASONS = [...UNMATCHED_REASONS, 'found-refund', 'receipt'] as const;
+
+/** The provider registers a receipt within this time, or never. */
+export const RECEIPT_WITHIN = `interval '3 days'`;
+/** How long operators see that a receipt was not registered, which no decision here ends. */
+const RECEIPT_SHOWN_FOR = `interval '7 days'`;
+
+const failedReceipts = (table: string): string => `
+  SELECT closed_at FROM ${table}
+   WHERE receipt_registration IN ('pending', 'canceled') AND closed_at > now() - ${RECEIPT_SHOWN_FOR}
+     AND (receipt_registration = 'canceled' OR closed_at < now() - ${RECEIPT_WITHIN})`;
 
 /** Counts and oldest times for operators: pending deposits have no reason, undecided payments have one. */
 export const WAITING_PAYMENTS = `
@@ -9,4 +19,7 @@ export const WAITING_PAYMENTS = `
   UNION ALL
   SELECT reason, count(*)::integer, min(created_at) FROM payments WHERE state = 'unmatched' GROUP BY reason
   UNION ALL
-  SELECT 'found-refund', count(*)::integer, min(created_at) FROM deposit_refunds WHERE state = 'found'`;
+  SELECT 'found-refund', count(*)::integer, min(created_at) FROM deposit_refunds WHERE state = 'found'
+  UNION ALL
+  SELECT 'receipt', count(*)::integer, min(closed_at)
+    FROM (${failedReceipts('deposits')} UNION ALL ${failedReceipts('deposit_refunds')}) AS receipts`;

@@ -7,7 +7,13 @@ import { OVERDRAFT } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
 import { Refunds } from '../following/refunds';
 import { DEPOSIT_COLUMNS, SHOWN_STATE } from '../records/deposit-records';
-import type { DepositRefundOut, DepositState, RefundState, StaffDepositOut } from '../records/deposit.dto';
+import type {
+  DepositRefundOut,
+  DepositState,
+  ReceiptState,
+  RefundState,
+  StaffDepositOut,
+} from '../records/deposit.dto';
 
 export class DepositNotPaid extends domainError('conflict', 'The deposit was not paid') {}
 
@@ -25,6 +31,7 @@ export interface DepositFilter {
   readonly user_id: number | null;
   readonly state: DepositState | null;
   readonly payment_id: string | null;
+  readonly receipt: ReceiptState;
   readonly from: Date | null;
   readonly to: Date | null;
 }
@@ -42,8 +49,8 @@ interface StaffOrigin {
 
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 
-const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, provider_reason, created_at,
-  closed_at`;
+const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, provider_reason, receipt_registration,
+  created_at, closed_at`;
 
 @Injectable()
 export class DepositRefunds {
@@ -53,16 +60,18 @@ export class DepositRefunds {
   ) {}
 
   search(filter: DepositFilter, page: PageRequest): Promise<StaffDepositOut[]> {
-    const { user_id: userId, state, payment_id: paymentId, from, to } = filter;
+    const { user_id: userId, state, payment_id: paymentId, receipt, from, to } = filter;
     const conditions = new Conditions();
     conditions.by(userId, (place) => `user_id = ${place}`);
     conditions.by(state, (place) => `${SHOWN_STATE} = ${place}`);
     conditions.by(paymentId, (place) => `provider_payment_id = ${place}`);
+    conditions.by(receipt, (place) => `receipt_registration = ${place}`);
     conditions.by(from, (place) => `created_at >= ${place}`);
     conditions.by(to, (place) => `created_at < ${place}`);
     return queryRows<StaffDepositOut>(
       this.dataSource,
-      `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id, provider_reason
+      `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id, provider_reason,
+              receipt_registration, receipt_email IS NOT NULL AS has_receipt_email
          FROM deposits ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import type { Receipt } from './receipts';
+import { WireError } from './wire-error';
 
 /** An amount in the provider's format, in roubles or another currency. */
 export interface Amount {
   readonly value: string;
   readonly currency: string;
 }
+
+export type ReceiptState = 'pending' | 'succeeded' | 'canceled';
 
 export type PaymentStatus = 'pending' | 'succeeded' | 'canceled';
 
@@ -17,6 +21,8 @@ export interface SandboxPayment {
   readonly description?: string;
   metadata: Record<string, string>;
   readonly return_url: string;
+  readonly receipt?: Receipt;
+  receipt_registration?: ReceiptState;
   refunded_amount: Amount;
   test: boolean;
   cancellation_details?: { readonly party: string; readonly reason: string };
@@ -27,21 +33,10 @@ export interface SandboxRefund {
   readonly payment_id: string;
   status: 'pending' | 'succeeded' | 'canceled';
   readonly amount: Amount;
+  readonly receipt?: Receipt;
+  receipt_registration?: ReceiptState;
   readonly created_at: string;
   readonly metadata: Record<string, string>;
-}
-
-/** A refusal of a request, with the status of the response. */
-export class WireError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    description: string,
-    /** The part of the request that is refused. */
-    readonly parameter?: string,
-  ) {
-    super(description);
-  }
 }
 
 /** The first request with a key. */
@@ -61,6 +56,8 @@ const roubles = (amount: bigint): string => `${amount / 100n}.${String(amount % 
 export class PaymentBook {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
+  /** The state of receipts after money has moved. */
+  register: ReceiptState = 'succeeded';
   readonly keys = new Map<string, UsedKey>();
 
   /** @param changed is called after each change */
@@ -68,7 +65,7 @@ export class PaymentBook {
 
   create(
     key: string,
-    wanted: Pick<SandboxPayment, 'amount' | 'description' | 'metadata' | 'return_url'>,
+    wanted: Pick<SandboxPayment, 'amount' | 'description' | 'metadata' | 'return_url' | 'receipt'>,
   ): SandboxPayment {
     const known = this.known(this.payments, key, wanted);
     if (known) return known;
@@ -82,6 +79,7 @@ export class PaymentBook {
       refunded_amount: { value: '0.00', currency: wanted.amount.currency },
       test: false,
       ...wanted,
+      ...(wanted.receipt && { receipt_registration: 'pending' as const }),
     };
     this.payments.set(payment.id, payment);
     this.remember(key, payment.id, wanted);
@@ -95,6 +93,7 @@ export class PaymentBook {
     if (payment.status !== 'pending') return false;
     payment.status = 'succeeded';
     payment.captured_at = new Date().toISOString();
+    if (payment.receipt) payment.receipt_registration = this.register;
     this.changed();
     return true;
   }
@@ -109,7 +108,10 @@ export class PaymentBook {
     return true;
   }
 
-  refund(key: string, wanted: Pick<SandboxRefund, 'payment_id' | 'amount' | 'metadata'>): SandboxRefund {
+  refund(
+    key: string,
+    wanted: Pick<SandboxRefund, 'payment_id' | 'amount' | 'metadata' | 'receipt'>,
+  ): SandboxRefund {
     const known = this.known(this.refunds, key, wanted);
     if (known) return known;
     const payment = this.payment(wanted.payment_id);
@@ -122,6 +124,7 @@ export class PaymentBook {
       created_at: new Date().toISOString(),
       status: 'succeeded',
       ...wanted,
+      ...(payment.receipt && { receipt_registration: this.register }),
     };
     this.refunds.set(refund.id, refund);
     this.remember(key, refund.id, wanted);

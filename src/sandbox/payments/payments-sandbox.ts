@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { hasErrorCode, listenOnFirstFree, readText, stopListening, writePrivateFile } from '../system';
 import { Notifier } from './notifier';
 import { paymentPage } from './page';
-import { type Amount, PaymentBook, type SandboxPayment, WireError } from './payment-book';
+import { type Amount, PaymentBook, type SandboxPayment } from './payment-book';
+import { readReceipt } from './receipts';
+import { WireError } from './wire-error';
 
 const LOOPBACK = '127.0.0.1';
 const MAX_BODY_BYTES = 64 * 1024;
@@ -96,6 +98,7 @@ export class PaymentsSandbox {
     this.alter = undefined;
     this.faults.clear();
     this.notifier.goWrong({});
+    this.book.register = 'succeeded';
   }
 
   /** The customer pays, and the service is notified. */
@@ -177,9 +180,12 @@ export class PaymentsSandbox {
     switch (method) {
       case 'create': {
         const { return_url } = body['confirmation'] as { return_url: string };
+        const amount = body['amount'] as Amount;
+        const receipt = readReceipt(body['receipt'], amount);
         return this.toWire(
           this.book.create(key, {
-            amount: body['amount'] as Amount,
+            amount,
+            ...(receipt && { receipt }),
             metadata: (body['metadata'] ?? {}) as Record<string, string>,
             return_url,
             ...(typeof body['description'] === 'string' && { description: body['description'] }),
@@ -195,23 +201,35 @@ export class PaymentsSandbox {
           query,
         );
       case 'refund': {
+        const payment = this.book.payment(String(body['payment_id']));
+        const amount = body['amount'] as Amount;
+        const given = readReceipt(body['receipt'], amount);
+        if (payment.receipt && !given && amount.value !== payment.amount.value) {
+          throw new WireError(
+            400,
+            'invalid_request',
+            'The receipt of a partial refund is missing',
+            'receipt',
+          );
+        }
         const refund = this.book.refund(key, {
-          payment_id: String(body['payment_id']),
-          amount: body['amount'] as Amount,
+          payment_id: payment.id,
+          amount,
+          ...(given && { receipt: given }),
           metadata: (body['metadata'] ?? {}) as Record<string, string>,
         });
         this.notifier.send('refund.succeeded', refund);
-        return refund;
+        return withoutReceipt(refund);
       }
       case 'refunds':
-        return page([...this.book.refunds.values()], query);
+        return page([...this.book.refunds.values()].map(withoutReceipt), query);
     }
   }
 
   private toWire({ return_url, ...payment }: SandboxPayment) {
     const origin = new URL(this.baseUrl).origin;
     return {
-      ...payment,
+      ...withoutReceipt(payment),
       paid: payment.status === 'succeeded',
       refundable: payment.status === 'succeeded',
       recipient: { account_id: this.shopId, gateway_id: '1' },
@@ -236,6 +254,9 @@ export class PaymentsSandbox {
     );
   }
 }
+
+/** The provider shows the state of a receipt, not the receipt. */
+const withoutReceipt = <Item extends object>(item: Item) => ({ ...item, receipt: undefined });
 
 /** Newest first, at most a hundred, and a cursor for the rest. */
 function page(

@@ -16,6 +16,8 @@ import {
   type DepositState,
   PAYMENT_STATES,
   type PaymentState,
+  RECEIPT_STATES,
+  type ReceiptState,
   REFUND_STATES,
   type RefundState,
   StaffDepositOut,
@@ -32,6 +34,9 @@ export class DepositsQuery extends PageQuery {
 
   @SearchField({ description: 'The id of the payment at the provider' })
   payment_id!: string | null;
+
+  @ChoiceField(RECEIPT_STATES, { description: 'The state of its receipt', absent: 'null' })
+  receipt!: ReceiptState;
 
   @FromField()
   from!: Date | null;

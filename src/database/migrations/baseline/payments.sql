@@ -20,7 +20,7 @@ CREATE TABLE deposits (
   -- The customer's address for the fiscal receipt. Null: the one of the setting.
   receipt_email text,
   -- What became of the receipt: 'pending', 'succeeded' or 'canceled'. Null: none was requested.
-  receipt_registration text,
+  receipt_registration text CHECK (receipt_registration IN ('pending', 'succeeded', 'canceled')),
   -- Null until the provider has confirmed the creation.
   provider_payment_id text,
   payment_url text,
@@ -43,6 +43,7 @@ CREATE INDEX deposits_due_idx ON deposits (next_check_at) WHERE next_check_at IS
 CREATE INDEX deposits_pending_idx ON deposits (user_id) WHERE state = 'pending';
 CREATE INDEX deposits_user_id_idx ON deposits (user_id, id);
 CREATE INDEX deposits_state_idx ON deposits (state, id);
+CREATE INDEX deposits_receipts_idx ON deposits (closed_at) WHERE receipt_registration IN ('pending', 'canceled');
 -- For the audit of a day.
 CREATE INDEX deposits_closed_at_idx ON deposits (closed_at);
 
@@ -96,7 +97,7 @@ CREATE TABLE deposit_refunds (
   refund_key uuid NOT NULL DEFAULT gen_random_uuid() UNIQUE,
   -- As in deposits.
   request text,
-  receipt_registration text,
+  receipt_registration text CHECK (receipt_registration IN ('pending', 'succeeded', 'canceled')),
   provider_refund_id text,
   provider_reason text,
   reason text,
@@ -111,6 +112,8 @@ CREATE TABLE deposit_refunds (
 );
 CREATE INDEX deposit_refunds_deposit_id_idx ON deposit_refunds (deposit_id);
 CREATE INDEX deposit_refunds_due_idx ON deposit_refunds (next_check_at) WHERE next_check_at IS NOT NULL;
+CREATE INDEX deposit_refunds_receipts_idx ON deposit_refunds (closed_at)
+  WHERE receipt_registration IN ('pending', 'canceled');
 CREATE INDEX deposit_refunds_found_idx ON deposit_refunds (id) WHERE state = 'found';
 CREATE INDEX deposit_refunds_action_id_idx ON deposit_refunds (action_id) WHERE action_id IS NOT NULL;
 CREATE INDEX deposit_refunds_created_at_idx ON deposit_refunds (created_at);
