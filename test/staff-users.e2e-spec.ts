@@ -228,6 +228,37 @@ describe('Users', () => {
   });
 });
 
+describe('Colleagues', () => {
+  it('are blocked, and their tokens revoked, with staff:grant or by themselves only', async () => {
+    const [usersOnly, tokensOnly] = await Promise.all([
+      createStaff(service, ['staff:users']),
+      createStaff(service, ['staff:tokens']),
+    ]);
+    const colleague = await createStaff(service);
+    const { id, tokenId } = colleague;
+    const refused = { status: 403, body: { code: 'staff-scopes-for-another' } };
+    const end = { reason: 'test', descendants: true };
+    for (const path of ['block', 'unblock']) {
+      expect(await usersOnly.post(`/staff/users/${id}/${path}`, { reason: 'test' })).toMatchObject(refused);
+    }
+    expect(await tokensOnly.post(`/staff/tokens/${tokenId}/revoke`, end)).toMatchObject(refused);
+    // A token of a customer from which that of the colleague came.
+    const { body: customers } = await staff.post<Token>(`/staff/users/${id}/tokens`, {
+      scopes: ['profile:read'],
+    });
+    await service.owner.query('UPDATE api_tokens SET issued_by = $1 WHERE id = $2', [customers.id, tokenId]);
+    const path = `/staff/tokens/${customers.id}/revoke`;
+    expect(await tokensOnly.post(path, end)).toMatchObject(refused);
+    expect((await tokensOnly.post(path, { reason: 'lost' })).status).toBe(200);
+    // By themselves; then they are no staff.
+    const own = await createStaff(service, ['staff:tokens'], id);
+    for (const token of [tokenId, own.tokenId]) {
+      expect((await own.post(`/staff/tokens/${token}/revoke`, { reason: 'left' })).status).toBe(200);
+    }
+    expect((await usersOnly.post(`/staff/users/${id}/block`, { reason: 'left' })).status).toBe(200);
+  });
+});
+
 describe('Tokens', () => {
   const issue = async (userId: number, token: object): Promise<Token> => {
     const { status, body } = await staff.post<Token>(`/staff/users/${userId}/tokens`, token);

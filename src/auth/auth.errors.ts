@@ -30,7 +30,10 @@ export class ScopeNotGrantable extends domainError(
   (scopes: readonly string[]) => `A token cannot grant scopes that it lacks: ${scopes.join(', ')}`,
 ) {}
 
-/** The issuer could act as a colleague, and the audit log would name the colleague. */
+/**
+ * The issuer could act as a colleague, and the audit log would name the colleague. Nor may a colleague be
+ * locked out without it.
+ */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
   'Staff scopes for another user require the scope staff:grant',

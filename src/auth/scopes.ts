@@ -31,7 +31,7 @@ export const STAFF_SCOPES = {
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
   'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
-  'staff:grant': 'With staff:tokens: issuing tokens with staff scopes for others',
+  'staff:grant': 'With staff:tokens and staff:users: tokens with staff scopes of others, and blocking staff',
   'staff:orders': 'Finding orders, deciding those in review, assigning orphans; renewals of users',
   'staff:audit': 'Reading the audit log',
   'staff:system':

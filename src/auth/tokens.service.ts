@@ -14,7 +14,7 @@ import {
 } from '../database';
 import type { PageRequest, TooManyRequests } from '../http';
 import type { ApiToken, TokenOrigin } from './api-token';
-import { InvalidToken, TokenNotFound, TokenUserNotFound } from './auth.errors';
+import { InvalidToken, StaffScopesForAnother, TokenNotFound, TokenUserNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';
 import { ALL_STAFF_SCOPES, type Scope } from './scopes';
 import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
@@ -177,6 +177,28 @@ export class TokensService {
       if (rows.length === 0) return revoked.sort((one, other) => one - other);
       revoked.push(...rows.map((row) => row.id));
     }
+  }
+
+  /**
+   * Staff's tokens end by revocation, or a block of their user, only for their owner or with `staff:grant`.
+   *
+   * @param whose the column of `ids`: users who are no staff without a valid token, or tokens
+   * @throws StaffScopesForAnother
+   */
+  async assertMayEnd(
+    caller: Pick<Caller, 'userId' | 'scopes'> | null,
+    whose: 'id' | 'user_id',
+    ids: readonly number[],
+    manager: EntityManager,
+  ): Promise<void> {
+    if (caller === null || caller.scopes.includes('staff:grant')) return;
+    const others = await selectTokens(
+      manager,
+      `${whose} = ANY ($1::bigint[]) AND (${STILL_WORKS} OR '${whose}' = 'id')
+        AND user_id <> $3 AND scopes && $4::text[] LIMIT 1`,
+      [ids, this.clock.now(), caller.userId, ALL_STAFF_SCOPES],
+    );
+    if (others.length > 0) throw new StaffScopesForAnother();
   }
 
   /**

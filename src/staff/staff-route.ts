@@ -5,7 +5,7 @@ import {
   SetMetadata,
   UseInterceptors,
 } from '@nestjs/common';
-import { Route, type RouteOptions, type StaffScope } from '../auth';
+import { Route, type RouteOptions, type StaffScope, StaffScopesForAnother } from '../auth';
 import type { DomainError } from '../common';
 import { ApiIdParam, type ErrorsOfStatus, RefuseStrayQuery } from '../http';
 import { type AuditContext, ID_PARAMETERS } from './audit-log/audit-context';
@@ -36,6 +36,9 @@ export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodD
 
 /** The 403 errors of a route that staff may not use for their own account. */
 export const NOT_FOR_ONESELF: ErrorsOfStatus = ['the request would change your own account', OwnAccount];
+
+/** The 403 errors of a route that ends the rights of a user. */
+export const OF_A_COLLEAGUE: ErrorsOfStatus = ['it lacks `staff:grant`', StaffScopesForAnother];
 
 /** The 404 errors of a route: `There is no such user`, `User not found`. */
 export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsOfStatus {

@@ -4,7 +4,7 @@ import { ScopeNotGrantable, StaffScopesForAnother, TokenNotFound, TokenWiderThan
 import { IdParam, PageQuery } from '../../http';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
+import { CurrentAudit, notFound, OF_A_COLLEAGUE, StaffRoute } from '../staff-route';
 import { IssuedToken, NewTokenRequest, RevokedToken, RevokeRequest, TokensPage } from './staff-tokens.dto';
 import { StaffTokensService } from './staff-tokens.service';
 
@@ -91,7 +91,7 @@ export class StaffTokensController {
       '401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
       'tokens that came from it are revoked as well; list them first.',
     response: { description: 'The token, and which others were revoked with it', type: RevokedToken },
-    errors: { 404: notFound(TokenNotFound) },
+    errors: { 403: OF_A_COLLEAGUE, 404: notFound(TokenNotFound) },
   })
   revoke(
     @CurrentAudit() audit: AuditContext,

@@ -59,12 +59,13 @@ export class StaffTokensService {
     return readPage(page, find);
   }
 
-  /** Revoking a revoked token keeps the first time. @throws TokenNotFound */
+  /** Revoking a revoked token keeps the first time. @throws TokenNotFound, StaffScopesForAnother */
   revoke(audit: AuditContext, id: number, { reason, descendants }: RevokeRequest): Promise<RevokedToken> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = toTokenOut(await this.tokens.get(id, manager));
       const revoked = toTokenOut(await this.tokens.revoke(id, manager));
       const others = descendants ? await this.tokens.revokeDescendants(id, manager) : [];
+      await this.tokens.assertMayEnd(audit.caller, 'id', [id, ...others], manager);
       const after = { ...revoked, revoked_descendants: others };
       await record({ reason, before, after });
       return after;

@@ -4,7 +4,7 @@ import { IdParam } from '../../http';
 import { UserExists, UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
-import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
+import { CurrentAudit, notFound, OF_A_COLLEAGUE, StaffRoute } from '../staff-route';
 import { NewUserRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './staff-users.dto';
 import { StaffUsersService } from './staff-users.service';
 
@@ -78,7 +78,7 @@ export class StaffUsersController {
       '`User is blocked`. Open orders are still completed or refunded. Blocking a blocked user keeps ' +
       'the first time and replaces the reason.',
     response: { description: 'The user', type: UserOut },
-    errors: { 404: notFound(UserNotFound) },
+    errors: { 403: OF_A_COLLEAGUE, 404: notFound(UserNotFound) },
   })
   block(
     @CurrentAudit() audit: AuditContext,
@@ -98,7 +98,7 @@ export class StaffUsersController {
       'For support, when the matter is resolved. The tokens of the user work again at once, ' +
       'except those that were revoked or have expired.',
     response: { description: 'The user', type: UserOut },
-    errors: { 404: notFound(UserNotFound) },
+    errors: { 403: OF_A_COLLEAGUE, 404: notFound(UserNotFound) },
   })
   unblock(
     @CurrentAudit() audit: AuditContext,

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { TokensService } from '../../auth';
 import { queryRows, sqlList } from '../../database';
 import { type PageRequest, readPage } from '../../http';
 import { OPEN_STATES } from '../../orders';
@@ -53,6 +54,7 @@ export class StaffUsersService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly users: UsersService,
+    private readonly tokens: TokensService,
     private readonly auditLog: AuditLogService,
   ) {}
 
@@ -65,10 +67,11 @@ export class StaffUsersService {
     });
   }
 
-  /** @throws UserNotFound */
+  /** @throws UserNotFound, StaffScopesForAnother */
   setBlocked(audit: AuditContext, userId: number, reason: string, isBlocked: boolean): Promise<UserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const { before, after } = await this.users.setBlocked(userId, isBlocked ? reason : null, manager);
+      await this.tokens.assertMayEnd(audit.caller, 'user_id', [userId], manager);
       await record({ reason, before: toUserRecord(before), after: toUserRecord(after) });
       return withLinks(toUserRecord(after));
     });
