@@ -1,18 +1,22 @@
 import type { AppConfig } from '../config';
 import { RequestsUnderWay, TooManyUnderWay } from './under-way';
 
-const OF_USER = 10;
-const OF_ALL = 100;
+const open = (): RequestsUnderWay => new RequestsUnderWay({ server: { maxConnections: 2000 } } as AppConfig);
 
-it('Requests of a kind are bounded for each user and for all users, until they are over', () => {
-  const underWay = new RequestsUnderWay({ server: { maxConnections: 2000 } } as AppConfig);
-  const enter = (userId: number) => underWay.enter('check', userId);
-  const leaves = Array.from({ length: OF_USER }, () => enter(0));
+it.each([
+  ['check', 10, 100],
+  ['type', 10, 50],
+  ['wait', 100, 800],
+  ['body', 50, 200],
+] as const)('Requests of a kind are bounded for each user and in all: %s', (kind, ofUser, ofAll) => {
+  const underWay = open();
+  const enter = (userId: number) => underWay.enter(kind, userId);
+  const leaves = Array.from({ length: ofUser }, () => enter(0));
   expect(() => enter(0)).toThrow(TooManyUnderWay);
-  while (leaves.length < OF_ALL) leaves.push(enter(Math.floor(leaves.length / OF_USER)));
-  expect(() => enter(OF_ALL)).toThrow(TooManyUnderWay);
-  expect(() => underWay.enter('ping', OF_ALL)).not.toThrow();
+  while (leaves.length < ofAll) leaves.push(enter(Math.floor(leaves.length / ofUser)));
+  expect(() => enter(ofAll)).toThrow(TooManyUnderWay);
+  expect(() => underWay.enter('ping', ofAll)).not.toThrow();
   leaves[0]?.();
-  expect(() => enter(OF_ALL)).not.toThrow();
+  expect(() => enter(ofAll)).not.toThrow();
   expect(() => enter(0)).toThrow(TooManyUnderWay);
 });
