@@ -9,6 +9,7 @@ import { EndReadings } from '../src/orders/transitions/end-readings';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { lookAway } from './support/look-away';
+import { passQuietTime } from './support/quiet-time';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -121,6 +122,88 @@ describe('An order in the queue that no request waits for', () => {
       [order],
     );
     expect(row.isNew).toBe(true);
+  });
+
+  describe('and prolongs a rental whose end the last sweep has confirmed', () => {
+    const prolonged = (by: TestUser, proxyId: number) => by.prolong(String(proxyId), { period: PERIOD });
+    const endOf = async (proxyId: number): Promise<number> => {
+      const [row] = await service.dataSource.query(
+        'SELECT date_end AS "dateEnd" FROM proxies WHERE id = $1',
+        [proxyId],
+      );
+      return row.dateEnd.getTime() / 1000;
+    };
+    const DAY_S = 86_400;
+
+    it('needs no listing, unless an order was sent since', async () => {
+      const proxyId = await buy(user);
+      await service.runJob('sweep');
+      await service.control.clearCalls();
+      expect((await prolonged(user, proxyId)).response.status).toBe(200);
+      expect(await listings()).toBe(0);
+      expect((await prolonged(user, proxyId)).response.status).toBe(200);
+      expect(await listings()).toBe(1);
+      // The next sweep compares it again.
+      await service.runJob('sweep');
+      await service.control.clearCalls();
+      expect((await prolonged(user, proxyId)).response.status).toBe(200);
+      expect(await listings()).toBe(0);
+    });
+
+    it('is listed again when one was refunded without proof: its call may still take effect', async () => {
+      const proxyId = await buy(user);
+      await service.runJob('sweep');
+      await service.control.addFault({ method: 'prolong', kind: 'reset' });
+      expect((await prolonged(user, proxyId)).response.status).toBe(503);
+      await passQuietTime(service);
+      await service.untilSettled();
+      await service.runJob('sweep');
+      await service.control.clearCalls();
+      expect((await prolonged(user, proxyId)).response.status).toBe(200);
+      expect(await listings()).toBe(1);
+    });
+
+    it.each([
+      ['reset', 1],
+      ['answer-lost', 2],
+    ] as const)(
+      'is charged once when somebody prolonged it by hand and its call is lost (%s)',
+      async (kind, times) => {
+        const proxyId = await buy(user);
+        await service.runJob('sweep');
+        const before = [await endOf(proxyId), Number((await service.balanceOf(user)).available)] as const;
+        await service.wire.call(`prolong/?period=${PERIOD}&ids=${await service.providerIdOf(proxyId)}`);
+        await service.control.addFault({ method: 'prolong', kind });
+        const { data, response } = await prolonged(user, proxyId);
+        expect([response.status, data?.price_charged]).toEqual([200, '25.08']);
+        expect(await endOf(proxyId)).toBe(before[0] + times * PERIOD * DAY_S);
+        const { available, held } = await service.balanceOf(user);
+        expect([(before[1] - Number(available)).toFixed(2), held]).toEqual(['25.08', '0.00']);
+      },
+    );
+
+    it('tolerates an end that differs by a second, in a response and after a lost one', async () => {
+      const proxyId = await buy(user);
+      await service.runJob('sweep');
+      const before = await endOf(proxyId);
+      await service.control.changeProxy(await service.providerIdOf(proxyId), { unixtimeEnd: before + 1 });
+      expect((await prolonged(user, proxyId)).response.status).toBe(200);
+      expect(await endOf(proxyId)).toBe(before + 1 + PERIOD * DAY_S);
+      await service.runJob('sweep');
+      await service.control.changeProxy(await service.providerIdOf(proxyId), {
+        unixtimeEnd: (await endOf(proxyId)) + 1,
+      });
+      await service.control.addFault({ method: 'prolong', kind: 'reset' });
+      expect((await prolonged(user, proxyId)).response.status).toBe(503);
+      await passQuietTime(service);
+      await service.untilSettled();
+      const [last] = await service.dataSource.query(
+        'SELECT state, failure FROM orders WHERE proxy_id = $1 ORDER BY id DESC LIMIT 1',
+        [proxyId],
+      );
+      expect(last).toEqual({ state: 'refunded', failure: 'nothing-found' });
+      await service.runJob('sweep');
+    });
   });
 
   describe('and renews a rental', () => {

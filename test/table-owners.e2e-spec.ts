@@ -61,7 +61,7 @@ describe('The tables', () => {
     const database = await createTestDatabase();
     const owner = await connectAsOwner(database);
     const migrations = dataSourceOptions({
-      url: '',
+      url: 'postgres://localhost',
       poolSize: 1,
       applicationName: 'test',
     }).migrationsTableName;

@@ -131,6 +131,49 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     },
   );
 
+  it.each(['before', 'after'] as const)(
+    'at the claim of a reading, its listing and its store, %s: each is prolonged once',
+    async (moment) => {
+      const [listed, ...orders] = [
+        await prepare('prolong'),
+        await prepare('prolong'),
+        await prepare('prolong'),
+      ];
+      survivor.kill('SIGSTOP');
+      const stage = moment === 'before' ? 'received' : 'executed';
+      const gate = await replicas.control.addGate({ method: 'getproxy', stage });
+      const outcome = sendToVictim(listed);
+      await replicas.control.untilGateReached(gate);
+      const stopped = [
+        await stopAt(STEPS.storeEnd, moment, orders[0]),
+        await stopAt(STEPS.claimReading, moment, orders[1]),
+      ];
+      await killVictim([...stopped, { outcome }]);
+      for (const { letGo } of stopped) letGo();
+      await replicas.control.openGate(gate);
+      await expectEachOnce([listed, ...orders]);
+    },
+  );
+
+  it('frozen between the claim of a reading and its store: another one reads and prolongs', async () => {
+    const order = await prepare('prolong');
+    survivor.kill('SIGSTOP');
+    const gate = await replicas.control.addGate({ method: 'getproxy', stage: 'executed' });
+    const outcome = sendToVictim(order);
+    await replicas.control.untilGateReached(gate);
+    victim.kill('SIGSTOP');
+    survivor.kill('SIGCONT');
+    await replicas.untilSettled();
+    expect(
+      await replicas.query(`SELECT state FROM orders WHERE kind = 'prolongation' ORDER BY id DESC LIMIT 1`),
+    ).toEqual([{ state: 'completed' }]);
+    await replicas.control.openGate(gate);
+    victim.kill('SIGCONT');
+    await outcome;
+    await expectEachOnce([order]);
+    victim.kill('SIGKILL');
+  });
+
   it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
     const stops: Stop[] = [
       ['settle', 'buy'],

@@ -16,6 +16,10 @@
 -- `take_forgotten_key`. It is looked for under the lock of the account, which keeps a retry apart from the
 -- decisions of staff about such requests.
 --
+-- A prolongation waits for its call at once when the last sweep has confirmed the end of its rental, and no
+-- other order of the proxy was sent since: that sweep replaces the listing before the call. Otherwise the end
+-- is to be read.
+--
 -- The result names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
 CREATE OR REPLACE FUNCTION place_orders(
@@ -89,14 +93,16 @@ BEGIN
   INSERT INTO orders (id, tag, deadline, next_check_at,
                       user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
-                      request_hash, request_id, token_id, attempt, date_end_before, end_read_at)
+                      request_hash, request_id, token_id, attempt, end_read_at, date_end_before)
   SELECT ids[ordinality], order_tag(prefix, user_id, ids[ordinality]), given_up, given_up,
          user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
          max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
-         request_hash, request_id, token_id, attempt, date_end_before, end_read_at
+         request_hash, request_id, token_id, attempt, confirmed_at,
+         CASE WHEN confirmed_at IS NOT NULL THEN (SELECT date_end FROM proxies WHERE proxies.id = proxy_id) END
     FROM ROWS FROM (jsonb_populate_recordset(NULL::orders, asked),
                     jsonb_to_recordset(asked) AS (wait_seconds double precision)) WITH ORDINALITY AS one,
-         LATERAL (SELECT now() + make_interval(secs => wait_seconds) AS given_up) AS times
+         LATERAL (SELECT now() + make_interval(secs => wait_seconds) AS given_up,
+                         CASE WHEN proxy_id IS NOT NULL THEN end_confirmed_at(proxy_id) END AS confirmed_at) AS times
    WHERE ids[ordinality] IS NOT NULL ORDER BY ids[ordinality];
   INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after,
                               held_after)

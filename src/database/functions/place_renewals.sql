@@ -13,10 +13,6 @@
 --
 -- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, by which the renewal was decided.
 -- `of_users`: the users that are named there.
---
--- An order waits for its call at once when the last sweep has confirmed the end of its rental, and no other
--- order of the proxy was sent since: that sweep replaces the listing that a customer's prolongation begins
--- with. Otherwise the end is to be read.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -63,14 +59,8 @@ BEGIN
 
   FOR placed IN
     SELECT chosen[answer."position"] AS place, answer.id, answer.refusal
-      FROM place_orders((SELECT coalesce(jsonb_agg(
-                                  (asked -> (place - 1)::integer) || jsonb_build_object(
-                                    'date_end_before', CASE WHEN confirmed_at IS NOT NULL THEN proxy.date_end END,
-                                    'end_read_at', confirmed_at)
-                                  ORDER BY at), '[]')
-                           FROM unnest(chosen) WITH ORDINALITY AS one (place, at)
-                           JOIN proxies proxy ON proxy.id = (asked -> (place - 1)::integer ->> 'proxy_id')::bigint,
-                                end_confirmed_at(proxy.id) AS confirmed_at),
+      FROM place_orders((SELECT coalesce(jsonb_agg(asked -> (place - 1)::integer ORDER BY at), '[]')
+                           FROM unnest(chosen) WITH ORDINALITY AS one (place, at)),
                         of_users, '{}', NULL) AS answer
   LOOP
     "position" := placed.place;

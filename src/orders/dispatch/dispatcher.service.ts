@@ -78,8 +78,8 @@ export class DispatcherService {
    */
   awaitOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     const outcome = this.requests.untilOutcome(orderId, kind);
-    if (kind === 'purchase') this.calls.wake();
-    else this.ends.wake();
+    this.calls.wake();
+    if (kind === 'prolongation') this.ends.wake();
     return outcome;
   }
 

@@ -76,6 +76,7 @@ describe('evidence of a purchase', () => {
 describe('evidence of a prolongation', () => {
   it.each<[string, ListedProxy | undefined, object]>([
     ['an end that has not moved', listed(END), { kind: 'nothing' }],
+    ['an end that differs by a second', listed(new Date(END.getTime() + 1000)), { kind: 'nothing' }],
     ['an end moved by the period', movedBy(30), { kind: 'prolonged', times: 1 }],
     ['an end moved by the period and an hour', movedBy(30 + 1 / 24), { kind: 'prolonged', times: 1 }],
     ['an end moved by twice the period', movedBy(60), { kind: 'prolonged', times: 2 }],

@@ -4,7 +4,7 @@ import { type BatchMember, type OrderBatch, sizeOf } from '../order-batch';
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * An end within this of the expected one counts as moved by the period: providers count days, not hours.
+ * An end within this of the expected one counts as that: providers count days, not hours.
  * `is_prolonged()` in the database uses the same hours.
  */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
@@ -40,10 +40,10 @@ export function prolongationEvidence(
   if (!before) return { kind: 'contradictory', why: 'the end before the call was not stored' };
   if (!listed) return { kind: 'inconclusive', why: 'the provider does not list the proxy' };
   const end = listed.dateEnd;
-  if (end.getTime() === before.getTime()) return { kind: 'nothing' };
-  if (end < before) return { kind: 'inconclusive', why: 'the listing has an end from before an earlier one' };
-  const movedTo = (from: Date, periods: 1 | 2): boolean =>
+  const movedTo = (from: Date, periods: 0 | 1 | 2): boolean =>
     Math.abs(end.getTime() - (from.getTime() + periods * period * DAY_MS)) <= DATE_TOLERANCE_MS;
+  if (movedTo(before, 0)) return { kind: 'nothing' };
+  if (end < before) return { kind: 'inconclusive', why: 'the listing has an end from before an earlier one' };
   if (movedTo(before, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   // An expired proxy may be prolonged from the moment of the call.
   if (before < submittedAt && movedTo(submittedAt, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };

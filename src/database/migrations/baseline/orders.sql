@@ -125,7 +125,7 @@ CREATE TABLE orders (
   -- What the provider took in fact. The user pays the quote all the same.
   provider_charge numeric(14,4),
   provider_order_id text,
-  -- Of a prolongation: the end of the rental at the provider, read right before the call.
+  -- Of a prolongation: the end of the rental before the call, read from the provider or confirmed by a sweep.
   date_end_before timestamptz,
   -- When a replica began to read that end. While it is missing, no other one does.
   end_read_at timestamptz,
