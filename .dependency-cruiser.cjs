@@ -3,8 +3,8 @@
  * @type {import('dependency-cruiser').IConfiguration}
  */
 const allowed = {
-  config: [],
-  common: ['config'],
+  common: [],
+  config: ['common'],
   metrics: ['common', 'config'],
   tracing: ['common', 'config'],
   database: ['config', 'common'],

@@ -75,7 +75,10 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   // Several errors in the environment are easier to read on separate lines.
-  const complaint = error instanceof EnvironmentError ? error.message : failureLine(error);
+  const complaint =
+    error instanceof EnvironmentError
+      ? ['The environment is not usable:', ...error.problems].join('\n  ')
+      : failureLine(error);
   process.stderr.write(`${complaint}\n`);
   process.exitCode = 1;
 });

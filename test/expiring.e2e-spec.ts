@@ -143,10 +143,21 @@ describe('The end of a proxy', () => {
     expect(all).toHaveLength(2500);
   });
 
-  it('is announced when it has come, and not again', async () => {
+  it('is announced when it has come, and after the clock was set back only if it has moved', async () => {
     const [id] = await rented(-1);
+    const expired = { type: 'proxy.expired', proxy_id: String(id), hours_left: null };
     await service.runJob('active-flags');
     await service.runJob('active-flags');
-    expect(await announced()).toEqual([{ type: 'proxy.expired', proxy_id: String(id), hours_left: null }]);
+    expect(await announced()).toEqual([expired]);
+    // As it is while the clock shows a time before the end.
+    await service.dataSource.query('UPDATE proxies SET active = true WHERE id = $1', [id]);
+    await service.runJob('active-flags');
+    expect(await announced()).toEqual([expired]);
+    await service.dataSource.query(
+      `UPDATE proxies SET active = true, date_end = date_end + interval '5 minutes' WHERE id = $1`,
+      [id],
+    );
+    await service.runJob('active-flags');
+    expect(await announced()).toEqual([expired, expired]);
   });
 });

@@ -21,7 +21,9 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     startTestService({ database: postgres, jobIntervalsMs: { 'dispatch-orders': 600_000 } }),
   );
   const standby = forAllTests(() => connectAbsentStandby(postgres.ownerUrl));
-  const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
+  const relay = forAllTests(() =>
+    startDatabaseRelay(service.app.get<unknown, AppConfig>(AppConfig).database.url),
+  );
   /** Reaches the database through the relay. */
   const replica = forAllTests(() =>
     startReplica(service, { database: { url: relay.url }, provider: { timeoutMs: 1500 } }),

@@ -13,7 +13,9 @@ const CLAIM = 'WITH waiting AS (';
 describe('When the connection to the database is lost', () => {
   // Whole tables are locked, and each replica sends what was placed at it.
   const service = forAllTests(() => startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } }));
-  const relay = forAllTests(() => startDatabaseRelay(service.app.get(AppConfig).database.url));
+  const relay = forAllTests(() =>
+    startDatabaseRelay(service.app.get<unknown, AppConfig>(AppConfig).database.url),
+  );
   /** Reaches the database through the relay. */
   const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));

@@ -183,7 +183,7 @@ describe('GET /metrics', () => {
     const [{ password, login } = { password: '-', login: '-' }] = await service.dataSource.query<
       { password: string; login: string }[]
     >('SELECT login, password FROM proxies LIMIT 1');
-    const { provider } = service.app.get(AppConfig);
+    const { provider } = service.app.get<unknown, AppConfig>(AppConfig);
     const databasePassword = new URL(service.databaseUrl).password;
     for (const secret of [user.token, password, login, provider.apiKey, databasePassword, 'a-key']) {
       expect(secret.length).toBeGreaterThan(1);

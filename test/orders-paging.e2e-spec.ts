@@ -57,7 +57,7 @@ describe("Pages of a customer's orders", () => {
         const placement = new OrderPlacement(
           service.dataSource,
           service.app.get(OrderQueries),
-          service.app.get(AppConfig),
+          service.app.get<unknown, AppConfig>(AppConfig),
         );
         for (let n = 0; n < ordersPerWriter; n += 4) {
           const keyed = () => ({ key: randomBytes(8).toString('hex'), requestHash: randomBytes(32) });

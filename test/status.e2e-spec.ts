@@ -26,9 +26,12 @@ describe('the status of the service', () => {
   );
   // The command line reads the status in a process of its own.
   const office = forAllTests(() =>
-    NestFactory.createApplicationContext(AdministrationModule.with(service.app.get(AppConfig)), {
-      logger: false,
-    }),
+    NestFactory.createApplicationContext(
+      AdministrationModule.with(service.app.get<unknown, AppConfig>(AppConfig)),
+      {
+        logger: false,
+      },
+    ),
   );
   afterEach(async () => {
     await service.control.resetFaults();

@@ -394,8 +394,8 @@ describe('The full sweep', () => {
     await service.control.withdrawProxy(id);
     await run();
     expect(await run()).toMatchObject({ withdrawn: 0 });
-    const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
-    expect(row).toEqual({ absences: 0, withdrawn_at: null, active: false });
+    const [row] = await service.dataSource.query('SELECT absences, withdrawn_at FROM proxies');
+    expect(row).toEqual({ absences: 0, withdrawn_at: null });
   });
 
   it('counts no absence when the database has lost the sightings', async () => {

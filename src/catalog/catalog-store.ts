@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import type { IpVersion } from '../common';
 import { queryRows } from '../database';
@@ -64,7 +63,7 @@ const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('cha
 /** The catalog in the database: one for all replicas, available when they start. */
 @Injectable()
 export class CatalogStore {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /** May include some entries that were changed shortly before. */
   changedSince(changedAt: number): Promise<StoredEntry[]> {

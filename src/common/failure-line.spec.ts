@@ -1,14 +1,6 @@
-import { EnvironmentError } from '../config';
 import { failureLine } from './failure-line';
 
 describe('failureLine', () => {
-  it('lists every mistake in the environment', () => {
-    const error = new EnvironmentError(['PORT must be a number', 'LOG_LEVEL must be one of info, debug']);
-    expect(failureLine(error)).toBe(
-      'The environment is not usable: PORT must be a number; LOG_LEVEL must be one of info, debug',
-    );
-  });
-
   it.each([
     ['an address refuses', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })],
     // Node's error for a name with several addresses, such as localhost.

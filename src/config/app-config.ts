@@ -6,11 +6,6 @@ export interface ProviderAddress {
   readonly apiKey: string;
 }
 
-type ResolvedSettings = Environment & {
-  readonly database: { readonly url: string };
-  readonly provider: ProviderAddress;
-};
-
 /** A shop at a provider of payments. */
 export interface PaymentsAddress {
   readonly baseUrl: string;
@@ -20,9 +15,15 @@ export interface PaymentsAddress {
 
 /**
  * The configuration of the running application: the environment, with the addresses of the database and the
- * provider (the embedded server and the sandbox get theirs when they start). Also the injection token.
+ * provider (the embedded server and the sandbox get theirs when they start).
  */
-export abstract class AppConfig extends (Object as unknown as abstract new () => ResolvedSettings) {}
+export type AppConfig = Environment & {
+  readonly database: { readonly url: string };
+  readonly provider: ProviderAddress;
+};
+
+/** The injection token: a parameter of the type gets the configuration. */
+export const AppConfig = class {};
 
 /** Completes the environment with the addresses of the database and the provider. */
 export function resolveConfig(

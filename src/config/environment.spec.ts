@@ -352,9 +352,7 @@ describe('An error in the environment', () => {
     const problems = problemsOf(mistakes);
     expect(problems).toHaveLength(Object.keys(mistakes).length);
     expect(new Set(problems.map((problem) => problem.split(' ')[0]))).toEqual(new Set(Object.keys(mistakes)));
-    expect(() => readEnvironment(mistakes)).toThrow(
-      `The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
-    );
+    expect(() => readEnvironment(mistakes)).toThrow(`The environment is not usable: ${problems.join('; ')}`);
   });
 
   it('is reported without the values', () => {

@@ -10,7 +10,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** All mistakes of the environment. Names variables and their rules, never their values. */
 export class EnvironmentError extends Error {
   constructor(readonly problems: readonly string[]) {
-    super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(`The environment is not usable: ${problems.join('; ')}`);
   }
 }
 

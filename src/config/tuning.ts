@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../common';
 
 /** Not a setting for operators: the service warns at its start if it is set. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
@@ -40,12 +41,4 @@ export function readTuning(text = '{}'): { tuning: Tuning; problems: readonly st
     [TUNING_VARIABLE, ...path, `is not usable: ${message}`].join(' '),
   );
   return { tuning: Object.freeze(data ?? {}), problems: problems ?? [] };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

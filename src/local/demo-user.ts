@@ -27,7 +27,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   const file = join(dataDir, 'demo-token');
   const stored = await readFile(file, 'utf8').catch(() => '');
   const caller = await tokens.findCaller(stored);
-  const takesPayments = app.get(AppConfig).payments.provider !== 'off';
+  const takesPayments = app.get<unknown, AppConfig>(AppConfig).payments.provider !== 'off';
   const scopes = takesPayments ? [...USUAL_SCOPES, ...ALL_PAYMENT_SCOPES] : USUAL_SCOPES;
   // The token of an earlier version lacks newer scopes.
   if (caller && scopes.every((scope) => caller.scopes.includes(scope))) {

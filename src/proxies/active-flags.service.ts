@@ -14,7 +14,11 @@ const WRONG = {
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const;
 
-/** Keeps the `active` flags of proxies current for staff and reports. No response to a customer uses them. */
+/**
+ * Keeps the `active` flags of proxies current for staff, announcements and renewals; responses to customers
+ * compare the end itself. Nothing else clears the flag of a rental that has ended, so that each end is
+ * announced, and once (`proxy.expired`, by `note_proxy_changes.sql`).
+ */
 @Injectable()
 export class ActiveFlagsService {
   private readonly logger = new Logger(ActiveFlagsService.name);
@@ -43,7 +47,8 @@ export class ActiveFlagsService {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,
       `WITH corrected AS (
-         UPDATE proxies SET active = NOT active
+         UPDATE proxies
+            SET active = NOT active, announced_end = CASE WHEN active THEN date_end ELSE announced_end END
           WHERE id = ANY (ARRAY(
                   SELECT id FROM proxies WHERE ${wrong} ORDER BY date_end LIMIT $1
                      FOR NO KEY UPDATE SKIP LOCKED))

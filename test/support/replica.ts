@@ -21,7 +21,7 @@ export interface Replica {
  */
 export async function startReplica(service: TestService, changes: SettingChanges = {}): Promise<Replica> {
   const config = Object.fromEntries(
-    Object.entries(service.app.get(AppConfig)).map(([group, settings]) => [
+    Object.entries(service.app.get<unknown, AppConfig>(AppConfig)).map(([group, settings]) => [
       group,
       Object.assign({}, settings, Reflect.get(changes, group)),
     ]),

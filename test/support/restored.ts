@@ -27,7 +27,9 @@ export async function restorePoint(service: TestService): Promise<Restored> {
       MIGRATE_ON_START: 'false',
       PX6_API_KEY: service.sandbox.apiKey,
       PX6_BASE_URL: service.sandbox.baseUrl,
-      RECONCILE_QUIET_SECONDS: String(service.app.get(AppConfig).reconciliation.quietSeconds),
+      RECONCILE_QUIET_SECONDS: String(
+        service.app.get<unknown, AppConfig>(AppConfig).reconciliation.quietSeconds,
+      ),
     });
   return {
     async command<Result>(words: readonly string[]) {

@@ -1,8 +1,10 @@
 import { ConsoleLogger, type LogLevel } from '@nestjs/common';
-import type { Environment } from '../../config';
 import { requestId, traceId } from './request-context';
 
-type LogSettings = Environment['log'];
+interface LogSettings {
+  readonly level: 'error' | 'warn' | 'info' | 'debug';
+  readonly format: 'pretty' | 'json';
+}
 
 const ENABLED_LEVELS: Record<LogSettings['level'], LogLevel[]> = {
   error: ['fatal', 'error'],

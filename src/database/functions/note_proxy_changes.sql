@@ -39,7 +39,7 @@ BEGIN
                         ending || jsonb_build_object('date_end_before', iso_text(OLD.date_end)));
     END IF;
   END LOOP;
-  IF OLD.active AND NOT NEW.active AND NEW.withdrawn_at IS NULL AND NEW.date_end <= clock_timestamp() THEN
+  IF OLD.announced_end IS DISTINCT FROM NEW.announced_end THEN
     PERFORM log_event(NEW.user_id, 'proxy.expired', ending);
   END IF;
   RETURN NULL;
@@ -47,8 +47,9 @@ END $$;
 
 CREATE OR REPLACE TRIGGER proxies_note_changes AFTER UPDATE ON proxies
   FOR EACH ROW WHEN (
-    (OLD.host, OLD.port, OLD.login, OLD.password, OLD.proxy_type, OLD.date_end, OLD.withdrawn_at)
+    (OLD.host, OLD.port, OLD.login, OLD.password, OLD.proxy_type, OLD.date_end, OLD.withdrawn_at,
+     OLD.announced_end)
       IS DISTINCT FROM
-    (NEW.host, NEW.port, NEW.login, NEW.password, NEW.proxy_type, NEW.date_end, NEW.withdrawn_at)
-    OR (OLD.active AND NOT NEW.active))
+    (NEW.host, NEW.port, NEW.login, NEW.password, NEW.proxy_type, NEW.date_end, NEW.withdrawn_at,
+     NEW.announced_end))
   EXECUTE FUNCTION note_proxy_changes();

@@ -226,7 +226,7 @@ export class SweepService {
               password = changing.password,
               proxy_type = CASE changing.type WHEN 'auto' THEN proxies.proxy_type ELSE changing.type END,
               date_start = changing.date_start, date_end = changing.date_end,
-              active = changing.date_end > now(), absences = 0, withdrawn_at = NULL
+              active = proxies.active OR changing.date_end > now(), absences = 0, withdrawn_at = NULL
          FROM changing
         WHERE proxies.id = changing.proxy_id
        RETURNING proxies.id, changing.is_extended AS "isExtended"`,

@@ -219,8 +219,8 @@ export class Settlement {
        ),
        prolonged AS (
          UPDATE proxies
-            SET date_end = closed.date_end, period = closed.period, active = closed.date_end > now(),
-                absences = 0, withdrawn_at = NULL
+            SET date_end = closed.date_end, period = closed.period,
+                active = proxies.active OR closed.date_end > now(), absences = 0, withdrawn_at = NULL
            FROM closed WHERE proxies.id = closed.proxy_id AND proxies.id = ANY (ARRAY(SELECT id FROM locked))
          RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, descr
        ),

@@ -31,8 +31,10 @@ CREATE TABLE proxies (
   date_end timestamptz,
   -- Its end was announced to be fewer hours away than this; see begin_stages().
   told_hours integer NOT NULL DEFAULT 32767,
-  -- For staff: the rental has not ended.
+  -- The rental has not ended, as of the last minute: for staff, announcements and renewals.
   active boolean NOT NULL DEFAULT true,
+  -- The end that was announced as `proxy.expired`: after the clock was set back, only another one is announced.
+  announced_end timestamptz,
   -- In how many sweeps in a row it was missing. -1: the last one could not read it.
   absences smallint NOT NULL DEFAULT 0,
   -- Since when it is taken for withdrawn by the provider.
