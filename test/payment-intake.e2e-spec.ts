@@ -112,6 +112,32 @@ describe('A payment of another source', () => {
     expect([named.status, named.body]).toEqual([200, expect.objectContaining({ state: 'unmatched' })]);
   });
 
+  it('is the same however its time, its amount and its absent comment are written', async () => {
+    const user = await createUser();
+    for (const written of [
+      {},
+      { paid_at: '2026-11-21T12:00:00.000Z', comment: null },
+      { paid_at: '2026-11-21T15:00:00+03:00', comment: '' },
+      { amount: 100 },
+      { amount: '100' },
+    ]) {
+      const { status, body } = await report({ reference: 'equal', user: { id: user.id }, ...written });
+      expect([status, body]).toEqual([200, expect.objectContaining({ state: 'credited', amount: '100.00' })]);
+    }
+    expect((await report({ reference: 'half', user: { id: user.id }, amount: 0.5 })).status).toBe(200);
+    expect(await available(user)).toBe('100.50');
+  });
+
+  it('waits for staff when no balance can be as large', async () => {
+    const user = await createUser();
+    await service.dataSource.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta)
+       VALUES ($1, 'topup', 999999999999, 0)`,
+      [user.id],
+    );
+    expect((await report({ user: { id: user.id } })).body).toMatchObject({ state: 'unmatched' });
+  });
+
   it.each([
     ['0000-01-01T00:00:00Z', 422],
     ['9999-12-31T23:59:59-12:00', 422],

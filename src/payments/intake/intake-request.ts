@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { Money } from '../../common';
 import { RequestInvalid } from '../../http';
 
-/** Roubles as text, to the kopeck. */
+/** Roubles to the kopeck, as text or a number. */
 const amount = z
-  .string()
-  .regex(/^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$/)
+  .union([z.string(), z.bigint().transform(String), z.number().transform(String)])
+  .pipe(z.string().regex(/^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$/))
   .transform((text) => Money.parse(text).toString());
 
 /** Integers of a body arrive as BigInt, because other routes take any. */
@@ -15,19 +15,24 @@ const id = z.union([z.bigint().transform(Number), z.number()]).pipe(z.int().posi
 const storable = z.string().transform((text) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD'));
 const name = z.string().min(1).max(100).pipe(storable);
 
-/** Kept as text: the hash of the request is that of earlier reports. */
-const moment = z.iso.datetime({ offset: true }).refine((text) => {
-  const year = new Date(text).getUTCFullYear();
-  return year >= 1 && year <= 9999;
-});
+const moment = z.iso
+  .datetime({ offset: true })
+  .transform((text) => new Date(text))
+  .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999);
 
+/** Equal payments are read as equal, however they are written: the hash of a request is that of what is read. */
 const schema = z.strictObject({
   // Without spaces: a second payment under the same reference is stored behind one.
   reference: z.string().regex(/^[!-~]{1,200}$/),
   user: z.union([z.strictObject({ id }), z.strictObject({ tg_id: id }), z.strictObject({ username: name })]),
   amount,
   paid_at: moment,
-  comment: z.string().max(500).pipe(storable).nullish(),
+  comment: z
+    .string()
+    .max(500)
+    .pipe(storable)
+    .nullish()
+    .transform((read) => read || undefined),
 });
 
 export type IntakeRequest = z.output<typeof schema>;

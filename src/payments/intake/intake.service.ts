@@ -87,7 +87,9 @@ export class IntakeService {
     const { provider, request, hash } = report;
     const userId = await this.findUser(request.user, manager);
     const reason =
-      userId === null ? 'no-user' : await this.limitAgainst(provider, source, request.amount, manager);
+      userId === null
+        ? 'no-user'
+        : await this.limitAgainst(userId, provider, source, request.amount, manager);
     if (userId === null || reason !== null) {
       await this.leaveToStaff(report, request.reference, reason ?? 'no-user', manager);
     } else {
@@ -99,7 +101,7 @@ export class IntakeService {
            VALUES ($1, $2, 'credited', $3, $4, $4, 'RUB', $5, $6, $7, now()) RETURNING id, user_id, amount
          )
          ${creditSql('NULL, $2, NULL::bigint')}`,
-        [provider, request.reference, userId, request.amount, paidAtOf(request), detailsOf(request), hash],
+        [provider, request.reference, userId, request.amount, request.paid_at, detailsOf(request), hash],
       );
     }
     const stored = await this.find(report, manager);
@@ -138,21 +140,25 @@ export class IntakeService {
 
   /** The reason for which staff confirm a payment of a known user; null within the limits of its source. */
   private async limitAgainst(
+    userId: number,
     provider: string,
     source: PaymentSource,
     amount: string,
     manager: EntityManager,
   ): Promise<UnmatchedReason | null> {
-    const today = await queryRow<{ sum: string }>(
+    const today = await queryRow<{ sum: string; isFull: boolean }>(
       manager,
-      `SELECT coalesce(sum(amount), 0)::numeric(14,2) AS sum FROM payments
+      `SELECT coalesce(sum(amount), 0)::numeric(14,2) AS sum,
+              (SELECT available + held + $2::numeric >= 1e12 FROM accounts WHERE user_id = $3) AS "isFull"
+         FROM payments
         WHERE provider = $1 AND state = 'credited'
           AND created_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'`,
-      [provider],
+      [provider, amount, userId],
     );
     const paid = Money.parse(amount);
     const sum = Money.parse(today.sum).plus(paid);
     const isAbove =
+      today.isFull ||
       paid.minus(Money.parse(source.max_payment)).isPositive() ||
       sum.minus(Money.parse(source.max_day)).isPositive();
     return isAbove ? 'above-limit' : null;
@@ -169,16 +175,13 @@ export class IntakeService {
       `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, reason, details,
                              request_hash)
        VALUES ($1, $2, 'unmatched', $3, 'RUB', $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id`,
-      [provider, paymentId, request.amount, paidAtOf(request), reason, detailsOf(request), hash],
+      [provider, paymentId, request.amount, request.paid_at, reason, detailsOf(request), hash],
     );
     if (stored.length > 0) {
       this.logger.warn(`a payment of ${provider} was not credited (${reason}): staff decide`);
     }
   }
 }
-
-/** Not the text: the database accepts fewer offsets than ISO 8601. */
-const paidAtOf = (request: IntakeRequest): Date => new Date(request.paid_at);
 
 /** The data by which staff find its user. */
 const detailsOf = ({ user, comment }: IntakeRequest) => ({ user, ...(comment && { comment }) });
