@@ -16,6 +16,7 @@ import { withinOneDay } from './support/within-one-day';
 // The service takes payments here, with sources of its own.
 
 const SECRET = `whsec_${randomBytes(32).toString('base64')}`;
+const NEXT_SECRET = `whsec_${randomBytes(32).toString('base64')}`;
 
 const payments = forAllTests(() => PaymentsSandbox.start());
 const directory = forAllTests(
@@ -27,7 +28,10 @@ const service = forAllTests(async () => {
   const limits = { max_payment: '500.00', max_day: '1200.00' };
   await writeFile(
     file,
-    JSON.stringify({ bot: { secret: SECRET, ...limits }, bank: { secret: SECRET, ...limits } }),
+    JSON.stringify({
+      bot: { secret: SECRET, ...limits },
+      bank: { secret: [SECRET, NEXT_SECRET], ...limits },
+    }),
   );
   return startTestService({ payments, environment: { PAYMENT_SOURCES_FILE: file } });
 });
@@ -126,6 +130,14 @@ describe('A payment of another source', () => {
     }
     expect((await report({ reference: 'half', user: { id: user.id }, amount: 0.5 })).status).toBe(200);
     expect(await available(user)).toBe('100.50');
+  });
+
+  it('is signed with either secret while a source changes from one to the other', async () => {
+    const user = await createUser();
+    const status = async (sent: Sent) => (await report({ user: { id: user.id }, amount: '1' }, sent)).status;
+    expect(await status({ source: 'bank' })).toBe(200);
+    expect(await status({ source: 'bank', secret: NEXT_SECRET })).toBe(200);
+    expect(await status({ source: 'bot', secret: NEXT_SECRET })).toBe(401);
   });
 
   it('waits for staff when no balance can be as large', async () => {

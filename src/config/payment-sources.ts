@@ -3,9 +3,12 @@ import { z } from 'zod';
 
 const roubles = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 
+/** As Standard Webhooks has it: `whsec_` and base64. */
+const secret = z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/);
+
 const source = z.strictObject({
-  /** As Standard Webhooks has it: `whsec_` and base64. */
-  secret: z.string().regex(/^whsec_[A-Za-z0-9+/]{32,200}={0,2}$/),
+  /** One, or two while the source changes from one to the other. */
+  secret: z.union([secret.transform((one) => [one]), z.array(secret).min(1).max(2)]),
   /** Roubles, above which staff confirm a payment. */
   max_payment: roubles,
   /** Roubles of a day (UTC), above which staff confirm. */

@@ -20,7 +20,7 @@ const moment = z.iso
   .transform((text) => new Date(text))
   .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999);
 
-/** Equal payments are read as equal, however they are written: the hash of a request is that of what is read. */
+/** Equal payments are read as equal, however they are written: the hash is that of what is read. */
 const schema = z.strictObject({
   // Without spaces: a second payment under the same reference is stored behind one.
   reference: z.string().regex(/^[!-~]{1,200}$/),

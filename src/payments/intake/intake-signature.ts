@@ -12,19 +12,24 @@ export interface SignedRequest {
   readonly body: Buffer;
 }
 
-/** Whether a request was signed with a secret, as Standard Webhooks has it, and not long ago. */
+/** Whether a request was signed with one of the secrets, as Standard Webhooks has it, and not long ago. */
 export function isSigned(
   { id, timestamp, signatures, body }: SignedRequest,
-  secret: string,
+  secrets: readonly string[],
   now: Date,
 ): boolean {
   if (!id || id.length > 255 || !timestamp || !/^\d{1,12}$/.test(timestamp) || !signatures) return false;
   if (Math.abs(now.getTime() / 1000 - Number(timestamp)) > TOLERANCE_SECONDS) return false;
-  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
-  const signed = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest();
+  const expected = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+    return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest();
+  });
   return signatures.split(' ', 8).some((signature) => {
     const [version, text = ''] = signature.split(',', 2);
     const given = Buffer.from(text, 'base64');
-    return version === 'v1' && given.length === signed.length && timingSafeEqual(given, signed);
+    return (
+      version === 'v1' &&
+      expected.some((signed) => given.length === signed.length && timingSafeEqual(given, signed))
+    );
   });
 }
