@@ -354,6 +354,49 @@ describe('A notification', () => {
     expect(payments.reads.get(repeated)).toBeLessThanOrEqual(5 * minutes + 1);
   });
 
+  it('of an ended deposit has its payment and its refunds read', async () => {
+    payments.notifier.goWrong({ lost: true });
+    const [canceled, refunded] = [(await deposit('100')).body, (await deposit('100')).body].map(paymentOf);
+    payments.cancel(canceled ?? '');
+    payments.pay(refunded ?? '');
+    await service.runJob('compare-payments');
+    payments.book.payment(canceled ?? '').status = 'succeeded';
+    const made = payments.book.refund(`profile-${(keys += 1)}`, {
+      payment_id: refunded ?? '',
+      amount: { value: '40.00', currency: 'RUB' },
+      metadata: {},
+    });
+    await payments.notifier.forge({ id: canceled }, 'payment.succeeded');
+    await payments.notifier.forge({ id: made.id, payment_id: refunded }, 'refund.succeeded');
+    await eventually(async () => (await available()) === '200.00');
+    await eventually(
+      async () =>
+        (
+          await service.dataSource.query<object[]>(
+            `SELECT FROM deposit_refunds WHERE provider_refund_id = $1 AND state = 'found'`,
+            [made.id],
+          )
+        ).length === 1,
+    );
+  });
+
+  it('of many ended deposits costs a reading a second', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 10; n += 1) {
+      ids.push(paymentOf((await deposit('100')).body));
+      payments.cancel(ids[n] ?? '');
+    }
+    await eventually(async () => {
+      const { body } = await call<{ items: Deposit[] }>('/deposits');
+      return body.items.every(({ state }) => state === 'canceled');
+    });
+    const before = payments.calls.read;
+    const beganMs = performance.now();
+    for (const id of ids) await payments.notifier.forge({ id });
+    await eventually(() => payments.calls.read >= before + 2);
+    expect(payments.calls.read - before).toBeLessThanOrEqual((performance.now() - beganMs) / 1000 + 1.5);
+  });
+
   it('to another provider is sent to an unknown path', async () => {
     const response = await fetch(`${service.baseUrl}/payments/yookassa/notifications`, {
       method: 'POST',
@@ -386,6 +429,27 @@ describe('A payment that the provider shows', () => {
     payment.status = 'succeeded';
     await service.runJob('compare-payments');
     expect(await read(body.id)).toMatchObject({ state: 'succeeded' });
+    expect(await available()).toBe('100.00');
+  });
+
+  it('long after its creation is credited, or left to staff if it is not ours', async () => {
+    payments.notifier.goWrong({ lost: true });
+    const own = payments.book.payment(paymentOf((await deposit('100')).body));
+    payments.cancel(own.id);
+    const foreign = payments.book.create(`foreign-${(keys += 1)}`, {
+      amount: { value: '100.00', currency: 'RUB' },
+      metadata: {},
+      return_url: 'http://127.0.0.1',
+    });
+    await service.runJob('compare-payments');
+    for (const payment of [own, foreign]) {
+      Object.assign(payment, {
+        status: 'pending',
+        created_at: new Date(Date.now() - 3 * 3_600_000).toISOString(),
+      });
+      payments.book.pay(payment.id);
+    }
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1, unmatched: 1 });
     expect(await available()).toBe('100.00');
   });
 
@@ -769,6 +833,36 @@ describe('Staff', () => {
     expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
+  });
+
+  it('find a refund in the merchant profile that was pending for hours', async () => {
+    const paymentId = paymentOf(await paid('100'));
+    const created_at = new Date(Date.now() - 3 * 3_600_000).toISOString();
+    const pending = { ...refundInProfile(paymentId), status: 'pending' as const, created_at };
+    payments.book.refunds.set(pending.id, pending);
+    await service.dataSource.query(`UPDATE payment_comparisons SET compared_to = now() - interval '4 hours'`);
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
+    payments.book.refunds.set(pending.id, { ...pending, status: 'succeeded' });
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
+  });
+
+  it('find a refund in another currency, worth the same part of the deposit', async () => {
+    let paymentId = '';
+    const id = await unmatched((payment) => {
+      payment.amount = { value: '2.00', currency: 'USD' };
+      paymentId = payment.id;
+    });
+    const match = { user_id: customer.id, amount: '180.00', reason: 'x' };
+    expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
+    payments.book.refund(`profile-${(keys += 1)}`, {
+      payment_id: paymentId,
+      amount: { value: '1.00', currency: 'USD' },
+      metadata: {},
+    });
+    expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
+    const { body } = await staff.get<{ items: object[] }>('/staff/deposit-refunds?state=found');
+    expect(body.items[0]).toMatchObject({ amount: '90.00', reason: 'made at the provider: 1.00 USD' });
   });
 
   it('refund a deposit in parts: held, requested once, and taken when the provider shows it', async () => {

@@ -93,7 +93,7 @@ export const METRICS = {
   }),
   payment_credit_seconds: histogram('Time from a payment to its credit.', CREDIT_BUCKETS),
   payment_notifications_total: counter('Notifications of the payment provider, genuine or not.', {
-    outcome: '`known`: of a pending deposit; `unknown`; `ignored`: no payment, or repeated',
+    outcome: '`known`: of a deposit; `unknown`; `ignored`: no payment, or repeated',
   }),
   payment_calls_total: counter('Calls to the payment provider.', {
     method: PAYMENT_METHOD,

@@ -9,6 +9,7 @@ import { DepositsService } from './deposits/deposits.service';
 import { PaymentFollowing } from './deposits/payment-following';
 import { Comparison } from './following/comparison';
 import { DepositChecks } from './following/deposit-checks';
+import { EndedPayments } from './following/ended-payments';
 import { Notifications } from './following/notifications';
 import { NotificationsController } from './following/notifications.controller';
 import { Refunds } from './following/refunds';
@@ -40,6 +41,7 @@ const REFUNDABLE_DAYS = 3 * 366;
     DepositsService,
     Comparison,
     DepositChecks,
+    EndedPayments,
     Notifications,
     Refunds,
     IntakeService,

@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { isRefusedData, queryRow, queryRows } from '../../database';
 import { type LeasedRun, Work } from '../../work';
 import { PaymentFollowing } from '../deposits/payment-following';
-import { type Listed, PaymentProvider } from '../provider/payment-provider';
+import { type Listed, PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
 import { UnusableRows } from '../provider/unusable-rows';
 import { RECEIPT_WITHIN } from '../records/waiting-payments';
 import { Refunds } from './refunds';
@@ -76,14 +76,21 @@ export class Comparison {
         }
       }
     };
-    await apply('payments', this.provider.paymentsSince(since), async (payment) => {
+    const takeOver = async (payment: ProviderPayment): Promise<void> => {
       const { outcome } = await this.following.takeOver(payment);
       if (outcome === 'credited' || outcome === 'unmatched') report[outcome] += 1;
+    };
+    await apply('payments', this.provider.paymentsSince(since), takeOver);
+    // Older ones that were paid since: some days after their creation, or after they were canceled.
+    await apply('payments', this.provider.paymentsSince(since, 'captured_at'), async (payment) => {
+      if (payment.createdAt < since) await takeOver(payment);
     });
+    let pendingSince: Date | null = null;
     await apply('refunds', this.provider.refundsSince(refundsSince), async (refund) => {
       if (await this.refunds.takeOver(refund)) report.found_refunds += 1;
+      if (refund.state === 'pending') pendingSince = earlier(pendingSince, refund.createdAt);
     });
-    await this.complete(now);
+    await this.complete(now, pendingSince);
     return report;
   }
 
@@ -92,6 +99,7 @@ export class Comparison {
       this.dataSource,
       `SELECT least(since, ${firstPendingReceipt('deposits')}) AS since, clock_timestamp() AS now,
               least(since, ${firstPendingReceipt('deposit_refunds')},
+                    (SELECT refunds_pending_since FROM payment_comparisons WHERE provider = $1),
                     (SELECT min(paid_at) - ${OVERLAP} FROM payments
                              WHERE provider = $1 AND state = 'credited' AND action_id IS NOT NULL
                                AND closed_at >= since)) AS "refundsSince"
@@ -104,12 +112,16 @@ export class Comparison {
     );
   }
 
-  private async complete(comparedTo: Date): Promise<void> {
+  /** @param pendingSince the next comparison follows the refunds that were pending */
+  private async complete(comparedTo: Date, pendingSince: Date | null): Promise<void> {
     await queryRows(
       this.dataSource,
-      `INSERT INTO payment_comparisons (provider, compared_to) VALUES ($1, $2)
-       ON CONFLICT (provider) DO UPDATE SET compared_to = excluded.compared_to`,
-      [this.provider.name, comparedTo],
+      `INSERT INTO payment_comparisons (provider, compared_to, refunds_pending_since) VALUES ($1, $2, $3)
+       ON CONFLICT (provider) DO UPDATE SET compared_to = excluded.compared_to,
+                                            refunds_pending_since = excluded.refunds_pending_since`,
+      [this.provider.name, comparedTo, pendingSince],
     );
   }
 }
+
+const earlier = (one: Date | null, other: Date): Date => (one !== null && one < other ? one : other);

@@ -5,10 +5,11 @@ import { Metrics } from '../../metrics';
 import { PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
 import { DepositChecks } from './deposit-checks';
+import { EndedPayments } from './ended-payments';
 
 const PAYMENT_ID = /^[\w-]{1,64}$/;
 /** How many ids may wait for the next lookup. Due checks find the rest. */
-const MOST_WAITING = 1000;
+const MOST_WAITING = 100;
 /**
  * How many notifications of a minute have a payment read. The provider sends one or two; a customer who
  * repeats them for all pending deposits would take the provider from others, whose calls share its limit.
@@ -23,21 +24,22 @@ const LOOK_AT_ONCE_MS = 5;
 
 /**
  * Receives notifications from any sender: they are not signed, and prove nothing. Only the payment's id is
- * used, and its state is read from the provider. Ids without a pending deposit cost one lookup in an index,
- * shared by all simultaneous notifications.
+ * used, and its state is read from the provider. All ids share at most ten lookups a second, so that
+ * unknown ones cost as much as they may.
  */
 @Injectable()
 export class Notifications {
   private waiting = new Set<string>();
   private looking: NodeJS.Timeout | undefined;
   private lookedAtMs = -Infinity;
-  /** Of pending payments only, so that unknown ids displace none. */
+  /** Of our payments only, so that unknown ids displace none. */
   private readonly reads = new RequestCounter<string>('payment', READS_PER_MINUTE, MAX_COUNTED);
 
   constructor(
     private readonly provider: PaymentProvider,
     private readonly records: DepositRecords,
     private readonly checks: DepositChecks,
+    private readonly ended: EndedPayments,
     private readonly metrics: Metrics,
     private readonly clock: Clock,
   ) {}
@@ -62,11 +64,14 @@ export class Notifications {
     this.looking = undefined;
     this.lookedAtMs = performance.now();
     try {
-      const known = await this.records.bringForward(this.provider.name, ids);
+      const pending = await this.records.bringForward(this.provider.name, ids);
+      const ended = await this.records.endedAmong(this.provider.name, ids);
+      this.ended.readSoon(ended);
+      const known = [...pending, ...ended];
       for (const id of known) this.reads.add(id, this.nowMs());
       this.count('known', known.length);
       this.count('unknown', ids.length - known.length);
-      if (known.length > 0) this.checks.wake();
+      if (pending.length > 0) this.checks.wake();
     } catch {
       // Without its database the service drops them: every pending deposit is checked regularly.
       this.count('ignored', ids.length);

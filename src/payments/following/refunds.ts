@@ -50,7 +50,7 @@ export class Refunds {
   async takeOver(refund: ProviderRefund): Promise<boolean> {
     await this.settle(refund);
     // One of ours that was made after it had counted as failed is treated like one made elsewhere.
-    if (refund.state !== 'succeeded' || refund.amount.currency !== 'RUB') return false;
+    if (refund.state !== 'succeeded') return false;
     const isNew = await this.records.find(this.provider.name, refund);
     await this.noteReceipt(refund);
     if (isNew) this.logger.warn('a refund was made at the provider: staff decide');

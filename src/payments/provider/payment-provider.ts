@@ -120,8 +120,11 @@ export abstract class PaymentProvider {
   /** @returns null if the provider has no such payment. @throws PaymentError */
   abstract read(paymentId: string): Promise<ProviderPayment | null>;
 
-  /** The payments created since then, in pages, newest first. @throws PaymentError */
-  abstract paymentsSince(moment: Date): AsyncGenerator<Listed<ProviderPayment>>;
+  /** The payments created, or paid, since then, in pages, newest first. @throws PaymentError */
+  abstract paymentsSince(
+    moment: Date,
+    by?: 'created_at' | 'captured_at',
+  ): AsyncGenerator<Listed<ProviderPayment>>;
 
   /** The text of a request that refunds a payment, stored like that of its creation. */
   abstract refundRequest(refund: NewRefund): string;

@@ -99,8 +99,11 @@ export class YooKassaProvider extends PaymentProvider {
     });
   }
 
-  async *paymentsSince(moment: Date): AsyncGenerator<Listed<ProviderPayment>> {
-    yield* this.list('list', 'payments', { 'created_at.gte': moment.toISOString() }, paymentResponse);
+  async *paymentsSince(
+    moment: Date,
+    by: 'created_at' | 'captured_at' = 'created_at',
+  ): AsyncGenerator<Listed<ProviderPayment>> {
+    yield* this.list('list', 'payments', { [`${by}.gte`]: moment.toISOString() }, paymentResponse);
   }
 
   refundRequest({ refundId, refundKey, paymentId, paymentRequest, ...of }: NewRefund): string {

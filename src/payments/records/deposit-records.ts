@@ -189,6 +189,17 @@ export class DepositRecords {
     return found.map(({ paymentId }) => paymentId);
   }
 
+  /** Those of the payments whose deposits have ended, so that no check reads them. */
+  async endedAmong(provider: string, paymentIds: readonly string[]): Promise<string[]> {
+    const found = await queryRows<{ paymentId: string }>(
+      this.dataSource,
+      `SELECT provider_payment_id AS "paymentId" FROM deposits
+        WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_check_at IS NULL`,
+      [provider, paymentIds],
+    );
+    return found.map(({ paymentId }) => paymentId);
+  }
+
   /** Cancels a deposit whose payment the provider refused to create, so that there will be none. */
   async cancelRefused(id: number, reason: string): Promise<void> {
     await queryRows(this.dataSource, endStatement('id = $2 AND provider_payment_id IS NULL', '$3::text'), [

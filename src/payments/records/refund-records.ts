@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { queryRow, queryRows, violatedConstraint } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
+import { roublesOf } from './payment-records';
 
 /** A refund to request from the provider, or to look up there. */
 export interface DueRefund extends NewRefund {
@@ -136,7 +137,8 @@ export class RefundRecords {
 
   /**
    * Stores a refund that was made at the provider without this service, once. Only staff may reduce a
-   * balance, so they decide.
+   * balance, so they decide. One in another currency, or with a fraction of a kopeck, is worth the same part
+   * of the deposit as of its payment.
    *
    * @returns whether it is new
    */
@@ -144,10 +146,14 @@ export class RefundRecords {
     const found = await queryRows(
       this.dataSource,
       `INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, provider_refund_id, reason)
-       SELECT id, user_id, $4, 'found', $1, $2, 'made at the provider'
-         FROM deposits WHERE provider = $1 AND provider_payment_id = $3 AND state = 'succeeded'
+       SELECT deposits.id, deposits.user_id,
+              greatest(0.01, coalesce($4, deposits.amount * $5::numeric / nullif(payments.paid_amount, 0))),
+              'found', $1, $2,
+              'made at the provider' || CASE WHEN $4::numeric IS NULL THEN ': ' || $5 || ' ' || $6 ELSE '' END
+         FROM deposits LEFT JOIN payments ON payments.deposit_id = deposits.id
+        WHERE deposits.provider = $1 AND provider_payment_id = $3 AND deposits.state = 'succeeded'
        ON CONFLICT DO NOTHING RETURNING id`,
-      [provider, id, paymentId, amount.value],
+      [provider, id, paymentId, roublesOf(amount)?.toString() ?? null, amount.value, amount.currency],
     );
     return found.length > 0;
   }

@@ -260,13 +260,23 @@ const withoutReceipt = <Item extends object>(item: Item) => ({ ...item, receipt:
 
 /** Newest first, at most a hundred, and a cursor for the rest. */
 function page(
-  all: readonly { readonly created_at: string; readonly payment_id?: string }[],
+  all: readonly {
+    readonly created_at: string;
+    readonly captured_at?: string;
+    readonly payment_id?: string;
+  }[],
   query: URLSearchParams,
 ) {
   const since = query.get('created_at.gte') ?? '';
+  const capturedSince = query.get('captured_at.gte') ?? '';
   const paymentId = query.get('payment_id');
   const found = all
-    .filter((one) => one.created_at >= since && (paymentId === null || one.payment_id === paymentId))
+    .filter(
+      (one) =>
+        one.created_at >= since &&
+        (one.captured_at ?? '') >= capturedSince &&
+        (paymentId === null || one.payment_id === paymentId),
+    )
     .toReversed();
   const start = Number(query.get('cursor') ?? 0);
   const end = start + Math.min(MOST_LISTED, Number(query.get('limit') ?? 10));

@@ -121,5 +121,7 @@ CREATE INDEX deposit_refunds_created_at_idx ON deposit_refunds (created_at);
 -- Up to which moment the lists of a provider were compared in full.
 CREATE TABLE payment_comparisons (
   provider text PRIMARY KEY,
-  compared_to timestamptz NOT NULL
+  compared_to timestamptz NOT NULL,
+  -- Since when refunds are listed again, because some were pending.
+  refunds_pending_since timestamptz
 );

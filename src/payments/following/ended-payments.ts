@@ -1,0 +1,51 @@
+import { Injectable } from '@nestjs/common';
+import { Work } from '../../work';
+import { PaymentFollowing } from '../deposits/payment-following';
+import { PaymentError, PaymentProvider } from '../provider/payment-provider';
+import { Refunds } from './refunds';
+
+/** One reading a second, however many ended deposits a customer has: notifications prove nothing. */
+const READ_EVERY_MS = 1000;
+/** The comparison finds the rest. */
+const MOST_WAITING = 600;
+
+/**
+ * Reads payments whose deposits have ended, with their refunds, once somebody has notified of them: a
+ * canceled one may be paid after all, and a refund may have been made in the merchant profile.
+ */
+@Injectable()
+export class EndedPayments {
+  private readonly waiting = new Set<string>();
+
+  constructor(
+    private readonly provider: PaymentProvider,
+    private readonly following: PaymentFollowing,
+    private readonly refunds: Refunds,
+    work: Work,
+  ) {
+    work.every('read-ended-payments', READ_EVERY_MS, () => this.readNext());
+  }
+
+  readSoon(paymentIds: readonly string[]): void {
+    for (const id of paymentIds) if (this.waiting.size < MOST_WAITING) this.waiting.add(id);
+  }
+
+  private async readNext(): Promise<void> {
+    const [paymentId] = this.waiting;
+    if (paymentId === undefined) return;
+    this.waiting.delete(paymentId);
+    try {
+      await this.read(paymentId);
+    } catch (error) {
+      if (!(error instanceof PaymentError)) throw error;
+    }
+  }
+
+  /** Applies what the provider shows of a payment and its refunds. @throws PaymentError */
+  async read(paymentId: string): Promise<void> {
+    await this.following.read(paymentId);
+    for await (const { rows } of this.provider.refundsOf(paymentId)) {
+      for (const refund of rows) await this.refunds.takeOver(refund);
+    }
+  }
+}
