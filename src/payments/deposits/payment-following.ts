@@ -61,6 +61,9 @@ export class PaymentFollowing {
     if (outcome === 'unmatched') {
       this.logger.warn(`a payment was not credited (${reason}): staff decide`);
     }
+    if (outcome === 'ended') {
+      this.logger.log(`deposit ${depositId} ended: ${payment.reason ?? payment.state}`);
+    }
     if (outcome !== 'none') this.metrics.count('payments_total', { outcome });
     if (outcome === 'credited' && payment.paidAt) {
       this.metrics.observe('payment_credit_seconds', {}, (Date.now() - payment.paidAt.getTime()) / 1000);
