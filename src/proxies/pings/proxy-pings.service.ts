@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Turns, TimeLimit } from '../../common';
+import { Turns, inSlices, TimeLimit } from '../../common';
 import { AppConfig } from '../../config';
 import { RequestsUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
@@ -14,6 +14,9 @@ const PINGS_OF_A_USER = 400;
 
 /** A response is promised within ten seconds; the rest is for reading the proxies and sending it. */
 const PINGS_END_AFTER_MS = 9500;
+
+/** How many sockets are opened before yielding to other requests: a few milliseconds' worth. */
+const BEGUN_AT_ONCE = 25;
 
 const NOT_TRIED = 'Not tried in time';
 const NOT_CONNECTED = 'The service could not connect';
@@ -42,13 +45,17 @@ export class ProxyPings {
     const limit = new TimeLimit(PINGS_END_AFTER_MS, hangUp);
     try {
       const selected = await this.selections.find(userId, selection);
-      return await Promise.all(
-        selected.map(async ({ proxyId, proxy }) =>
-          proxy
-            ? this.pingInTurn(userId, proxy, limit.signal)
-            : { proxy_id: proxyId, latency_ms: null, detail: new ProxyNotFound().detail },
-        ),
-      );
+      const pings: Promise<PingedProxy>[] = [];
+      for await (const some of inSlices(selected, BEGUN_AT_ONCE)) {
+        pings.push(
+          ...some.map(async ({ proxyId, proxy }) =>
+            proxy
+              ? this.pingInTurn(userId, proxy, limit.signal)
+              : { proxy_id: proxyId, latency_ms: null, detail: new ProxyNotFound().detail },
+          ),
+        );
+      }
+      return await Promise.all(pings);
     } finally {
       limit.release();
     }
