@@ -32,6 +32,7 @@ const tables = {
     },
     readers: ['staff', 'usage'],
   },
+  maintenance: { owner: 'inventory', readers: ['orders'] },
   orders: {
     owner: 'orders',
     readers: ['inventory', 'ledger', 'proxies', 'renewals', 'staff', 'status', 'usage'],
@@ -57,7 +58,6 @@ const tables = {
   proxy_trials: { owner: 'proxies' },
   proxy_type_changes: { owner: 'inventory' },
   rate_permits: { owner: 'provider' },
-  recoveries: { owner: 'inventory', readers: ['orders'] },
   renewal_rules: { owner: 'renewals', readers: ['staff'] },
   renewal_settings: { owner: 'renewals', readers: ['staff', 'status'] },
   renewals: { owner: 'renewals', readers: ['staff', 'status'] },

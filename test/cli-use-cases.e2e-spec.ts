@@ -19,9 +19,9 @@ const BY = '--by anna --reason test';
 /** Actions without a command: the command line needs no list of scopes. */
 const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
-const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'recovery begin'];
+const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'maintenance begin'];
 
-// The tests insert orders, orphans and a recovery, and withdraw proxies that the provider lists.
+// The tests insert orders, orphans and maintenance, and withdraw proxies that the provider lists.
 const service = forAllTests(() => startTestService({ environment: DESCRIBES_DEPOSITS }));
 forAllTests(shareServicesOfCommands);
 const customer = forEachTest(() => service.createUser());
@@ -192,9 +192,9 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     'found-prolongations.write-off',
     async () => `--id ${await foundProlongation()} ${REASON}`,
   ],
-  'recovery show': ['recovery.read', async () => ''],
-  'recovery end': [
-    'recovery.end',
+  'maintenance show': ['maintenance.read', async () => ''],
+  'maintenance end': [
+    'maintenance.end',
     async () => {
       await query(
         `UPDATE orphans SET resolution = 'written-off', resolved_at = now() WHERE resolution IS NULL`,
@@ -203,7 +203,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
         `UPDATE found_prolongations SET resolution = 'written-off', resolved_at = now()
           WHERE resolution IS NULL`,
       );
-      await query(`INSERT INTO recoveries (begun_at) VALUES ('2020-01-01')`);
+      await query(`INSERT INTO maintenance (begun_at) VALUES ('2020-01-01')`);
       await query(
         `INSERT INTO completed_sweeps (began_at, listed) VALUES ('2020-01-02', 0), ('2020-01-03', 0)`,
       );

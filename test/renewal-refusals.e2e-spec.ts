@@ -28,7 +28,7 @@ const FORBIDDING = {
                WHERE EXISTS (SELECT FROM proxies WHERE id = $1)`,
   blocked: `UPDATE users SET blocked_at = now(), blocked_reason = 'test'
              WHERE id = (SELECT user_id FROM proxies WHERE id = $1)`,
-  recovering: 'INSERT INTO recoveries (begun_at) SELECT now() FROM proxies WHERE id = $1',
+  'closed-for-maintenance': 'INSERT INTO maintenance (begun_at) SELECT now() FROM proxies WHERE id = $1',
   withdrawn: 'UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE id = $1',
   ordered: `INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
                                 unit_price, held, provider, provider_price, deadline, next_check_at)
@@ -170,9 +170,9 @@ describe('The refusals of a renewal', () => {
     expect([...seen].map(String).sort()).toEqual([
       'balance-short',
       'budget-used-up',
+      'closed-for-maintenance',
       'null',
       'order-open',
-      'orders-shut',
       'paused',
       'price-above-max',
       'proxy-withdrawn',

@@ -128,9 +128,9 @@ const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
   'POST /staff/found-prolongations/{prolongation_id}/write-off': async () => ({
     path: { prolongation_id: await foundProlongation() },
   }),
-  'POST /staff/recovery/end': async () => {
+  'POST /staff/maintenance/end': async () => {
     // No order is open that is older: they are all settled.
-    await service.dataSource.query(`INSERT INTO recoveries (begun_at) VALUES ('2020-01-01')`);
+    await service.dataSource.query(`INSERT INTO maintenance (begun_at) VALUES ('2020-01-01')`);
     await service.dataSource.query(
       `INSERT INTO completed_sweeps (began_at, listed) VALUES ('2020-01-02', 0), ('2020-01-03', 0)`,
     );

@@ -472,9 +472,9 @@ describe('An order that a restore of the database has forgotten', () => {
     const proxyId = proxy?.id ?? '';
     const id = await service.providerIdOf(proxyId);
     for (let time = 0; time < times; time += 1) await wire().call(`prolong/?period=30&ids=${id}`);
-    await service.owner.query('INSERT INTO recoveries DEFAULT VALUES');
+    await service.owner.query('INSERT INTO maintenance DEFAULT VALUES');
     await service.runJob('sweep');
-    await service.owner.query('UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
+    await service.owner.query('UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL');
     const [finding] = await openFindings(proxyId);
     return { proxyId, finding: finding as Finding };
   }
@@ -626,7 +626,7 @@ describe('An order that a restore of the database has forgotten', () => {
     const sixDays = `interval '6 days'`;
     const pass = (time: string) =>
       Promise.all([
-        service.owner.query(`UPDATE recoveries SET ended_at = ended_at - ${time}`),
+        service.owner.query(`UPDATE maintenance SET ended_at = ended_at - ${time}`),
         service.owner.query(`UPDATE orders SET created_at = created_at - ${time} WHERE key_forgotten`),
         service.owner.query(`UPDATE written_off_requests SET written_off_at = written_off_at - ${time}`),
       ]);
@@ -689,11 +689,11 @@ describe('An order that a restore of the database has forgotten', () => {
     expect((await response).error).toEqual(WRITTEN_OFF);
   });
 
-  it('is written off while orders are shut, and its retry says so when they are open', async () => {
+  it('is written off during maintenance, and its retry says so afterwards', async () => {
     await mark(await forgottenPurchase(1), 'written-off');
-    await service.owner.query('INSERT INTO recoveries DEFAULT VALUES');
+    await service.owner.query('INSERT INTO maintenance DEFAULT VALUES');
     expect((await user.buy({}, 'early')).response.status).toBe(503);
-    await service.owner.query('UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
+    await service.owner.query('UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL');
     expect((await user.buy({}, 'early')).error).toEqual(WRITTEN_OFF);
   });
 });

@@ -113,7 +113,7 @@ async function sellAndRestore(
   onProgress(`restored in ${restored.seconds.toFixed(1)} s; PostgreSQL replays its log`);
   const replayed = await postgres.startServer();
   await shop.migrate();
-  await shop.cli('recovery', 'begin', '--reason', REASON);
+  await shop.cli('maintenance', 'begin', '--reason', REASON);
   const remembered = await shop.readOrderKeys();
   await shop.start();
   const problems = await findOpenings(shop, clients, customers);
@@ -132,7 +132,7 @@ async function sellAndRestore(
     (request) => forgotten.includes(request) || refunded.has(Number(request.response.body['order_id'])),
   );
   const decided = await decide(shop, { completed, open: [...clients.open] }, unitPriceOf(clients), REASON);
-  await shop.asStaff('POST', '/recovery/end', { reason: REASON });
+  await shop.asStaff('POST', '/maintenance/end', { reason: REASON });
   const openedAt = new Date();
   onProgress(`orders are open again, ${((openedAt.getTime() - destroyedAtMs) / 1000).toFixed(1)} s after`);
   const retried = await retryAll(clients, forgotten);
@@ -189,7 +189,7 @@ async function retryAll(clients: Clients, orders: readonly CompletedRequest[]): 
   return (await Promise.all(retries)).flat();
 }
 
-/** The service reads and does not sell before the recovery has ended. */
+/** The service reads and does not sell before maintenance has ended. */
 async function findOpenings(shop: Shop, clients: Clients, customers: readonly Customer[]): Promise<string[]> {
   const problems: string[] = [];
   for (const [at, customer] of customers.entries()) {
@@ -197,14 +197,14 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
       headers: { Authorization: `Bearer ${customer.token}` },
     });
     await profile.arrayBuffer();
-    if (profile.status !== 200) problems.push(`GET /me returns ${profile.status} in the recovery`);
+    if (profile.status !== 200) problems.push(`GET /me returns ${profile.status} during maintenance`);
     const { response } = await clients.send({
       customer,
       key: `too-early-${at}`,
       path: '/proxies/buy',
       body: { country: 'ru', period: 30 },
     });
-    if (response) problems.push(`an order returned ${response.status} in the recovery`);
+    if (response) problems.push(`an order returned ${response.status} during maintenance`);
   }
   return problems;
 }

@@ -168,9 +168,9 @@ export class Shop {
   }
 
   /**
-   * Waits until nothing but decisions about finds keeps orders shut. Orders of which the provider lists
-   * nothing are refunded: they were bought as members of a batch that the database has forgotten, or not at
-   * all.
+   * Waits until only decisions about finds keep the service closed for maintenance. Orders of which the
+   * provider lists nothing are refunded: they were bought as members of a batch that the database has
+   * forgotten, or not at all.
    *
    * @returns the ids of the refunded orders
    */
@@ -186,7 +186,7 @@ export class Shop {
         }
         const { to_be_done: left } = await this.asStaff<{ to_be_done: readonly string[] }>(
           'GET',
-          '/recovery',
+          '/maintenance',
         );
         return left.every((line) => line.endsWith('are undecided'));
       },

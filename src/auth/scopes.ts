@@ -35,7 +35,7 @@ export const STAFF_SCOPES = {
   'staff:orders': 'Finding orders, deciding those in review, assigning orphans; renewals of users',
   'staff:audit': 'Reading the audit log',
   'staff:system':
-    'The state of the service, recoveries, missing proxies, sales, price rules, pausing all renewals',
+    'The state of the service, maintenance, missing proxies, sales, price rules, pausing all renewals',
 } as const;
 
 export type CustomerScope = keyof typeof SCOPES | keyof typeof PAYMENT_SCOPES;

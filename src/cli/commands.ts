@@ -1,5 +1,5 @@
 import { PriceRuleFields } from '../staff';
-import { addAudit, addMigrate, addRecovery } from './maintenance';
+import { addAudit, addMigrate, addMaintenance } from './maintenance';
 import { parseDurationMs, parseScopes, parseSwitch } from './options';
 import { type AddCommand, routeCommand } from './route-command';
 
@@ -13,7 +13,7 @@ export const GROUPS = {
   orders: 'Orders',
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
   prolongations: 'Prolongations that the provider shows and that no order accounts for',
-  recovery: 'The recovery after the database was restored to an earlier moment',
+  maintenance: 'Maintenance after the database was restored to an earlier moment',
   renewals: 'Renewals, which customers have enabled',
   missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
@@ -101,9 +101,9 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('prolongations list', { action: 'found-prolongations.list' }),
   routeCommand('prolongations charge', { action: 'found-prolongations.charge' }),
   routeCommand('prolongations write-off', { action: 'found-prolongations.write-off' }),
-  addRecovery,
-  routeCommand('recovery show', { action: 'recovery.read' }),
-  routeCommand('recovery end'),
+  addMaintenance,
+  routeCommand('maintenance show', { action: 'maintenance.read' }),
+  routeCommand('maintenance end'),
 
   routeCommand('prices list'),
   routeCommand('prices which'),

@@ -47,18 +47,20 @@ export const addMigrate: AddCommand = (cli) => {
     .action(() => withResources(async ({ database }) => print({ migrations: await migrate(database) })));
 };
 
-export const addRecovery: AddCommand = (cli) => {
-  const group = cli.commands.find((command) => command.name() === 'recovery') ?? cli;
+export const addMaintenance: AddCommand = (cli) => {
+  const group = cli.commands.find((command) => command.name() === 'maintenance') ?? cli;
   const ids = 'ids to skip in each table: more than were issued since';
   group
     .command('begin')
-    .description('Shuts orders after a restore, before the service starts.')
+    .description('Closes the service for maintenance after a restore, before it starts.')
     .option('--skip-ids <count>', ids, parseId, DEFAULT_SKIPPED_IDS)
     .requiredOption('--reason <text>', 'stored in the audit log', parseText)
     .action((options: { skipIds: number; reason: string }) =>
       withServices(async (app) => {
-        const audit = AuditContext.ofCommandLine('recovery.begin', options);
-        await print(await app.get(StaffSystemService).beginRecovery(audit, options.skipIds, options.reason));
+        const audit = AuditContext.ofCommandLine('maintenance.begin', options);
+        await print(
+          await app.get(StaffSystemService).beginMaintenance(audit, options.skipIds, options.reason),
+        );
       }),
     );
 };

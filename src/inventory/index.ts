@@ -1,26 +1,26 @@
 export {
   FoundProlongationDecided,
   FoundProlongationNotFound,
+  DatabaseWasRestored,
+  MaintenanceNotOver,
   MissingProxiesChanged,
-  NoRecovery,
+  NotInMaintenance,
   OrphanAssigned,
   OrphanNotFound,
   OrderNotAssignable,
   OrphansIncomplete,
-  RecoveryIsNoPrecaution,
-  RecoveryNotOver,
   TaggedUserFirst,
   TooFewOrphans,
 } from './inventory.errors';
 export { InventoryModule } from './inventory.module';
-export { ForgottenOrdersService } from './recovery/forgotten-orders.service';
+export { ForgottenOrdersService } from './maintenance/forgotten-orders.service';
 export {
   FOUND_PROLONGATION_STATES,
   FoundProlongationOut,
   type FoundProlongationState,
-  RecoveryOut,
-} from './recovery/recovery.dto';
-export { DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
+  MaintenanceOut,
+} from './maintenance/maintenance.dto';
+export { DEFAULT_SKIPPED_IDS, MaintenanceService } from './maintenance/maintenance.service';
 export { MissingProxiesOut, ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/sweep.dto';
 export { OrphansService } from './sweep/orphans.service';
 export { WithdrawalsService } from './sweep/withdrawals.service';

@@ -6,18 +6,18 @@ export class MissingProxiesChanged extends domainError(
   'The number of missing proxies has changed',
 ) {}
 
-export class NoRecovery extends domainError('conflict', 'There is no recovery') {}
+export class NotInMaintenance extends domainError('conflict', 'The service is not closed for maintenance') {}
 
-/** Staff who began it know that the database was restored. */
-export class RecoveryIsNoPrecaution extends domainError(
+/** Staff who began the maintenance know that. */
+export class DatabaseWasRestored extends domainError(
   'conflict',
-  'Staff began this recovery: it ends when everything is decided, without nothing_was_lost',
+  'The database was restored: maintenance ends when everything is decided, without nothing_was_lost',
 ) {}
 
 /** An order sold after the restored moment may not be found or decided yet. */
-export class RecoveryNotOver extends domainError(
+export class MaintenanceNotOver extends domainError(
   'conflict',
-  (toBeDone: readonly string[]) => `Orders stay shut: ${toBeDone.join('; ')}`,
+  (toBeDone: readonly string[]) => `The service stays closed for maintenance: ${toBeDone.join('; ')}`,
 ) {}
 
 export class TooFewOrphans extends domainError(

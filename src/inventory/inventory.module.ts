@@ -4,9 +4,9 @@ import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { Retention } from '../work';
-import { ForgottenOrdersService } from './recovery/forgotten-orders.service';
-import { KnownServer } from './recovery/known-server';
-import { RecoveryService } from './recovery/recovery.service';
+import { ForgottenOrdersService } from './maintenance/forgotten-orders.service';
+import { MaintenanceService } from './maintenance/maintenance.service';
+import { ServerChange } from './maintenance/server-change';
 import { OrphansService } from './sweep/orphans.service';
 import { SweepService } from './sweep/sweep.service';
 import { WithdrawalsService } from './sweep/withdrawals.service';
@@ -18,14 +18,14 @@ import { TypeChangeService } from './type-change/type-change.service';
   controllers: [TypeChangeController],
   providers: [
     ForgottenOrdersService,
-    KnownServer,
+    MaintenanceService,
     OrphansService,
-    RecoveryService,
+    ServerChange,
     SweepService,
     TypeChangeService,
     WithdrawalsService,
   ],
-  exports: [ForgottenOrdersService, OrphansService, RecoveryService, WithdrawalsService],
+  exports: [ForgottenOrdersService, MaintenanceService, OrphansService, WithdrawalsService],
 })
 export class InventoryModule {
   constructor(retention: Retention, orphans: OrphansService, { purchases: { replayDays } }: AppConfig) {

@@ -172,7 +172,7 @@ export const METRICS = {
   webhooks_disabled: sharedGauge(
     'Webhooks disabled because their receivers failed for too long, or are gone.',
   ),
-  orders_shut: sharedGauge('1 while a recovery shuts orders, which then return 503.'),
+  closed_for_maintenance: sharedGauge('1 while the service is closed for maintenance: orders return 503.'),
   replicas: sharedGauge('Replicas that reported in the last 20 seconds.'),
   catalog_age_seconds: gauge(
     'Age of the oldest copy that customers requested from this replica in 15 minutes. Absent without ' +

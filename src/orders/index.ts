@@ -33,7 +33,7 @@ export {
 export { OrdersModule } from './orders.module';
 export { OrderSummary } from './reading/dto/order.dto';
 export { OrdersService } from './placing/orders.service';
-export { RECOVERING_SQL, RecoveryState } from './recovery-state';
+export { CLOSED_FOR_MAINTENANCE, Maintenance } from './maintenance';
 export { RenewalOrders, type WantedRenewal } from './placing/renewal-orders.service';
 export type { RenewalRoom } from './placing/renewal-room';
 export { ReviewService } from './reconciliation/review.service';

@@ -1,7 +1,7 @@
 import { sqlList } from '../database';
+import { CLOSED_FOR_MAINTENANCE } from './maintenance';
 import { IS_RENEWAL_SQL } from './order-keys';
 import { PROXY_REFUSALS, statesBefore } from './order-states';
-import { RECOVERING_SQL } from './recovery-state';
 
 /*
  * The queue in front of the provider is the table of orders: which orders wait, and for what. The constants
@@ -10,7 +10,7 @@ import { RECOVERING_SQL } from './recovery-state';
 
 /** Reserved and before its deadline. Orders that waited before a restore may have been sent since. */
 export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_check_at > now()
-            AND NOT (SELECT ${RECOVERING_SQL})`;
+            AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
 /** An end that was read longer ago is read again: others may have prolonged the rental since. */
 const AN_END_IS_BELIEVED_FOR = `interval '1 hour'`;

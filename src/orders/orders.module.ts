@@ -14,6 +14,7 @@ import { BatchCallService } from './dispatch/batch-call.service';
 import { DispatcherService } from './dispatch/dispatcher.service';
 import { EndReader } from './dispatch/end-reader';
 import { OrderRequests } from './dispatch/order-requests';
+import { Maintenance } from './maintenance';
 import { OrderQueries } from './order-queries';
 import { OrderRetention } from './order-retention';
 import { UNATTENDED_STATES } from './order-states';
@@ -27,7 +28,6 @@ import { OrderReadingController } from './reading/order-reading.controller';
 import { OrderReadingService } from './reading/order-reading.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
 import { ReviewService } from './reconciliation/review.service';
-import { RecoveryState } from './recovery-state';
 import { EndReadings } from './transitions/end-readings';
 import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
 import { HoldReleases } from './transitions/hold-releases';
@@ -52,7 +52,7 @@ const RECORDS = [
   HoldReleases,
   ForgottenOrderRecords,
   ProviderCallLog,
-  RecoveryState,
+  Maintenance,
   ReviewService,
 ];
 

@@ -38,9 +38,9 @@ export function refusalOf(kind: OrderKind, failure: string | null): DomainError 
   return isFailureReason(failure) ? REFUSALS[failure](kind) : unavailable();
 }
 
-/** For the error during a recovery, which takes longer than ten minutes. */
+/** For the error during maintenance, which takes longer than ten minutes. */
 const RETRY_AFTER_SECONDS = 60;
 
 /** The request had no effect, and may be retried unchanged. */
-export const ordersAreShut = (): ServiceUnavailable =>
+export const closedForMaintenance = (): ServiceUnavailable =>
   new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });

@@ -11,7 +11,12 @@ export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
 export const MOST_HOURS_AHEAD = 7 * 24 + 1;
 
 /** Why no proxy of a user is renewed now. */
-export const OBSTACLES = ['paused', 'user-blocked', 'orders-shut', 'provider-unavailable'] as const;
+export const OBSTACLES = [
+  'paused',
+  'user-blocked',
+  'closed-for-maintenance',
+  'provider-unavailable',
+] as const;
 export type Obstacle = (typeof OBSTACLES)[number];
 
 /** Why one proxy is not renewed now, regardless of money. */

@@ -22,9 +22,9 @@ interface FoundFunds {
 
 /** Equal proxies. */
 interface FoundRentals {
-  readonly ids: readonly (number | string)[];
+  readonly ids: readonly number[];
   /** Milliseconds. */
-  readonly ends: readonly (number | string)[];
+  readonly ends: readonly number[];
   readonly country: string;
   readonly version: string;
   readonly isWithdrawn: boolean;
@@ -210,9 +210,7 @@ function* toRentals(rows: readonly FoundRentals[], prices: PriceList): Generator
       price: prices({ country, version: toIpVersion(row.version), period }),
       obstacle: obstacleOf(row),
     };
-    for (const [at, id] of ids.entries()) {
-      yield { ...terms, proxyId: Number(id), dateEnd: new Date(Number(ends[at])) };
-    }
+    for (const [at, proxyId] of ids.entries()) yield { ...terms, proxyId, dateEnd: new Date(ends[at] ?? 0) };
   }
 }
 

@@ -1,5 +1,5 @@
 import { sqlList, theRow } from '../database';
-import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, RECOVERING_SQL } from '../orders';
+import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, CLOSED_FOR_MAINTENANCE } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
 import type { WaitingSql } from '../work';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
@@ -28,7 +28,7 @@ interface Overview {
   /** The database's time, from which ages are measured: all times are the database's. */
   readonly at: Date;
   readonly openOrphans: number;
-  readonly areOrdersShut: boolean;
+  readonly isClosed: boolean;
   /** Since when all renewals are paused. */
   readonly renewalsPausedAt: Date | null;
   /** Users whose renewals staff paused. */
@@ -53,7 +53,7 @@ export class Facts {
     return this.row(
       `SELECT now() AS at,
               (SELECT count(*)::integer FROM orphans WHERE resolution IS NULL) AS "openOrphans",
-              ${RECOVERING_SQL} AS "areOrdersShut",
+              ${CLOSED_FOR_MAINTENANCE} AS "isClosed",
               (SELECT paused_at FROM renewals_pause) AS "renewalsPausedAt",
               (SELECT count(*)::integer FROM renewal_settings WHERE paused_at IS NOT NULL)
                 AS "usersWithPausedRenewals"`,

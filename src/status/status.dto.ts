@@ -11,7 +11,7 @@ import {
   ApiText,
   ApiTexts,
 } from '../http';
-import { RecoveryOut } from '../inventory';
+import { MaintenanceOut } from '../inventory';
 import type { BreakerStatus } from '../provider';
 
 const EXAMPLE_REPLICA = '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e';
@@ -235,8 +235,8 @@ export class StatusOut {
   @ApiCount('Users whose renewals are paused by staff')
   users_with_paused_renewals!: number;
 
-  @ApiProperty({ type: () => RecoveryOut, description: 'The recovery after a restore of the database' })
-  recovery!: RecoveryOut;
+  @ApiProperty({ type: () => MaintenanceOut, description: 'Whether the service is closed for maintenance' })
+  maintenance!: MaintenanceOut;
 
   @ApiListOf(() => CatalogStatusOut, 'The local copies of the catalog of the provider, by kind')
   catalog!: readonly CatalogStatusOut[];

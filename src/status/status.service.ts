@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findExcessiveRights, queryRows } from '../database';
-import { RecoveryService } from '../inventory';
+import { MaintenanceService } from '../inventory';
 import { ProxyProvider } from '../provider';
 import { WAITING_RENEWALS } from '../renewals';
 import { Facts } from './facts';
@@ -14,7 +14,7 @@ export class StatusService {
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly recovery: RecoveryService,
+    private readonly maintenance: MaintenanceService,
     provider: ProxyProvider,
   ) {
     this.facts = new Facts(
@@ -51,7 +51,7 @@ export class StatusService {
         .reduce((sum, { count }) => sum + count, 0),
       renewals_paused_at: overview.renewalsPausedAt,
       users_with_paused_renewals: overview.usersWithPausedRenewals,
-      recovery: await this.recovery.show(),
+      maintenance: await this.maintenance.show(),
       catalog: await facts.catalogCopies(),
       jobs: jobs.map(({ name, state, started_at, finished_at, holder, report }) => ({
         name,

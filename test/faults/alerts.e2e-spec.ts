@@ -247,9 +247,9 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
     await fires('WebhooksNotSent');
     await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);
     await fires('WebhookSwitchedOff');
-    await age('INSERT INTO recoveries DEFAULT VALUES');
-    await fires('OrdersShut');
-    await age('UPDATE recoveries SET ended_at = now()');
+    await age('INSERT INTO maintenance DEFAULT VALUES');
+    await fires('ClosedForMaintenance');
+    await age('UPDATE maintenance SET ended_at = now()');
     await payWithoutNotifications();
     await fires('PaymentNotificationsMissing', 'PaymentAmountDiffers', 'PaymentUndecided');
     await fires('PaymentRowUnusable');

@@ -12,7 +12,7 @@ const NOT_REACHED = [
   'POST /staff/found-prolongations/{prolongation_id}/write-off',
   'POST /staff/missing-proxies/withdraw',
   'POST /staff/orders/{order_id}/decide',
-  'POST /staff/recovery/end',
+  'POST /staff/maintenance/end',
 ];
 
 it(`Thousands of hostile requests return what the descriptions say (FUZZ_SEED=${SEED})`, async () => {

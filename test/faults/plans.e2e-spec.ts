@@ -3,7 +3,7 @@ import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
 import { dataSourceOptions } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
-import { RecoveryService } from '../../src/inventory';
+import { MaintenanceService } from '../../src/inventory';
 import { SalesService } from '../../src/ledger';
 import { ProxyProvider } from '../../src/provider';
 import { StatusService } from '../../src/status';
@@ -170,7 +170,7 @@ describe('with many users, orders and proxies', () => {
       .read({ from: '2026-01-01', to: '2026-02-01', by: ['day', 'country', 'version'] });
     await new StatusService(
       service.dataSource,
-      service.app.get(RecoveryService),
+      service.app.get(MaintenanceService),
       service.app.get(ProxyProvider),
     ).read();
     await useStaffRoutes();

@@ -13,8 +13,8 @@ DECLARE
   refusals text[] := '{}';
 BEGIN
   -- Each query stands alone behind what needs none, so that its plan is kept.
-  IF EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL) THEN
-    refusals := refusals || 'recovering'::text;
+  IF EXISTS (SELECT FROM maintenance WHERE ended_at IS NULL) THEN
+    refusals := refusals || 'closed-for-maintenance'::text;
   END IF;
   IF key IS NOT NULL THEN
     IF format('key %s %s', of_user, key) = ANY (taken) THEN

@@ -33,7 +33,7 @@ BEGIN
     CASE WHEN (found.rule_id = coalesce(decided_by, found.rule_id)) IS NOT TRUE THEN 'rule-off' END,
     CASE WHEN 'paused' = ANY (held_up) THEN 'paused' END,
     CASE WHEN 'user-blocked' = ANY (held_up) THEN 'user-blocked' END,
-    CASE WHEN 'recovering' = ANY (of_order) THEN 'orders-shut' END,
+    CASE WHEN 'closed-for-maintenance' = ANY (of_order) THEN 'closed-for-maintenance' END,
     CASE WHEN found.withdrawn_at IS NOT NULL THEN 'proxy-withdrawn' END,
     CASE WHEN 'prolongation-open' = ANY (of_order) THEN 'order-open' END,
     CASE WHEN 'above-max-price' = ANY (of_order) THEN 'price-above-max' END,

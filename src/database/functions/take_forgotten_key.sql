@@ -8,7 +8,7 @@
 -- than the request, down from what was found, because staff may have given it fewer. An order that somebody
 -- else has locked is taken by the next retry.
 --
--- Nothing is taken for what was written off while orders are shut: staff still decide. Several prolongations
+-- Nothing is taken for what was written off during maintenance: staff still decide. Several prolongations
 -- of a rental are written off as one: each key takes its period, and the days that are left wait for the next.
 CREATE OR REPLACE FUNCTION take_forgotten_key(wanted orders) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,7 +42,7 @@ BEGIN
           OR (coalesce(country, wanted.country), coalesce(version, wanted.version))
              = (wanted.country, wanted.version))
    ORDER BY days, id LIMIT 1;
-  IF NOT FOUND OR EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL) THEN
+  IF NOT FOUND OR EXISTS (SELECT FROM maintenance WHERE ended_at IS NULL) THEN
     RETURN false;
   END IF;
   UPDATE written_off_requests

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { databaseTime, queryRow, queryRows } from '../../database';
-import { RECOVERING_SQL, RecoveryState, TAG_PREFIX_SQL } from '../../orders';
+import { CLOSED_FOR_MAINTENANCE, Maintenance, TAG_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider';
 import { type LeasedRun, Work } from '../../work';
 import { WithdrawalsService } from './withdrawals.service';
@@ -50,15 +50,15 @@ const LONGEST_PAGE_SECONDS = 180;
 const LONGEST_LEASE_SECONDS = 60;
 const SHORTEST_LEASE_SECONDS = 5;
 
-/** During a recovery, all customers wait for the sweeps. */
-const RECOVERY_INTERVAL_SECONDS = 60;
+/** During maintenance, all customers wait for the sweeps. */
+const MAINTENANCE_INTERVAL_SECONDS = 60;
 
 /** This many may be missing, however few are rented. */
 const ALWAYS_BELIEVED = 20;
 /** Of the rented ones. When more are missing, the listing may be wrong: staff decide. */
 const BELIEVED_PERCENT = 5;
 
-/** Longer than a recovery, which looks farthest back. */
+/** Longer than maintenance, which looks farthest back. */
 const COMPLETED_RETENTION_DAYS = 30;
 
 /** How many of our proxies one statement compares with the listing. */
@@ -88,7 +88,7 @@ export class SweepService {
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly withdrawals: WithdrawalsService,
-    recovery: RecoveryState,
+    maintenance: Maintenance,
     { sweep: { intervalSeconds } }: AppConfig,
     work: Work,
   ) {
@@ -96,7 +96,9 @@ export class SweepService {
       name: 'sweep',
       everySeconds: intervalSeconds,
       dueForSeconds: async () =>
-        (await recovery.isOn()) ? Math.min(intervalSeconds, RECOVERY_INTERVAL_SECONDS) : intervalSeconds,
+        (await maintenance.isOn())
+          ? Math.min(intervalSeconds, MAINTENANCE_INTERVAL_SECONDS)
+          : intervalSeconds,
       // A failed sweep is retried when its lease ends, but not before it would be due anyway.
       leaseSeconds: Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds)),
       longestStepSeconds: LONGEST_PAGE_SECONDS,
@@ -138,7 +140,7 @@ export class SweepService {
   }
 
   /**
-   * Records that everything listed from this moment on has been compared. Renewals and recoveries rely on it.
+   * Records that everything listed from this moment on has been compared. Renewals and maintenance need it.
    */
   private async recordCompletion(beganAt: Date, listed: number): Promise<void> {
     await queryRows(
@@ -188,8 +190,8 @@ export class SweepService {
    * A proxy that is listed again is no longer withdrawn. While a prolongation of it is open, or was settled
    * after the page was requested, its end is not updated; and for a day after one, an earlier end than the
    * stored one counts as a listing that lags behind. The same applies to its type during a change of type. A
-   * proxy that supports both protocols keeps its rented type. In a recovery, a later end than the stored one
-   * is recorded as a found prolongation.
+   * proxy that supports both protocols keeps its rented type. During maintenance, a later end than the
+   * stored one is recorded as a found prolongation.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
@@ -219,7 +221,7 @@ export class SweepService {
        found AS (
          INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
          SELECT proxy_id, date_end_before, date_end FROM changing
-          WHERE ${RECOVERING_SQL} AND is_extended
+          WHERE ${CLOSED_FOR_MAINTENANCE} AND is_extended
        )
        UPDATE proxies
           SET host = changing.host, port = changing.port, login = changing.login,

@@ -5,7 +5,7 @@ import { Clock, messageOf, type ProxyType, ServiceUnavailable } from '../../comm
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
 import { RequestsUnderWay } from '../../http';
-import { OrderQueries, RecoveryState } from '../../orders';
+import { Maintenance, OrderQueries } from '../../orders';
 import {
   Deadline,
   type ListedProxy,
@@ -51,7 +51,7 @@ export class TypeChangeService {
     private readonly provider: ProxyProvider,
     private readonly proxies: ProxiesService,
     private readonly orders: OrderQueries,
-    private readonly recovery: RecoveryState,
+    private readonly maintenance: Maintenance,
     private readonly underWay: RequestsUnderWay,
     private readonly config: AppConfig,
     private readonly clock: Clock,
@@ -72,7 +72,7 @@ export class TypeChangeService {
     if (proxy.proxyType === wanted && (await this.isSettled(proxy.id))) {
       return toProxyOut(proxy, this.clock.now());
     }
-    await this.recovery.assertOrdersAreOpen();
+    await this.maintenance.assertOpen();
     const attempt = await this.begin(proxy.id);
     try {
       const { tag, providerProxyId } = await this.orders.getProviderIdentity(proxy.id);

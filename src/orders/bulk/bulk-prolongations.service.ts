@@ -10,6 +10,7 @@ import {
   type Selection,
   SelectionsService,
 } from '../../proxies';
+import { Maintenance } from '../maintenance';
 import { bulkOrderKey, type Idempotency, requireIdempotency } from '../order-keys';
 import { OrderQueries, WRITTEN_OFF } from '../order-queries';
 import {
@@ -22,7 +23,6 @@ import { newOrder, type NewOrder } from '../placing/new-order';
 import { OrderChecks, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
 import { type Delivery, OrdersService } from '../placing/orders.service';
-import { RecoveryState } from '../recovery-state';
 import { type Bulk, BulkRecords } from './bulk-records';
 import {
   BULK_STATUSES,
@@ -60,7 +60,7 @@ export class BulkProlongations {
     private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
-    private readonly recovery: RecoveryState,
+    private readonly maintenance: Maintenance,
     private readonly catalog: CatalogService,
     private readonly provider: ProxyProvider,
   ) {}
@@ -79,7 +79,7 @@ export class BulkProlongations {
     const { userId } = caller;
     const known = await this.records.retry(userId, idempotency);
     if (!known && caller.overLimit) throw caller.overLimit;
-    if (!known) await this.recovery.assertOrdersAreOpen();
+    if (!known) await this.maintenance.assertOpen();
     const bulk = known ?? (await this.accept(request));
     const earlier = await this.records.findOrders(userId, idempotency.key, bulk);
     if ([...earlier.values()].some(({ state }) => state === 'reserved' || state === 'submitting')) {
@@ -87,7 +87,7 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     if (missing.length > 0 && caller.overLimit) throw caller.overLimit;
-    if (known && missing.length > 0) await this.recovery.assertOrdersAreOpen();
+    if (known && missing.length > 0) await this.maintenance.assertOpen();
 
     const outcomes = new Map<string, Outcome>();
     for (const [id, order] of earlier) {

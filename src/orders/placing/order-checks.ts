@@ -21,7 +21,7 @@ import {
   ProlongationInProgress,
   UnsupportedProxyType,
 } from '../orders.errors';
-import { ordersAreShut } from '../refusals';
+import { closedForMaintenance } from '../refusals';
 import { newOrder, type NewOrder, type OrderedItem } from './new-order';
 import { OrderPlacement, type PlacementRefusal } from './order-placement';
 import type { OrderRequest } from './order-request';
@@ -35,7 +35,7 @@ export interface PreparedOrder {
 
 /** The error that a caller gets for each reason not to place an order. */
 export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
-  recovering: ordersAreShut,
+  'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
   'prolongation-open': () => new ProlongationInProgress(),
   'above-max-price': ({ total, maxPrice }) => new PriceAboveMax(total, maxPrice ?? total),

@@ -17,7 +17,7 @@ import { limitingTokens, type NewOrder, toRow } from './new-order';
 
 /** Why an order was not placed: `order_refusals.sql` decides. */
 export type PlacementRefusal =
-  | 'recovering'
+  | 'closed-for-maintenance'
   | 'key-in-use'
   | 'prolongation-open'
   | 'above-max-price'

@@ -2,12 +2,12 @@ import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { toPage } from '../../http';
 import {
+  DatabaseWasRestored,
+  MaintenanceNotOver,
+  MaintenanceOut,
   MissingProxiesChanged,
   MissingProxiesOut,
-  NoRecovery,
-  RecoveryIsNoPrecaution,
-  RecoveryNotOver,
-  RecoveryOut,
+  NotInMaintenance,
 } from '../../inventory';
 import {
   InvalidSalesCursor,
@@ -19,7 +19,7 @@ import {
 import { StatusOut, StatusService } from '../../status';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
-import { EndRecoveryRequest, SalesPage, SalesQuery, WithdrawalRequest } from './staff-system.dto';
+import { EndMaintenanceRequest, SalesPage, SalesQuery, WithdrawalRequest } from './staff-system.dto';
 import { StaffSystemService } from './staff-system.service';
 
 @ApiTags('System')
@@ -102,43 +102,44 @@ export class StaffSystemController {
     return this.system.withdrawMissing(audit, proxies, reason);
   }
 
-  @Get('recovery')
+  @Get('maintenance')
   @StaffRoute({
     scope: 'staff:system',
-    action: 'recovery.read',
-    summary: 'Show the recovery after a restore',
+    action: 'maintenance.read',
+    summary: 'Show whether the service is closed for maintenance',
     description:
-      'For operators, after the database was restored to an earlier moment: whether orders are shut, ' +
-      'and the remaining work until they can be opened. `cli recovery begin` begins a recovery, and so ' +
-      'does a start on another PostgreSQL server or timeline than the last one.',
-    response: { description: 'The recovery, or that there is none', type: RecoveryOut },
+      'For operators, after the database was restored to an earlier moment: whether the service is closed ' +
+      'for maintenance, so that no order is accepted, and the remaining work until it can be opened. ' +
+      '`cli maintenance begin` closes it, and so does a start on another PostgreSQL server or timeline ' +
+      'than the last one.',
+    response: { description: 'The maintenance, or that there is none', type: MaintenanceOut },
   })
-  readRecovery(): Promise<RecoveryOut> {
-    return this.system.showRecovery();
+  readMaintenance(): Promise<MaintenanceOut> {
+    return this.system.showMaintenance();
   }
 
-  @Post('recovery/end')
+  @Post('maintenance/end')
   @StaffRoute({
     scope: 'staff:system',
-    action: 'recovery.end',
-    summary: 'End the recovery and open orders',
+    action: 'maintenance.end',
+    summary: 'End the maintenance and accept orders',
     description:
       'For operators, when all sales after the restored moment are found and decided. It is ' +
-      'refused until then, except for a precaution when nothing was lost.',
-    response: { description: 'Orders are open', type: RecoveryOut },
+      'refused until then, except when a start began the maintenance and nothing was lost.',
+    response: { description: 'The service is open', type: MaintenanceOut },
     errors: {
       409: [
         'Nothing was changed',
-        NoRecovery,
-        RecoveryIsNoPrecaution,
-        new RecoveryNotOver(['no sweep has been complete yet', '2 orphans are undecided']),
+        NotInMaintenance,
+        DatabaseWasRestored,
+        new MaintenanceNotOver(['no sweep has been complete yet', '2 orphans are undecided']),
       ],
     },
   })
-  endRecovery(
+  endMaintenance(
     @CurrentAudit() audit: AuditContext,
-    @Body() request: EndRecoveryRequest,
-  ): Promise<RecoveryOut> {
-    return this.system.endRecovery(audit, request);
+    @Body() request: EndMaintenanceRequest,
+  ): Promise<MaintenanceOut> {
+    return this.system.endMaintenance(audit, request);
   }
 }

@@ -23,11 +23,11 @@ export class WithdrawalRequest extends ReasonRequest {
   proxies!: number;
 }
 
-export class EndRecoveryRequest extends ReasonRequest {
+export class EndMaintenanceRequest extends ReasonRequest {
   @BooleanField({
     description:
-      'Ends a precaution although not everything is decided: the database was not restored to an earlier ' +
-      'moment, but moved to another server, or failed over',
+      'Ends maintenance that a start began although not everything is decided: the database was not ' +
+      'restored to an earlier moment, but moved to another server, or failed over',
     default: false,
   })
   nothing_was_lost!: boolean;

@@ -1,20 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import {
+  type MaintenanceOut,
+  MaintenanceService,
   type MissingProxiesOut,
-  type RecoveryOut,
-  RecoveryService,
   WithdrawalsService,
 } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import type { EndRecoveryRequest } from './staff-system.dto';
+import type { EndMaintenanceRequest } from './staff-system.dto';
 
-/** Operators' decisions about rented proxies that the provider does not list, and about a recovery. */
+/** Operators' decisions about rented proxies that the provider does not list, and about maintenance. */
 @Injectable()
 export class StaffSystemService {
   constructor(
     private readonly withdrawals: WithdrawalsService,
-    private readonly recovery: RecoveryService,
+    private readonly maintenance: MaintenanceService,
     private readonly auditLog: AuditLogService,
   ) {}
 
@@ -36,26 +36,26 @@ export class StaffSystemService {
     });
   }
 
-  showRecovery(): Promise<RecoveryOut> {
-    return this.recovery.show();
+  showMaintenance(): Promise<MaintenanceOut> {
+    return this.maintenance.show();
   }
 
   /** @param skippedIds how many ids of each table are skipped */
-  beginRecovery(audit: AuditContext, skippedIds: number, reason: string): Promise<RecoveryOut> {
+  beginMaintenance(audit: AuditContext, skippedIds: number, reason: string): Promise<MaintenanceOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
-      before: (manager) => this.recovery.show(manager),
-      change: (manager) => this.recovery.begin(skippedIds, manager),
+      before: (manager) => this.maintenance.show(manager),
+      change: (manager) => this.maintenance.begin(skippedIds, manager),
     });
   }
 
-  /** @throws NoRecovery, RecoveryNotOver, RecoveryIsNoPrecaution */
-  endRecovery(
+  /** @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored */
+  endMaintenance(
     audit: AuditContext,
-    { reason, nothing_was_lost: nothingWasLost }: EndRecoveryRequest,
-  ): Promise<RecoveryOut> {
+    { reason, nothing_was_lost: nothingWasLost }: EndMaintenanceRequest,
+  ): Promise<MaintenanceOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
-      before: (manager) => this.recovery.show(manager),
-      change: (manager) => this.recovery.end(nothingWasLost, manager),
+      before: (manager) => this.maintenance.show(manager),
+      change: (manager) => this.maintenance.end(nothingWasLost, manager),
     });
   }
 }

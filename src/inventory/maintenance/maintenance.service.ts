@@ -3,32 +3,31 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
 import { doubtOpenOrders, OPEN_STATES, spacingOfEmptyChecksSeconds } from '../../orders';
-import { NoRecovery, RecoveryIsNoPrecaution, RecoveryNotOver } from '../inventory.errors';
-import type { RecoveryOut } from './recovery.dto';
+import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../inventory.errors';
+import type { MaintenanceOut, MaintenanceReason } from './maintenance.dto';
 
 /** Usually more than are issued in a day. */
 export const DEFAULT_SKIPPED_IDS = 1_000_000;
 
 /**
- * Stops accepting orders. Orders that are open in the restored database may have been sent since: all count
- * as possibly bought, so that only evidence closes them. A running recovery restarts.
+ * Closes the service for maintenance. Orders that are open in the restored database may have been sent since:
+ * all count as possibly bought, so that only evidence closes them. Maintenance that has not ended restarts.
  *
  * @param queryable a transaction
- * @param options.skippedIds how many ids of each table to skip: more than were issued since that moment
- * @param options.isPrecaution whether the database may as well have lost nothing
+ * @param skippedIds how many ids of each table to skip: more than were issued since that moment
  */
-export async function beginRecovery(
+export async function beginMaintenance(
   queryable: Queryable,
-  { skippedIds = DEFAULT_SKIPPED_IDS, isPrecaution = false } = {},
+  reason: MaintenanceReason,
+  skippedIds = DEFAULT_SKIPPED_IDS,
 ): Promise<void> {
-  const restarted = await queryRows<{ wasPrecaution: boolean }>(
+  const [restarted] = await queryRows<{ reason: MaintenanceReason }>(
     queryable,
-    `UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL
-      RETURNING is_precaution AS "wasPrecaution"`,
+    'UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL RETURNING reason',
   );
-  // A precaution does not replace what staff know: that the database was restored.
-  const isStillPrecaution = isPrecaution && restarted.every(({ wasPrecaution }) => wasPrecaution);
-  await queryRows(queryable, 'INSERT INTO recoveries (is_precaution) VALUES ($1)', [isStillPrecaution]);
+  // A changed server does not replace what staff know: that the database was restored.
+  const known = restarted?.reason === 'restored' ? 'restored' : reason;
+  await queryRows(queryable, 'INSERT INTO maintenance (reason) VALUES ($1)', [known]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
   await doubtOpenOrders(queryable);
 }
@@ -50,25 +49,25 @@ export async function storeServer(queryable: Queryable): Promise<boolean> {
   return changed.length > 0;
 }
 
-/** The conditions for the end of a recovery. */
-type Found = Omit<RecoveryOut, 'recovering' | 'to_be_done'> & { readonly is_swept: boolean };
+/** The conditions for the end of maintenance. */
+type Found = Omit<MaintenanceOut, 'closed' | 'to_be_done'> & { readonly is_swept: boolean };
 
 /**
- * The recovery of the service after its database was restored to an earlier moment. Orders sold after that
- * moment are forgotten here but known to the provider. Until all are found and decided, no order is placed or
- * sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that on every replica.
- * `docs/decisions/0050-recovery.md` has the reasons.
+ * Closes the service for maintenance after its database was restored to an earlier moment. Orders sold after
+ * that moment are forgotten here but known to the provider. Until all are found and decided, no order is
+ * placed or sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` ensure that on every replica.
+ * `docs/decisions/0050-maintenance.md` has the reasons.
  */
 @Injectable()
-export class RecoveryService {
+export class MaintenanceService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly config: AppConfig,
   ) {}
 
-  /** See {@link beginRecovery}. */
-  async begin(skippedIds: number, manager: EntityManager): Promise<RecoveryOut> {
-    await beginRecovery(manager, { skippedIds });
+  /** Staff know that the database was restored. See {@link beginMaintenance}. */
+  async begin(skippedIds: number, manager: EntityManager): Promise<MaintenanceOut> {
+    await beginMaintenance(manager, 'restored', skippedIds);
     await storeServer(manager);
     return this.show(manager);
   }
@@ -77,13 +76,13 @@ export class RecoveryService {
    * Accepts orders again. Ids in the provider's listing are skipped, too, however many were skipped before.
    *
    * @param nothingWasLost staff's word that the database was not restored to an earlier moment
-   * @throws NoRecovery, RecoveryNotOver, RecoveryIsNoPrecaution
+   * @throws NotInMaintenance, MaintenanceNotOver, DatabaseWasRestored
    */
-  async end(nothingWasLost: boolean, manager: EntityManager): Promise<RecoveryOut> {
-    const { recovering, is_precaution: isPrecaution, to_be_done: left } = await this.show(manager);
-    if (!recovering) throw new NoRecovery();
-    if (nothingWasLost && !isPrecaution) throw new RecoveryIsNoPrecaution();
-    if (!nothingWasLost && left.length > 0) throw new RecoveryNotOver(left);
+  async end(nothingWasLost: boolean, manager: EntityManager): Promise<MaintenanceOut> {
+    const { closed, reason, to_be_done: left } = await this.show(manager);
+    if (!closed) throw new NotInMaintenance();
+    if (nothingWasLost && reason === 'restored') throw new DatabaseWasRestored();
+    if (!nothingWasLost && left.length > 0) throw new MaintenanceNotOver(left);
     await queryRows(
       manager,
       `SELECT skip_ids(listed.id - last_value + 1000)
@@ -92,29 +91,29 @@ export class RecoveryService {
         WHERE schemaname = 'public'
           AND sequencename = 'orders_id_seq' AND listed.id >= last_value`,
     );
-    await queryRows(manager, 'UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
+    await queryRows(manager, 'UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL');
     return this.show(manager);
   }
 
-  async show(queryable: Queryable = this.dataSource): Promise<RecoveryOut> {
+  async show(queryable: Queryable = this.dataSource): Promise<MaintenanceOut> {
     const { quietSeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
       // A sweep is complete when it began after all earlier calls had their effect, and after the last order
       // was refunded: only the next sweep finds what such an order left at the provider. A proxy may move
       // between the pages of one listing and be missed, so two sweeps are required.
-      `WITH recovery AS (
-         SELECT begun_at, is_precaution, swept.last_at AS swept_at,
+      `WITH closed AS (
+         SELECT begun_at, reason, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),
                          swept.first_at + make_interval(secs => $2),
                          (SELECT max(closed_at) FROM orders
                            WHERE closed_at >= begun_at AND created_at < begun_at)) AS sweep_counts_from
-           FROM recoveries,
+           FROM maintenance,
                 LATERAL (SELECT min(began_at) AS first_at, max(began_at) AS last_at
                            FROM completed_sweeps WHERE began_at BETWEEN begun_at AND now()) AS swept
           WHERE ended_at IS NULL
        )
-       SELECT begun_at, is_precaution, swept_at, sweep_counts_from,
+       SELECT begun_at, reason, swept_at, sweep_counts_from,
               coalesce(swept_at >= sweep_counts_from, false) AS is_swept,
               (SELECT count(*) FROM orders
                 WHERE state IN ${sqlList(OPEN_STATES)} AND created_at < begun_at) AS open_orders,
@@ -122,19 +121,19 @@ export class RecoveryService {
                 WHERE resolution IS NULL AND found_at >= begun_at) AS undecided_orphans,
               (SELECT count(*) FROM found_prolongations WHERE resolution IS NULL)
                 AS undecided_prolongations
-         FROM recovery`,
+         FROM closed`,
       [quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
     );
     if (!found) return OPEN;
-    const { is_swept: _, ...recovery } = found;
-    return { recovering: true, ...recovery, to_be_done: toBeDone(found) };
+    const { is_swept: _, ...shown } = found;
+    return { closed: true, ...shown, to_be_done: toBeDone(found) };
   }
 }
 
-const OPEN: RecoveryOut = {
-  recovering: false,
+const OPEN: MaintenanceOut = {
+  closed: false,
+  reason: null,
   begun_at: null,
-  is_precaution: false,
   swept_at: null,
   sweep_counts_from: null,
   open_orders: 0,

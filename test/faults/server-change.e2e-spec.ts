@@ -39,9 +39,9 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     return {
       buy: () => call('POST', '/proxies/buy', user.token, { country: 'ru', period: 30, count: 1 }),
       list: () => call('GET', '/proxies', user.token),
-      recovery: () => call('GET', '/staff/recovery', staff.token),
+      maintenance: () => call('GET', '/staff/maintenance', staff.token),
       end: (body: object) =>
-        call('POST', '/staff/recovery/end', staff.token, { reason: 'a failover', ...body }),
+        call('POST', '/staff/maintenance/end', staff.token, { reason: 'a failover', ...body }),
     };
   }
 
@@ -63,31 +63,31 @@ describe('After the timeline of the PostgreSQL server has changed', () => {
     expect(await second.buy()).toMatchObject({ status: 200 });
   });
 
-  it('and no replica ran, a start shuts orders until staff say that nothing was lost', async () => {
+  it('and no replica ran, a start closes the service until staff say that nothing was lost', async () => {
     await first.app.close();
     await postgres.restartOnNewTimeline();
     const second = await start();
-    expect(log.lines.join('')).toContain('Orders are shut');
+    expect(log.lines.join('')).toContain('Closed for maintenance');
     expect(await second.buy()).toMatchObject({ status: 503 });
     expect(await second.list()).toMatchObject({ status: 200 });
-    expect(await second.recovery()).toMatchObject({ recovering: true, is_precaution: true });
+    expect(await second.maintenance()).toMatchObject({ closed: true, reason: 'server-changed' });
     expect(await second.end({})).toMatchObject({ status: 409 });
-    expect(await second.end({ nothing_was_lost: true })).toMatchObject({ status: 200, recovering: false });
+    expect(await second.end({ nothing_was_lost: true })).toMatchObject({ status: 200, closed: false });
     expect(await second.buy()).toMatchObject({ status: 200 });
 
     const third = await start();
-    expect(await third.recovery()).toMatchObject({ recovering: false });
+    expect(await third.maintenance()).toMatchObject({ closed: false });
   });
 
-  it('during a recovery that staff began, that one still needs every decision', async () => {
+  it('during maintenance that staff began, every decision is still needed', async () => {
     await replica?.close();
     replica = undefined;
     const owner = await connectAsOwner(postgres);
-    await owner.query('INSERT INTO recoveries DEFAULT VALUES');
+    await owner.query('INSERT INTO maintenance DEFAULT VALUES');
     await owner.destroy();
     await postgres.restartOnNewTimeline();
     const second = await start();
-    expect(await second.recovery()).toMatchObject({ recovering: true, is_precaution: false });
+    expect(await second.maintenance()).toMatchObject({ closed: true, reason: 'restored' });
     expect(await second.end({ nothing_was_lost: true })).toMatchObject({ status: 409 });
   });
 });

@@ -14,7 +14,7 @@ import {
   TaggedUserFirst,
   TooFewOrphans,
 } from '../inventory.errors';
-import type { FoundProlongationOut, FoundProlongationState } from './recovery.dto';
+import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
 
 /** Staff's terms for a forgotten order. Null fields are derived from what was found. */
 interface ForgottenTerms {

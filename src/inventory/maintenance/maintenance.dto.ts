@@ -1,19 +1,25 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiBoolean, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiTexts } from '../../http';
 
-/** The state of a recovery, and the remaining steps until orders are accepted again. */
-export class RecoveryOut {
-  @ApiBoolean('Whether orders are shut because the database was restored to an earlier moment', false)
-  recovering!: boolean;
+/** Why the service was closed for maintenance. */
+export const MAINTENANCE_REASONS = ['restored', 'server-changed'] as const;
+export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
 
-  @ApiBoolean(
-    'Whether a start began it because the PostgreSQL server or its timeline had changed. If the database ' +
-      'was not restored to an earlier moment, it can be ended at once, with `nothing_was_lost`',
-    false,
+/** Whether the service is closed for maintenance, and the remaining steps until it accepts orders again. */
+export class MaintenanceOut {
+  @ApiBoolean('Whether the service is closed for maintenance, so that no order is accepted', false)
+  closed!: boolean;
+
+  @ApiNullable(
+    MAINTENANCE_REASONS,
+    '`restored`: staff began it, because the database was restored to an earlier moment. It ends when ' +
+      'everything is decided. `server-changed`: a start began it, because the PostgreSQL server or its ' +
+      'timeline had changed. It ends likewise, or at once with `nothing_was_lost`. `null` when open',
+    null,
   )
-  is_precaution!: boolean;
+  reason!: MaintenanceReason | null;
 
-  @ApiNullableMoment('The start of the recovery. `null` without one', null)
+  @ApiNullableMoment('The start of the maintenance. `null` without one', null)
   begun_at!: Date | null;
 
   @ApiNullableMoment('The start of the last complete sweep since then. `null` if there was none', null)
@@ -31,7 +37,7 @@ export class RecoveryOut {
   @ApiInteger('Prolongations executed after the restored moment, for staff to decide', 0)
   undecided_prolongations!: number;
 
-  @ApiTexts('The remaining work. Empty without a recovery, or when it can be ended', [])
+  @ApiTexts('The remaining work. Empty without maintenance, or when it can be ended', [])
   to_be_done!: string[];
 }
 

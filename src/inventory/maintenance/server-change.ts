@@ -3,7 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { inTransaction, queryRow } from '../../database';
 import { Work } from '../../work';
-import { beginRecovery, storeServer } from './recovery.service';
+import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
 /** A replica reports every five seconds. The reports are unlogged: at first, a restored server has none. */
@@ -11,13 +11,13 @@ const REPORTED_WITHIN_MS = 6000;
 const POLL_MS = 250;
 
 /**
- * Begins a recovery when a start finds the database on another server, or on another timeline, than the last
- * one: it may have been restored to an earlier moment, and forgotten what was sold since. A timeline also
- * changes with a failover, which replicas survive: those that run store it.
+ * Closes the service for maintenance when a start finds the database on another server, or on another
+ * timeline, than the last one: it may have been restored to an earlier moment, and forgotten what was sold
+ * since. A timeline also changes with a failover, which replicas survive: those that run store it.
  */
 @Injectable()
-export class KnownServer {
-  private readonly logger = new Logger(KnownServer.name);
+export class ServerChange {
+  private readonly logger = new Logger(ServerChange.name);
 
   constructor(
     private readonly dataSource: DataSource,
@@ -34,12 +34,12 @@ export class KnownServer {
       return;
     }
     await inTransaction(this.dataSource, async (manager) => {
-      // Another replica that starts may have begun the recovery.
+      // Another replica that starts may have begun the maintenance.
       if (!(await storeServer(manager))) return;
-      await beginRecovery(manager, { isPrecaution: true });
+      await beginMaintenance(manager, 'server-changed');
       this.logger.error(
-        'Orders are shut: this is another PostgreSQL server, or timeline, than at the last start, so the ' +
-          'database may have been restored to an earlier moment. See docs/operations.md (Restoring).',
+        'Closed for maintenance: this is another PostgreSQL server, or timeline, than at the last start. ' +
+          'The database may have been restored to an earlier moment. See docs/operations.md (Restoring).',
       );
     });
   }

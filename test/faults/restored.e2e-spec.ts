@@ -1,4 +1,4 @@
-import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/inventory';
+import type { FoundProlongationOut, OrphanOut, MaintenanceOut } from '../../src/inventory';
 import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forEachTest } from '../support/fixtures';
@@ -33,7 +33,7 @@ describe('After the database was restored to an earlier moment', () => {
     log.stop();
   });
 
-  const begin = () => restored.command<RecoveryOut>(['recovery', 'begin', ...REASON]);
+  const begin = () => restored.command<MaintenanceOut>(['maintenance', 'begin', ...REASON]);
 
   function staffAt(baseUrl: string): Staff {
     const request = async <Result>(method: string, path: string, body?: object): Promise<Result> => {
@@ -50,7 +50,7 @@ describe('After the database was restored to an earlier moment', () => {
   /** Waits until only decisions of staff are left. */
   const untilSwept = (staff: Staff) =>
     eventually(async () => {
-      const { to_be_done: left } = await staff.get<RecoveryOut>('/recovery');
+      const { to_be_done: left } = await staff.get<MaintenanceOut>('/maintenance');
       return left.every((one) => one.includes('undecided'));
     });
   const at = (baseUrl: string, { id, token }: TestUser) => testUser(baseUrl, id, token);
@@ -71,21 +71,30 @@ describe('After the database was restored to an earlier moment', () => {
     return account;
   };
 
-  it('shuts orders until sweeps have reported everything, and opens them then', async () => {
+  it('is closed for maintenance until sweeps have reported everything', async () => {
     const { data: bought } = await user.buy({}, 'before');
     restored = await restorePoint(service);
-    expect(await restored.refused(['recovery', 'end', ...REASON])).toBe('There is no recovery');
+    expect(await restored.refused(['maintenance', 'end', ...REASON])).toBe(
+      'The service is not closed for maintenance',
+    );
 
     const left = ['no sweep has been complete yet'];
-    expect(await begin()).toMatchObject({ recovering: true, swept_at: null, to_be_done: left });
-    expect(await restored.refused(['recovery', 'end', ...REASON])).toBe(`Orders stay shut: ${left[0]}`);
-    expect(await restored.refused(['recovery', 'end', '--nothing-was-lost', ...REASON])).toBe(
-      'Staff began this recovery: it ends when everything is decided, without nothing_was_lost',
+    expect(await begin()).toMatchObject({
+      closed: true,
+      reason: 'restored',
+      swept_at: null,
+      to_be_done: left,
+    });
+    expect(await restored.refused(['maintenance', 'end', ...REASON])).toBe(
+      `The service stays closed for maintenance: ${left[0]}`,
+    );
+    expect(await restored.refused(['maintenance', 'end', '--nothing-was-lost', ...REASON])).toBe(
+      'The database was restored: maintenance ends when everything is decided, without nothing_was_lost',
     );
     const { baseUrl } = await restored.start();
     const client = at(baseUrl, user);
     const proxyId = bought?.proxies[0]?.id ?? '';
-    const shut = [
+    const refused = [
       await client.buy(),
       await client.prolong(proxyId),
       await prolongMany(client, proxyId, 'bulk'),
@@ -94,7 +103,7 @@ describe('After the database was restored to an earlier moment', () => {
         body: { proxy_type: 'socks' },
       }),
     ];
-    for (const { response, error } of shut) {
+    for (const { response, error } of refused) {
       expect(error).toMatchObject({ detail: 'Service temporarily unavailable' });
       expect([response.status, response.headers.get('Retry-After')]).toEqual([503, '60']);
     }
@@ -103,7 +112,7 @@ describe('After the database was restored to an earlier moment', () => {
 
     const staff = staffAt(baseUrl);
     await untilSwept(staff);
-    expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false, to_be_done: [] });
+    expect(await staff.post('/maintenance/end', {})).toMatchObject({ closed: false, to_be_done: [] });
     expect((await client.buy()).response.status).toBe(200);
   });
 
@@ -132,7 +141,7 @@ describe('After the database was restored to an earlier moment', () => {
     const { baseUrl } = await restored.start();
     const staff = staffAt(baseUrl);
     await untilSwept(staff);
-    expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false });
+    expect(await staff.post('/maintenance/end', {})).toMatchObject({ closed: false });
     expect(
       await restored.query('SELECT idempotency_key AS key, state, failure FROM orders ORDER BY id'),
     ).toEqual([
@@ -170,8 +179,10 @@ describe('After the database was restored to an earlier moment', () => {
     const [client, theirs] = [at(baseUrl, user), at(baseUrl, other)];
     const staff = staffAt(baseUrl);
     await untilSwept(staff);
-    expect(await staff.post('/recovery/end', {})).toMatchObject({
-      detail: 'Orders stay shut: 4 orphans are undecided; 2 found prolongations are undecided',
+    expect(await staff.post('/maintenance/end', {})).toMatchObject({
+      detail:
+        'The service stays closed for maintenance: 4 orphans are undecided; ' +
+        '2 found prolongations are undecided',
     });
     const orphans = async () => (await staff.get<{ items: OrphanOut[] }>('/orphans?state=open')).items;
     const found = await orphans();
@@ -208,7 +219,7 @@ describe('After the database was restored to an earlier moment', () => {
         state: 'charged',
       });
     }
-    expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false });
+    expect(await staff.post('/maintenance/end', {})).toMatchObject({ closed: false });
 
     // Each key that was forgotten is known again by its request, and nothing is bought.
     const replayed = [
