@@ -6,7 +6,7 @@
  * is not listed.
  */
 const tables = {
-  accounts: { owner: 'ledger', readers: ['orders', 'renewals', 'staff', 'usage', 'users'] },
+  accounts: { owner: 'ledger', readers: ['orders', 'payments', 'renewals', 'staff', 'usage', 'users'] },
   api_tokens: { owner: 'auth', readers: ['orders', 'proxies', 'staff', 'usage'] },
   audit_log: { owner: 'staff', readers: ['proxies'] },
   audit_runs: { owner: 'integrity', readers: ['status'] },
