@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
+import { queryRows } from '../src/database';
 import { LedgerService } from '../src/ledger';
 import { PaymentProvider, WAITING_PAYMENTS } from '../src/payments';
 import { PaymentFollowing } from '../src/payments/deposits/payment-following';
@@ -394,7 +395,7 @@ describe('A notification', () => {
     const beganMs = performance.now();
     for (const id of ids) await payments.notifier.forge({ id });
     await eventually(() => payments.calls.read >= before + 2);
-    expect(payments.calls.read - before).toBeLessThanOrEqual((performance.now() - beganMs) / 1000 + 1.5);
+    expect(payments.calls.read - before).toBeLessThanOrEqual((performance.now() - beganMs) / 1000 + 2);
   });
 
   it('to another provider is sent to an unknown path', async () => {
@@ -495,7 +496,7 @@ describe('A payment that the provider shows', () => {
       if (odd) change(odd);
       return { ...(result as object), items: [null, { a: 1 }, ...items] };
     };
-    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 2, unusable: 3 });
+    expect(await service.runJob('compare-payments')).toMatchObject({ credited: 2, unusable: 6 });
     await service.runJob('compare-payments');
     expect(log.lines.filter((line) => line.includes(`${ids[1]} (${fields})`))).toHaveLength(1);
     payments.resetFaults();
@@ -715,7 +716,7 @@ describe('Staff', () => {
       return body.items.some((one) => one.id === id && one.state === state);
     });
   const CHECK_NOW = 'next_check_at = now()';
-  const REQUESTED_LONG_AGO = `${CHECK_NOW}, requested_at = requested_at - interval '2 hours'`;
+  const REQUESTED_LONG_AGO = `${CHECK_NOW}, requested_at = requested_at - interval '25 hours'`;
 
   it('find deposits, also from the page of their customer', async () => {
     const shown = await staff.get<{ links: object }>(`/staff/users/${customer.id}`);
@@ -951,6 +952,44 @@ describe('Staff', () => {
     expect(await service.balanceOf(customer)).toMatchObject({ available: '100.00', held: '0.00' });
   });
 
+  it('have a refund sent that was never sent, and released by nothing but the list', async () => {
+    const { id } = await paid('100');
+    payments.fail('refund', '500');
+    const unsent = await refund(id, { amount: '30', reason: 'x' });
+    await untilRefund(unsent.body.id, 'succeeded', CHECK_NOW);
+    const before = payments.calls.refund;
+    // It is made, and the list is late. A repeat is refused.
+    payments.alter = (method, result) => (method === 'refunds' ? { items: [] } : result);
+    payments.fail('refund', '500-done', '400', '400');
+    const made = await refund(id, { amount: '20', reason: 'x' });
+    await eventually(async () => {
+      await service.dataSource.query(`UPDATE deposit_refunds SET ${CHECK_NOW} WHERE id = $1`, [made.body.id]);
+      return payments.calls.refund - before >= 3;
+    });
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '50.00', held: '20.00' });
+    payments.resetFaults();
+    await untilRefund(made.body.id, 'succeeded', CHECK_NOW);
+    // The provider may have forgotten the key.
+    payments.fail('refund', '500');
+    const late = await refund(id, { amount: '10', reason: 'x' });
+    const calls = await eventually(() => payments.calls.refund);
+    await eventually(async () => {
+      const [row] = await queryRows<{ looked: boolean }>(
+        service.dataSource,
+        `UPDATE deposit_refunds SET ${CHECK_NOW}, requested_at = now() - interval '23.5 hours'
+          WHERE id = $1 AND requested_at IS NOT NULL RETURNING true AS looked`,
+        [late.body.id],
+      );
+      return row?.looked;
+    });
+    const listed = payments.calls.refunds;
+    await eventually(() => payments.calls.refunds > listed);
+    expect(payments.calls.refund).toBeLessThanOrEqual(calls + 1);
+    expect(await service.balanceOf(customer)).toMatchObject({ held: '10.00' });
+    await untilRefund(late.body.id, 'failed', REQUESTED_LONG_AGO);
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '50.00', held: '0.00' });
+  });
+
   it('decide a refund that was made at the provider', async () => {
     const body = await paid('100');
     const atProvider = payments.book.refund('cabinet', {
@@ -992,6 +1031,7 @@ describe('Staff', () => {
     payments.fail('refund', '500');
     const late = await refund(deposited.id, { amount: '40', reason: 'x' });
     await untilRefund(late.body.id, 'failed', REQUESTED_LONG_AGO);
+    payments.notifier.goWrong({ lost: true });
     const whole = await refund(deposited.id, { reason: 'x' });
     await untilRefund(whole.body.id, 'succeeded');
     const [{ key } = { key: '' }] = await service.dataSource.query<{ key: string }[]>(

@@ -11,12 +11,15 @@ import { type DueRefund, RefundRecords } from '../records/refund-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
-/** After this time without evidence in a complete list, a refund whose response was lost was not made. */
-const QUIET_SECONDS = 3600;
+/** The provider remembers a key for 24 hours: a later repeat would refund again. */
+const REPEATED_FOR_SECONDS = 23 * 3600;
+/** Some time after the last repeat, a refund that no complete list has was not made. */
+const GIVEN_UP_AFTER_SECONDS = 24 * 3600;
 
 /**
- * Requests each refund once from the provider, and applies its state. If the response is lost, the refund is
- * looked for in the list of the payment's refunds, and never requested again.
+ * Requests refunds from the provider, and applies their states. The refusal of the first call ends a refund.
+ * After any other outcome, or a crash before the call, the list of the payment's refunds decides: while it
+ * lacks the refund, the same request is repeated under the same key.
  */
 @Injectable()
 export class Refunds {
@@ -38,7 +41,7 @@ export class Refunds {
         const rows = await this.records.claimDue(this.provider.name, room);
         return { rows, isMore: rows.length === room };
       },
-      execute: (refund) => (refund.isRequested ? this.look(refund) : this.request(refund)),
+      execute: (refund) => (refund.isRequested ? this.follow(refund) : this.request(refund)),
     });
   }
 
@@ -59,18 +62,16 @@ export class Refunds {
 
   private async request(refund: DueRefund): Promise<void> {
     try {
-      const request =
-        refund.request ??
-        (await this.records.storeRequest(refund.refundKey, this.provider.refundRequest(refund)));
-      await this.settle(await this.provider.refund(refund.refundKey, request));
+      await this.send(refund, performance.now());
     } catch (error) {
-      if (error instanceof PaymentRefused) await this.fail(refund.refundKey, error.reason);
-      else if (error instanceof PaymentsUnavailable) await this.records.giveBack(refund.refundKey);
+      if (error instanceof PaymentRefused) await this.fail(refund.refundKey, error.reason, refund.nextCheck);
+      else if (error instanceof PaymentsUnavailable) await this.records.giveBack(refund);
       else if (!(error instanceof PaymentError)) throw error;
     }
   }
 
-  private async look(refund: DueRefund): Promise<void> {
+  private async follow(refund: DueRefund): Promise<void> {
+    const claimedAtMs = performance.now();
     try {
       let unreadable = 0;
       for await (const page of this.provider.refundsOf(refund.paymentId)) {
@@ -79,11 +80,24 @@ export class Refunds {
         unreadable += page.unreadable;
       }
       // A row that cannot be read may be this refund.
-      if (unreadable === 0 && refund.ageSeconds > QUIET_SECONDS) {
-        await this.fail(refund.refundKey, 'not listed');
-      }
+      if (unreadable > 0) return;
+      if (refund.ageSeconds < REPEATED_FOR_SECONDS) await this.send(refund, claimedAtMs);
+      else if (refund.ageSeconds > GIVEN_UP_AFTER_SECONDS) await this.fail(refund.refundKey, 'not listed');
     } catch (error) {
+      // Not even a refusal ends it: an earlier call may have been executed, and the list may be late.
       if (!(error instanceof PaymentError)) throw error;
+    }
+  }
+
+  /** @throws PaymentError */
+  private async send(refund: DueRefund, claimedAtMs: number): Promise<void> {
+    const request =
+      refund.request ??
+      (await this.records.storeRequest(refund.refundKey, this.provider.refundRequest(refund)));
+    // The process may have been frozen since it claimed the refund.
+    const ageSeconds = refund.ageSeconds + (performance.now() - claimedAtMs) / 1000;
+    if (ageSeconds < REPEATED_FOR_SECONDS) {
+      await this.settle(await this.provider.refund(refund.refundKey, request));
     }
   }
 
@@ -105,8 +119,8 @@ export class Refunds {
     }
   }
 
-  private async fail(refundKey: string, reason: string | null): Promise<void> {
-    await this.records.fail(refundKey, reason);
-    this.logger.warn(`a refund failed: ${reason}`);
+  /** @param nextCheck of the claim, after which no other replica may have claimed the refund */
+  private async fail(refundKey: string, reason: string | null, nextCheck?: string): Promise<void> {
+    if (await this.records.fail(refundKey, reason, nextCheck)) this.logger.warn(`a refund failed: ${reason}`);
   }
 }

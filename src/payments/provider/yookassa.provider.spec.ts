@@ -10,7 +10,12 @@ import { listen } from '../../../test/support/listen';
 import { PROVIDER_HTTP } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
-import { PaymentOutcomeUnknown, PaymentRefused, PaymentsForbidden } from './payment-provider';
+import {
+  PaymentOutcomeUnknown,
+  PaymentRefused,
+  PaymentsForbidden,
+  PaymentsUnavailable,
+} from './payment-provider';
 import { UnusableRows } from './unusable-rows';
 import { YooKassaProvider } from './yookassa.provider';
 
@@ -29,11 +34,13 @@ describe('The adapter of YooKassa', () => {
     },
   );
 
+  const config = {
+    payments: { provider: 'sandbox', baseUrl: '' },
+    tuning: { paymentTimeoutMs: 1500 },
+  };
+
   beforeAll(async () => {
-    const config = {
-      payments: { provider: 'sandbox', baseUrl: `http://127.0.0.1:${await listen(server)}/v3` },
-      tuning: { paymentTimeoutMs: 1500 },
-    };
+    config.payments.baseUrl = `http://127.0.0.1:${await listen(server)}/v3`;
     const module = await Test.createTestingModule({
       imports: [HttpModule.register(PROVIDER_HTTP)],
       providers: [
@@ -44,6 +51,15 @@ describe('The adapter of YooKassa', () => {
       ],
     }).compile();
     provider = module.get(YooKassaProvider);
+  });
+
+  it('knows that nothing was sent if no connection is made', async () => {
+    const { baseUrl } = config.payments;
+    const gone = http.createServer();
+    config.payments.baseUrl = `http://127.0.0.1:${await listen(gone)}/v3`;
+    await new Promise((resolve) => gone.close(resolve));
+    await expect(provider.refund('key', '{}')).rejects.toThrow(PaymentsUnavailable);
+    config.payments.baseUrl = baseUrl;
   });
 
   it('stops reading a response that does not end', async () => {

@@ -36,6 +36,8 @@ import {
 const TIMEOUT_MS = 15_000;
 /** After 429 nothing is sent for this time. */
 const PAUSE_MS = 2000;
+/** There was no connection. */
+const NOT_SENT: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'];
 /** The documented ones. Any other status may come from a gateway that has sent the request on. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
@@ -264,6 +266,7 @@ export class YooKassaProvider extends PaymentProvider {
       // The error contains the address and the key, so only its code is passed on.
       const { code } = error as { readonly code?: unknown };
       const reason = typeof code === 'string' ? code : 'no response';
+      if (NOT_SENT.includes(reason)) throw new PaymentsUnavailable(`${method} was not sent: ${reason}`);
       throw new PaymentOutcomeUnknown(`${method} was sent, then: ${reason}`);
     }
   }

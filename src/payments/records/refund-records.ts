@@ -7,17 +7,21 @@ import { roublesOf } from './payment-records';
 
 /** A refund to request from the provider, or to look up there. */
 export interface DueRefund extends NewRefund {
-  /** Whether its only call was made. */
+  /** Whether its first call was made, or may have been. */
   readonly isRequested: boolean;
+  /** The time that the claim has set. */
+  readonly nextCheck: string;
   /** The body of the call; null before the first one. */
   readonly request: string | null;
-  /** Since its request; 0 before. */
+  /** Since the claim for its first call; 0 before. */
   readonly ageSeconds: number;
 }
 
 /** Pauses between checks grow as those of deposits. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
+/** The first call is over, unless the process was frozen. */
+const FIRST_PAUSE_SECONDS = 20;
 
 /** The job's statements of refunds, each guarded by the state before. Staff's hold the money first. */
 @Injectable()
@@ -35,12 +39,14 @@ export class RefundRecords {
        )
        UPDATE deposit_refunds AS refund
           SET requested_at = coalesce(refund.requested_at, now()),
-              next_check_at = now() + make_interval(secs => least(${LONGEST_PAUSE_SECONDS},
-                greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - due.requested_at) / 4)))
+              next_check_at = now() + make_interval(secs => coalesce(least(${LONGEST_PAUSE_SECONDS},
+                greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - due.requested_at) / 4)),
+                ${FIRST_PAUSE_SECONDS}))
          FROM due JOIN deposit_refunds USING (id) JOIN deposits ON deposits.id = deposit_refunds.deposit_id
         WHERE refund.id = due.id
        RETURNING refund.id AS "refundId", refund.refund_key AS "refundKey", refund.amount,
-                 refund.request, deposits.amount AS "paidAmount", deposits.request AS "paymentRequest",
+                 refund.next_check_at::text AS "nextCheck", refund.request,
+                 deposits.amount AS "paidAmount", deposits.request AS "paymentRequest",
                  deposits.provider_payment_id AS "paymentId", due.requested_at IS NOT NULL AS "isRequested",
                  coalesce(extract(epoch FROM now() - due.requested_at), 0)::double precision AS "ageSeconds"`,
       [provider, room],
@@ -58,11 +64,12 @@ export class RefundRecords {
   }
 
   /** Returns a refund for which the provider was certainly not called, to be requested later. */
-  async giveBack(refundKey: string): Promise<void> {
+  async giveBack({ refundKey, nextCheck }: DueRefund): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE deposit_refunds SET requested_at = NULL WHERE refund_key = $1 AND state = 'held'`,
-      [refundKey],
+      `UPDATE deposit_refunds SET requested_at = NULL
+        WHERE refund_key = $1 AND state = 'held' AND next_check_at = $2::text::timestamptz`,
+      [refundKey, nextCheck],
     );
   }
 
@@ -107,20 +114,28 @@ export class RefundRecords {
     );
   }
 
-  /** Releases the held money: the refund certainly failed. @param reason the provider's */
-  async fail(refundKey: string, reason: string | null): Promise<void> {
-    await queryRows(
+  /**
+   * Releases the held money: the refund certainly failed.
+   *
+   * @param reason the provider's
+   * @param nextCheck of the claim, if another one since then would mean another call
+   * @returns whether it was held
+   */
+  async fail(refundKey: string, reason: string | null, nextCheck?: string): Promise<boolean> {
+    const failed = await queryRows(
       this.dataSource,
       `WITH refund AS (
          UPDATE deposit_refunds SET state = 'failed', closed_at = now(), next_check_at = NULL,
                                     request = NULL, provider_reason = $2
           WHERE refund_key = $1 AND state = 'held'
+            AND ($3::text IS NULL OR next_check_at = $3::text::timestamptz)
          RETURNING id, user_id, amount, reason
        )
        INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason)
-       SELECT user_id, 'release', amount, -amount, id, reason FROM refund`,
-      [refundKey, reason],
+       SELECT user_id, 'release', amount, -amount, id, reason FROM refund RETURNING id`,
+      [refundKey, reason, nextCheck ?? null],
     );
+    return failed.length > 0;
   }
 
   /** Records what became of the receipt of a refund. @returns the refund, if that is new */
