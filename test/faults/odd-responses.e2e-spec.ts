@@ -1,6 +1,9 @@
 import { ProviderError, ProxyProvider } from '../../src/provider';
 import type { FaultSpec } from '../../src/sandbox';
+import { eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
+import { runRenewals } from '../support/renewals';
+import { createStaff } from '../support/staff';
 import { startTestService } from '../support/test-service';
 
 /** The values that replace that of a field; `undefined`: it is missing. */
@@ -200,5 +203,67 @@ describe('Odd values in each field of each response of the provider', () => {
     }
     expect(one).toBeDefined();
     await agree();
+  });
+});
+
+describe('Odd rows of others in the listing', () => {
+  // All breakers have their usual limits here. The test closes the service for maintenance.
+  const service = forAllTests(() => startTestService({ tuning: { breakerFailures: 5 } }));
+  const user = forAllTests(() => service.createUser({ balance: '1000000.00' }));
+  const staff = forAllTests(() => createStaff(service));
+
+  it('cost neither renewals, nor reads of the stock, nor the end of maintenance', async () => {
+    const RENEWALS = 20;
+    const rows = [
+      ...oddities(FIELDS).map(({ path: [name = ''], value }) => ({ ...ROW, [name]: value })),
+      { ...ROW, version: '5', type: 'mtproto', user: null },
+      ...['4.5', 4.5].map((version) => ({ ...ROW, version })),
+      { ...ROW, descr: '\ud800' },
+      null,
+    ];
+    const changes = rows.map((row, at): Change => {
+      const id = String(9_000_000 + at);
+      // The id stays odd where that is what is odd.
+      return { path: ['list', id], value: row?.id === ROW.id ? { ...row, id } : row };
+    });
+    const match = { page: '1' };
+    await service.control.addFault({ method: 'getproxy', match, kind: 'altered', changes, times: null });
+    const { data } = await user.buy({ period: 7, count: RENEWALS });
+    expect(data?.proxies).toHaveLength(RENEWALS);
+
+    await service.dataSource.query(
+      'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 168)',
+      [user.id],
+    );
+    await runRenewals(service);
+    await service.untilSettled();
+    await runRenewals(service);
+    expect(await service.dataSource.query('SELECT DISTINCT state, reason FROM renewals')).toEqual([
+      { state: 'done', reason: null },
+    ]);
+
+    await service.owner.query('INSERT INTO maintenance DEFAULT VALUES');
+    const reason = 'the listing is odd';
+    await eventually(async () => {
+      const report = await service.runJob('sweep');
+      expect(report).toMatchObject({
+        listed: rows.length + RENEWALS,
+        orphans: 0,
+        withdrawn: 0,
+        unread_own: 0,
+      });
+      expect(report?.['unread_foreign']).toBeGreaterThan(40);
+      expect(report?.['unread_unknown']).toBeGreaterThan(5);
+      return (await staff.post('/staff/maintenance/end', { reason })).status === 200;
+    });
+    const { prolongations } = await service.control.getState();
+    expect(prolongations.flatMap(({ proxies }) => proxies)).toHaveLength(RENEWALS);
+
+    await service.control.setStock('6', 'de', 12);
+    const params = { path: { country: 'de' } };
+    expect((await user.api.GET('/countries/{country}/count', { params })).response.status).toBe(200);
+    expect((await user.buy()).response.status).toBe(200);
+    await service.control.resetFaults();
+    await service.audit({ withProvider: true });
   });
 });
