@@ -15,7 +15,9 @@ export const NPM_START = ['npm', 'start'];
 /** A build may have to wait for another one, on a busy machine. */
 export const BUILD_TIMEOUT_MS = 200_000;
 const DEADLINE_MS = 50_000;
-const POLL_MS = 20;
+/** Each poll costs processor time, which what is awaited needs. */
+const FIRST_POLLS_MS = 10;
+const LONGEST_POLL_MS = 100;
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -104,11 +106,11 @@ export async function eventually<Value>(
   check: () => Value | undefined | null | false | Promise<Value | undefined | null | false>,
 ): Promise<Value> {
   const deadlineMs = performance.now() + DEADLINE_MS;
-  for (;;) {
+  for (let pollMs = FIRST_POLLS_MS; ; pollMs = Math.min(1.3 * pollMs, LONGEST_POLL_MS)) {
     const response = await check();
     if (response !== undefined && response !== null && response !== false) return response;
     if (performance.now() > deadlineMs) throw new Error(`waited ${DEADLINE_MS} ms in vain`);
-    await pause(POLL_MS);
+    await pause(pollMs);
   }
 }
 
