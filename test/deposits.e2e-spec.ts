@@ -861,6 +861,28 @@ describe('Staff', () => {
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
   });
 
+  it('record a payment that only the audit knows, with its refunds', async () => {
+    payments.notifier.goWrong({ lost: true });
+    const { body } = await deposit('100');
+    await letBe();
+    const id = paymentOf(body);
+    const take = (payment_id: string) => staff.post('/staff/payments/take', { payment_id, reason: 'audit' });
+    expect((await take(id)).status).toBe(404);
+    expect((await take('unknown')).status).toBe(404);
+    expect((await take('a/../b')).status).toBe(422);
+    payments.book.pay(id);
+    const refunded = refundInProfile(id);
+    const taken = { status: 200, body: { state: 'credited', payment_id: id, user_id: customer.id } };
+    expect(await take(id)).toMatchObject(taken);
+    expect(await take(id)).toMatchObject(taken);
+    expect(await available()).toBe('100.00');
+    const found = await service.dataSource.query<object[]>(
+      `SELECT FROM deposit_refunds WHERE provider_refund_id = $1 AND state = 'found'`,
+      [refunded.id],
+    );
+    expect(found).toHaveLength(1);
+  });
+
   it('find a refund in another currency, worth the same part of the deposit', async () => {
     let paymentId = '';
     const id = await unmatched((payment) => {

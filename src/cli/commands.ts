@@ -76,6 +76,7 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('payments list'),
   routeCommand('payments match'),
   routeCommand('payments reject'),
+  routeCommand('payments take', { names: { payment_id: 'id' }, needsProvider: () => true }),
 
   routeCommand('orders list', { action: 'orders.search' }),
   routeCommand('orders show', { action: 'orders.read' }),

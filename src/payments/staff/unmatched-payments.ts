@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { domainError, Money } from '../../common';
+import { domainError, Money, ServiceUnavailable } from '../../common';
 import { Conditions, type Queryable, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { LARGEST_AMOUNT, OVERFLOW } from '../../ledger';
+import { EndedPayments } from '../following/ended-payments';
+import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { endStatement } from '../records/deposit-records';
 import { creditSql, INTAKE, roublesOf } from '../records/payment-records';
 import type { PaymentState, StaffPaymentOut } from '../records/payment.dto';
@@ -41,7 +43,31 @@ export class AmountTooLarge extends domainError(
 /** Payments that are not credited automatically: staff match them to a user, or reject them. */
 @Injectable()
 export class UnmatchedPayments {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly provider: PaymentProvider,
+    private readonly ended: EndedPayments,
+  ) {}
+
+  /**
+   * Records what the provider shows of one payment and its refunds, as the comparison would.
+   *
+   * @throws PaymentNotFound if the provider does not show it as paid, ServiceUnavailable
+   */
+  async take(paymentId: string): Promise<StaffPaymentOut> {
+    try {
+      await this.ended.read(paymentId);
+    } catch (error) {
+      throw error instanceof PaymentError ? new ServiceUnavailable() : error;
+    }
+    const [payment] = await queryRows<{ id: number }>(
+      this.dataSource,
+      'SELECT id FROM payments WHERE provider = $1 AND payment_id = $2',
+      [this.provider.name, paymentId],
+    );
+    if (!payment) throw new PaymentNotFound();
+    return this.get(payment.id);
+  }
 
   list(state: PaymentState, page: PageRequest): Promise<StaffPaymentOut[]> {
     const conditions = new Conditions();

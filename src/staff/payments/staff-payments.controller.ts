@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Headers, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Money } from '../../common';
+import { Money, ServiceUnavailable } from '../../common';
 import { IdParam, INVALID_PERIOD } from '../../http';
 import { BalanceTooLarge, InsufficientBalance } from '../../ledger';
 import {
@@ -33,6 +33,7 @@ import {
   RequestedRefundOut,
   StaffDepositsPage,
   StaffPaymentsPage,
+  TakeRequest,
 } from './staff-payments.dto';
 import { StaffPaymentsService } from './staff-payments.service';
 
@@ -136,6 +137,24 @@ export class StaffPaymentsController {
   })
   listPayments(@Query() query: PaymentsQuery): Promise<StaffPaymentsPage> {
     return this.payments.listPayments(query);
+  }
+
+  @Post('payments/take')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'payments.take',
+    summary: 'Record a payment of the provider',
+    description:
+      'For accounting, when only the audit knows a payment, or a refund of it: reads it from the provider. ' +
+      'It is credited to its deposit, or waits for a decision.',
+    response: { description: 'The payment', type: StaffPaymentOut },
+    errors: {
+      404: ['The provider shows no such payment, or not as paid', PaymentNotFound],
+      503: ['The provider did not respond', ServiceUnavailable],
+    },
+  })
+  take(@Body() { payment_id: paymentId }: TakeRequest): Promise<StaffPaymentOut> {
+    return this.payments.take(paymentId);
   }
 
   @Post('unmatched-payments/:payment_id/match')

@@ -8,6 +8,7 @@ import {
   PageOf,
   PageQuery,
   SearchField,
+  StringField,
   ToField,
 } from '../../http';
 import {
@@ -80,6 +81,15 @@ export class PaymentsQuery extends PageQuery {
 }
 
 export class StaffPaymentsPage extends PageOf(StaffPaymentOut) {}
+
+export class TakeRequest extends ReasonRequest {
+  @StringField({
+    description: 'The id of the payment at the provider',
+    pattern: '^[\\w-]{1,64}$',
+    example: '2d6d1b4f-000f-5000-8000-15a6f2a7',
+  })
+  payment_id!: string;
+}
 
 export class MatchRequest extends ReasonRequest {
   @IdField({ description: 'The user to credit' })

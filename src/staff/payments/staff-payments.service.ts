@@ -118,6 +118,11 @@ export class StaffPaymentsService {
     });
   }
 
+  /** @throws PaymentNotFound, ServiceUnavailable */
+  take(paymentId: string): Promise<StaffPaymentOut> {
+    return this.payments.take(paymentId);
+  }
+
   /** @throws PaymentNotFound, PaymentDecided */
   reject(audit: AuditContext, id: number, reason: string): Promise<StaffPaymentOut> {
     return this.decide(audit, id, async (manager, before, record) => {
