@@ -55,7 +55,7 @@ const tables = {
     readers: ['renewals', 'staff', 'usage'],
   },
   proxy_changes: { owner: 'proxies' },
-  proxy_trials: { owner: 'proxies' },
+  proxy_checks: { owner: 'proxies' },
   proxy_type_changes: { owner: 'inventory' },
   rate_permits: { owner: 'provider' },
   renewal_rules: { owner: 'renewals', readers: ['staff'] },

@@ -15,21 +15,21 @@ const TIMEOUT_MS = 1000;
 const TYPES: ProxyType[] = ['http', 'socks'];
 let user: TestUser;
 
-// There is a judge.
+// There is an echo endpoint.
 const relay = forAllTests(startTcpRelay);
 const silent = forAllTests(openSilentPort);
 const service = forAllTests(() =>
-  startTestService({ environment: { JUDGE_URL: `http://127.0.0.1:${relay.port}/judge` } }),
+  startTestService({ environment: { ECHO_URL: `http://127.0.0.1:${relay.port}/echo` } }),
 );
 /** Soon gives up. */
-const replica = forAllTests(() => startReplica(service, { tuning: { trialTimeoutMs: TIMEOUT_MS } }));
+const replica = forAllTests(() => startReplica(service, { tuning: { proxyCheckTimeoutMs: TIMEOUT_MS } }));
 const inHaste = () => ({ api: createApiClient(replica.baseUrl, user.token) });
 beforeEach(async () => {
   relay.target = Number(new URL(service.baseUrl).port);
   user = await service.createUser();
 });
 
-/** An IPv4 proxy, whose family is that of the judge, unless a test is about another. */
+/** An IPv4 proxy, whose family is that of the echo endpoint, unless a test is about another. */
 async function buy(type: ProxyType = 'http', version: '4' | '6' = '4') {
   const { data } = await user.buy({ count: 1, version, period: 30, proxy_type: type });
   const [proxy] = data?.proxies ?? [];
@@ -67,7 +67,7 @@ async function closedPort(): Promise<string> {
 }
 
 describe.each(TYPES)('The check of a proxy of type %s', (type) => {
-  it('goes through the proxy to the judge, and returns the exit address and the times', async () => {
+  it('goes through the proxy to the echo endpoint, and returns the exit address and the times', async () => {
     const proxy = await buy(type);
     const { status, data, headers } = await check(proxy.id);
     expect(status).toBe(200);
@@ -118,7 +118,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
   it.each<[ExitFault, string]>([
     ['hang', 'timeout'],
     ['close', 'closed'],
-    ['unreachable', 'judge-unreachable'],
+    ['unreachable', 'echo-unreachable'],
   ])('reports what the proxy does wrong: %s', async (fault, reason) => {
     const proxy = await buy(type);
     await setFault(proxy.id, fault);
@@ -159,15 +159,15 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect((await check(proxy.id)).data).toMatchObject({ works: true, reason: null });
   });
 
-  it('calls nothing dead while the judge is down, and logs it once', async () => {
+  it('calls nothing dead while the echo endpoint is down, and logs it once', async () => {
     const proxy = await buy(type);
     relay.target = null;
     const log = captureLog();
-    expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: null, reason: 'judge-down' });
+    expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: null, reason: 'echo-down' });
     await setFault(proxy.id, 'hang');
-    expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: null, reason: 'judge-down' });
+    expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: null, reason: 'echo-down' });
     log.stop();
-    expect(log.lines.filter((line) => line.includes('the judge at'))).toHaveLength(1);
+    expect(log.lines.filter((line) => line.includes('the echo endpoint http'))).toHaveLength(1);
     relay.target = Number(new URL(service.baseUrl).port);
     expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: false, reason: 'timeout' });
   });
@@ -207,18 +207,18 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
   });
 });
 
-describe('The check of an IPv6 proxy, with a judge that has only IPv4', () => {
-  it('calls none dead until another one has reached the judge', async () => {
+describe('The check of an IPv6 proxy, with an echo endpoint that has only IPv4', () => {
+  it('calls none dead until another one has reached the echo endpoint', async () => {
     const [dead, working] = [await buy('http', '6'), await buy('http', '6')];
     await setFault(dead.id, 'unreachable');
     const log = captureLog();
     for (const _ of [1, 2]) {
-      expect((await check(dead.id)).data).toMatchObject({ works: null, reason: 'judge-down' });
+      expect((await check(dead.id)).data).toMatchObject({ works: null, reason: 'echo-down' });
     }
     log.stop();
     expect(log.lines.filter((line) => line.includes('not respond over IPv6'))).toHaveLength(1);
     expect((await check(working.id)).data).toMatchObject({ works: true });
-    expect((await check(dead.id)).data).toMatchObject({ works: false, reason: 'judge-unreachable' });
+    expect((await check(dead.id)).data).toMatchObject({ works: false, reason: 'echo-unreachable' });
   });
 });
 
@@ -296,18 +296,18 @@ describe('GET /proxies/{id}/checks', () => {
     const proxy = await buy();
     await check(proxy.id);
     await service.dataSource.query(
-      `INSERT INTO proxy_trials (id, proxy_id, user_id, works, tried_at)
+      `INSERT INTO proxy_checks (id, proxy_id, user_id, works, checked_at)
        SELECT -n, $1, $2, true, now() - interval '31 days' FROM generate_series(1, 25000) n`,
       [proxy.id, user.id],
     );
-    expect(await service.runJob('retention')).toMatchObject({ trials: 25_000 });
+    expect(await service.runJob('retention')).toMatchObject({ 'proxy-checks': 25_000 });
     expect((await history(proxy.id)).items).toHaveLength(1);
   });
 });
 
-describe('GET /judge', () => {
+describe('GET /echo', () => {
   const request = async (query: string, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${service.baseUrl}/judge${query}`, { headers });
+    const response = await fetch(`${service.baseUrl}/echo${query}`, { headers });
     return { status: response.status, body: await response.json(), headers: response.headers };
   };
 
@@ -331,7 +331,7 @@ describe('GET /judge', () => {
   );
 });
 
-describe('Without a judge', () => {
+describe('Without an echo endpoint', () => {
   it('checks are disabled, and say so', async () => {
     const plain = await sharedTestService();
     const someone = await plain.createUser();
@@ -340,6 +340,6 @@ describe('Without a judge', () => {
       status: 404,
       error: { detail: 'Proxy checks are disabled' },
     });
-    expect((await fetch(`${plain.baseUrl}/judge?nonce=01`)).status).toBe(404);
+    expect((await fetch(`${plain.baseUrl}/echo?nonce=01`)).status).toBe(404);
   });
 });

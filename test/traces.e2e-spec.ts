@@ -41,9 +41,9 @@ describe('Traces', () => {
         METRICS_PORT: '0',
         LOG_LEVEL: 'debug',
         PROVIDER_RATE_PER_SECOND: '50',
-        JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
+        ECHO_URL: `http://127.0.0.1:${relay.port}/echo`,
       },
-      tuning: { trialTimeoutMs: 600 },
+      tuning: { proxyCheckTimeoutMs: 600 },
     }),
   );
   beforeAll(() => {

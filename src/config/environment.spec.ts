@@ -49,7 +49,7 @@ describe('The environment', () => {
       sweep: { intervalSeconds: 900 },
       pricing: { markupPercent: '20' },
       proxies: { expiringHours: [72, 24, 1] },
-      trials: { judgeUrl: undefined },
+      proxyChecks: { echoUrl: undefined },
       links: { maxPerUser: 100 },
       webhooks: { maxPerUser: 10, allowHttp: false, allowedNetworks: [] },
       telegram: {

@@ -118,10 +118,10 @@ const providerUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('an HTTP(S) URL');
 
-const judgeUrl = z
+const echoUrl = z
   .url({ protocol: /^https?$/, normalize: true })
-  .refine((href) => new URL(href).pathname.endsWith('/judge') && new URL(href).search === '')
-  .describe('an HTTP(S) URL that ends with /judge');
+  .refine((href) => new URL(href).pathname.endsWith('/echo') && new URL(href).search === '')
+  .describe('an HTTP(S) URL that ends with /echo');
 
 const publicUrl = z
   .url({ protocol: /^https?$/, normalize: true, abort: true })
@@ -305,11 +305,11 @@ export const SETTINGS = {
       description: 'Hours before the end of a rental at which `proxy.expiring` is sent. Empty: never.',
     }),
   },
-  trials: {
-    judgeUrl: setting('JUDGE_URL', judgeUrl, {
+  proxyChecks: {
+    echoUrl: setting('ECHO_URL', echoUrl, {
       defaultText: 'this process when the sandbox runs, otherwise none',
       description:
-        'Public URL of `GET /judge` of this service, which proxy checks request through the proxy. ' +
+        'Public URL of `GET /echo` of this service, which proxy checks request through the proxy. ' +
         'Without it, checks are disabled.',
     }),
   },

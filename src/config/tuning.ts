@@ -22,7 +22,7 @@ const CONSTANTS = [
   'reconcileIntervalMs',
   'signInMaxAgeSeconds',
   'signInTokenMinutes',
-  'trialTimeoutMs',
+  'proxyCheckTimeoutMs',
   'webhookAttemptsAtOnce',
   'webhookAttemptsPerWebhook',
   'webhookRetrySeconds',

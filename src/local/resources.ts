@@ -54,7 +54,7 @@ export async function acquireResources(
         {
           ...environment,
           database: { ...environment.database, ...database.value },
-          trials: { ...environment.trials, judgeUrl: judgeUrlOf(environment) },
+          proxyChecks: { ...environment.proxyChecks, echoUrl: echoUrlOf(environment) },
           payments: { ...environment.payments, ...shopOf(environment, provider.value) },
         },
         database.value.url,
@@ -77,10 +77,10 @@ function shopOf({ payments, server: { port } }: Environment, { payments: shop }:
   return { baseUrl: '', ...shop, returnUrl: payments.returnUrl ?? `http://127.0.0.1:${port}/docs` };
 }
 
-/** The proxies of the sandbox reach only this machine, so their judge is this process. */
-function judgeUrlOf({ provider, server, trials }: Environment): string | undefined {
+/** The proxies of the sandbox reach only this machine, so their echo endpoint is this process. */
+function echoUrlOf({ provider, server, proxyChecks }: Environment): string | undefined {
   const isOwn = provider.apiKey === undefined && server.port !== 0 && LISTENS_ON_LOOPBACK.has(server.host);
-  return trials.judgeUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/judge` : undefined);
+  return proxyChecks.echoUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/echo` : undefined);
 }
 
 async function acquireDatabase(

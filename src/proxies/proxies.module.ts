@@ -2,6 +2,10 @@ import { Module } from '@nestjs/common';
 import { AppConfig } from '../config';
 import { Retention, Work } from '../work';
 import { ActiveFlagsService } from './active-flags.service';
+import { EchoEndpoint } from './checks/echo-endpoint';
+import { EchoController } from './checks/echo.controller';
+import { ProxyChecksController } from './checks/proxy-checks.controller';
+import { ProxyChecksService } from './checks/proxy-checks.service';
 import { ProxyDetailsController } from './details/proxy-details.controller';
 import { ProxyHistoryService } from './details/proxy-history.service';
 import { ExpiringService } from './expiring/expiring.service';
@@ -18,10 +22,6 @@ import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 import { SelectionsService } from './selection/selections.service';
-import { Judge } from './trials/judge';
-import { JudgeController } from './trials/judge.controller';
-import { TrialsController } from './trials/trials.controller';
-import { TrialsService } from './trials/trials.service';
 
 /** The flags only copy `date_end` for lists, so a minute's delay is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
@@ -29,7 +29,7 @@ const ANNOUNCE_SECONDS = 60;
 /** How long `last_used_at` and `uses` of links may lag behind. */
 const WRITE_USES_MS = 5000;
 /** Results of checks matter only while a proxy is rented, and many are checked every few minutes. */
-const TRIAL_DAYS = 30;
+const PROXY_CHECK_DAYS = 30;
 
 @Module({
   controllers: [
@@ -37,8 +37,8 @@ const TRIAL_DAYS = 30;
     ProxyPingsController,
     ProxyDetailsController,
     ...PROXY_FILE_CONTROLLERS,
-    TrialsController,
-    JudgeController,
+    ProxyChecksController,
+    EchoController,
     LinksController,
     SecretLinksController,
   ],
@@ -52,8 +52,8 @@ const TRIAL_DAYS = 30;
     SelectionsService,
     ActiveFlagsService,
     ExpiringService,
-    Judge,
-    TrialsService,
+    EchoEndpoint,
+    ProxyChecksService,
     LinksService,
     LinkUses,
   ],
@@ -72,11 +72,11 @@ export class ProxiesModule {
     work.every('link-uses', WRITE_USES_MS, () => uses.write());
     retention.add<number>('links', (place) => links.forgetEnded(place ?? 0));
     retention.addOldRows({
-      name: 'trials',
-      table: 'proxy_trials',
-      time: 'tried_at',
-      days: TRIAL_DAYS,
-      removal: 'DELETE FROM proxy_trials WHERE id = ANY (ARRAY(SELECT id FROM old))',
+      name: 'proxy-checks',
+      table: 'proxy_checks',
+      time: 'checked_at',
+      days: PROXY_CHECK_DAYS,
+      removal: 'DELETE FROM proxy_checks WHERE id = ANY (ARRAY(SELECT id FROM old))',
     });
     work.run({
       name: 'active-flags',

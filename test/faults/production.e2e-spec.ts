@@ -128,7 +128,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
       environment: {
         TRUSTED_PROXIES: LOOPBACK,
         PUBLIC_URL: publicUrl,
-        JUDGE_URL: `${publicUrl}/judge`,
+        ECHO_URL: `${publicUrl}/echo`,
         DRAIN_SECONDS: '3',
         MAX_CONNECTIONS,
       },
@@ -212,7 +212,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
   });
 
   it("passes the client's address on, and not what the client says of it", async () => {
-    const forged = await send('/judge?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
+    const forged = await send('/echo?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
     expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE });
   });
 

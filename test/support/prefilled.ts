@@ -16,12 +16,12 @@ export interface DemoService {
   close(): Promise<void>;
 }
 
-/** A service on an empty database with what `npm start` has: a sandbox, and a judge of proxies. */
+/** A service on an empty database with what `npm start` has: a sandbox, and an echo endpoint of proxies. */
 export async function startDemoService(): Promise<DemoService> {
   const relay = await startTcpRelay();
   const receiver = await startWebhookReceiver();
   const service = await startTestService({
-    environment: { JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`, WEBHOOK_ALLOW_HTTP: 'true' },
+    environment: { ECHO_URL: `http://127.0.0.1:${relay.port}/echo`, WEBHOOK_ALLOW_HTTP: 'true' },
   });
   relay.target = Number(new URL(service.baseUrl).port);
   return {

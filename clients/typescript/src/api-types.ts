@@ -464,7 +464,7 @@ export interface paths {
     };
     /**
      * Check a proxy
-     * @description Sends a request through the proxy to the judge, a route of this service, and returns whether it arrived, from which address, and how fast, within 10 seconds. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
+     * @description Sends a request through the proxy to the echo endpoint, a route of this service, and returns whether it arrived, from which address, and how fast, within 10 seconds. `GET /proxies/{proxy_id}/ping` tests only whether the port can be reached.
      */
     get: operations['checkProxy'];
     put?: never;
@@ -1764,15 +1764,15 @@ export interface components {
        */
       next_cursor: string | null;
     };
-    /** TrialOut */
-    TrialOut: {
+    /** ProxyCheckOut */
+    ProxyCheckOut: {
       /**
-       * @description Whether the proxy carried a request to the judge and its response back, without revealing the client. `false` only if the proxy is at fault, `null` if that is unknown
+       * @description Whether the proxy carried a request to the echo endpoint and its response back, without revealing the client. `false` only if the proxy is at fault, `null` if that is unknown
        * @example true
        */
       works: boolean | null;
       /**
-       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `judge-down` (the judge does not respond without the proxy either, or not over the IP version of the proxy), `network-down` (the service could not resolve or route to the host)
+       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `echo-down` (the echo endpoint does not respond without the proxy either, or not over the IP version of the proxy), `network-down` (the service could not resolve or route to the host)
        * @example null
        */
       reason:
@@ -1781,16 +1781,16 @@ export interface components {
             | 'wrong-login'
             | 'timeout'
             | 'closed'
-            | 'judge-unreachable'
+            | 'echo-unreachable'
             | 'wrong-answer'
             | 'leaks-forwarded-for'
             | 'exit-differs'
-            | 'judge-down'
+            | 'echo-down'
             | 'network-down'
           )
         | null;
       /**
-       * @description The address that the judge saw. `null` if it was not reached
+       * @description The address that the echo endpoint saw. `null` if it was not reached
        * @example 203.0.113.7
        */
       exit_address: string | null;
@@ -1811,9 +1811,9 @@ export interface components {
        */
       checked_at: string;
     };
-    /** TrialsPage */
-    TrialsPage: {
-      items: components['schemas']['TrialOut'][];
+    /** ProxyChecksPage */
+    ProxyChecksPage: {
+      items: components['schemas']['ProxyCheckOut'][];
       /**
        * @description The `cursor` of the next page. `null` on the last page
        * @example null
@@ -6668,7 +6668,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['TrialOut'];
+          'application/json': components['schemas']['ProxyCheckOut'];
         };
       };
       400: components['responses']['MalformedRequest'];
@@ -6746,7 +6746,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['TrialsPage'];
+          'application/json': components['schemas']['ProxyChecksPage'];
         };
       };
       400: components['responses']['MalformedRequest'];

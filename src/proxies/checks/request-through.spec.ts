@@ -5,13 +5,13 @@ import { forAllTests } from '../../../test/support/fixtures';
 import { listen } from '../../../test/support/listen';
 import { WireClient } from '../../../test/support/wire-client';
 import { startSandbox } from '../../sandbox';
-import { type ProxyToTry, requestThrough } from './request-through';
+import { type ProxyToCheck, requestThrough } from './request-through';
 
 const TIMEOUT_MS = 3000;
 
 const sandbox = forAllTests(() => startSandbox({ rateLimitPerSecond: null }));
 
-async function buy(proxyType: 'http' | 'socks'): Promise<ProxyToTry> {
+async function buy(proxyType: 'http' | 'socks'): Promise<ProxyToCheck> {
   const { list } = await new WireClient(sandbox.baseUrl, sandbox.apiKey).call<{
     list: { host: string; port: string; user: string; pass: string }[];
   }>(`buy?count=1&period=7&country=nl&version=4&type=${proxyType}&nokey`);
@@ -63,6 +63,6 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
       new URL(`${scheme}://127.0.0.1:${port}/`),
       TIMEOUT_MS,
     );
-    expect(passage.result).toEqual({ failure: 'judge-unreachable' });
+    expect(passage.result).toEqual({ failure: 'echo-unreachable' });
   });
 });

@@ -7,12 +7,12 @@ import type { buildConnector, Client, Dispatcher } from 'undici';
 import { isOverWithin } from '../../common';
 import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
-import type { TrialReason } from './verdict';
+import type { ProxyCheckReason } from './verdict';
 
 /** The other reasons are not those of the proxy's own work. */
-export type ThroughFailure = Exclude<TrialReason, 'leaks-forwarded-for' | 'exit-differs' | 'judge-down'>;
+export type ThroughFailure = Exclude<ProxyCheckReason, 'leaks-forwarded-for' | 'exit-differs' | 'echo-down'>;
 
-export type ProxyToTry = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
+export type ProxyToCheck = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' | 'password'>;
 
 /** The progress of a request through a proxy. Times are milliseconds since its start. */
 export interface Passage {
@@ -53,7 +53,7 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
  * it sends an HTTP proxy a plain request for an http URL, and CONNECT for https. A SOCKS proxy resolves the
  * name of the target itself. Never rejects.
  */
-export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: number): Promise<Passage> {
+export async function requestThrough(proxy: ProxyToCheck, url: URL, timeoutMs: number): Promise<Passage> {
   // Loaded on first use, because it takes 20 MB.
   const undici = await import('undici');
   const startedAt = performance.now();
@@ -95,12 +95,12 @@ async function readResponse({ statusCode, body }: Dispatcher.ResponseData): Prom
   }
   if (statusCode === 200) return text;
   if (statusCode === 407) throw new ProxyFailure('wrong-login');
-  throw new ProxyFailure(UNREACHED.includes(statusCode) ? 'judge-unreachable' : 'wrong-answer');
+  throw new ProxyFailure(UNREACHED.includes(statusCode) ? 'echo-unreachable' : 'wrong-answer');
 }
 
 function throughHttp(
   undici: typeof Undici,
-  { host, port, login, password }: ProxyToTry,
+  { host, port, login, password }: ProxyToCheck,
   url: URL,
   { timeoutMs, onConnected }: Watch,
 ): Dispatcher {
@@ -126,7 +126,7 @@ function noting(connect: Client.Options['connect'], onConnected: () => void): bu
     });
 }
 
-function throughSocks(undici: typeof Undici, proxy: ProxyToTry, url: URL, watch: Watch): Dispatcher {
+function throughSocks(undici: typeof Undici, proxy: ProxyToCheck, url: URL, watch: Watch): Dispatcher {
   const overTls = undici.buildConnector({});
   const open = callbackify(() => openSocks(proxy, url, watch));
   const connect: buildConnector.connector = (options, callback) =>
@@ -139,7 +139,7 @@ function throughSocks(undici: typeof Undici, proxy: ProxyToTry, url: URL, watch:
 }
 
 async function openSocks(
-  { host, port, login, password }: ProxyToTry,
+  { host, port, login, password }: ProxyToCheck,
   url: URL,
   { timeoutMs, signal, onConnected }: Watch,
 ): Promise<net.Socket> {
@@ -162,7 +162,7 @@ async function openSocks(
 /** undici and socks report the responses of a proxy only in the texts of their errors; tests check these. */
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ThroughFailure])[] = [
   [/\b407\b|Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
-  [/Proxy response \(\d+\)|Socks5 proxy rejected connection/i, 'judge-unreachable'],
+  [/Proxy response \(\d+\)|Socks5 proxy rejected connection/i, 'echo-unreachable'],
   [/CERT|certificate|SSL|TLS|HPE_|Invalid Socks5|invalid socks version|Parse Error/i, 'wrong-answer'],
 ];
 

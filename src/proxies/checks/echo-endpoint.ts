@@ -6,35 +6,37 @@ import { parseJson } from '../../common';
 import { AppConfig } from '../../config';
 import { hostOf } from './request-through';
 
-/** How long the judge may take to respond to a direct request, which needs no other work. */
+/** How long the echo endpoint may take to respond to a direct request, which needs no other work. */
 const DIRECT_TIMEOUT_MS = 1500;
 
 const MAX_RESPONSE_BYTES = 4096;
 
-/** A proxy that reached the judge shows for this long that others of its family can. */
+/** A proxy that reached the echo endpoint shows for this long that others of its family can. */
 const REACHED_FOR_MS = 5 * 60_000;
 
 type Family = 4 | 6;
 
-/** The judge's view of a request: its address, and whether a header revealed the client of the proxy. */
+/**
+ * The echo endpoint's view of a request: its address, and whether a header revealed the client of the proxy.
+ */
 const verdict = z.object({
   nonce: z.string(),
   address: z.union([z.ipv4(), z.ipv6()]),
   forwarded_for: z.boolean(),
 });
 
-/** The judge from a trial's view: a route of this service at its public address. */
+/** The echo endpoint from a check's view: a route of this service at its public address. */
 @Injectable()
-export class Judge {
-  private readonly logger = new Logger(Judge.name);
+export class EchoEndpoint {
+  private readonly logger = new Logger(EchoEndpoint.name);
   private readonly down = new Set<Family>();
   private readonly reachedAtMs = new Map<Family, number>();
 
   constructor(private readonly config: AppConfig) {}
 
-  /** Undefined if trials are disabled. */
+  /** Undefined if checks are disabled. */
   get url(): string | undefined {
-    return this.config.trials.judgeUrl;
+    return this.config.proxyChecks.echoUrl;
   }
 
   /** A URL for one request. The response contains its nonce, which no cache can know. */
@@ -43,20 +45,20 @@ export class Judge {
     return { url: new URL(`?nonce=${nonce}`, url), nonce };
   }
 
-  /** Null if it is not the judge's response to the request with this nonce. */
+  /** Null if it is not the echo endpoint's response to the request with this nonce. */
   read(text: string, nonce: string): z.output<typeof verdict> | null {
     const { data } = verdict.safeParse(parseJson(text));
     return data?.nonce === nonce ? data : null;
   }
 
-  /** Notes that a proxy whose exit is of a family reached the judge. */
+  /** Notes that a proxy whose exit is of a family reached the echo endpoint. */
   noteReached(family: Family): void {
     this.reachedAtMs.set(family, performance.now());
   }
 
   /**
-   * Whether the judge responds without a proxy, over a family of addresses: or over the other one, if a proxy
-   * of this family reached it within the last minutes. Never rejects.
+   * Whether the echo endpoint responds without a proxy, over a family of addresses: or over the other one, if
+   * a proxy of this family reached it within the last minutes. Never rejects.
    */
   async isReachable(url: string, family: Family): Promise<boolean> {
     const [isDirect, isUp] = await Promise.all([
@@ -69,8 +71,8 @@ export class Judge {
       if (isReachable) this.down.delete(family);
       else this.down.add(family);
       const text = `respond over IPv${family}`;
-      if (isReachable) this.logger.log(`the judge ${text} again`);
-      else this.logger.error(`the judge at ${url} does not ${text}: checks of such proxies have no result`);
+      if (isReachable) this.logger.log(`the echo endpoint ${text} again`);
+      else this.logger.error(`the echo endpoint ${url} does not ${text}: such checks have no result`);
     }
     return isReachable;
   }

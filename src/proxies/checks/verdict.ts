@@ -4,15 +4,15 @@ const WORKS = {
   'wrong-login': false,
   timeout: false,
   closed: false,
-  'judge-unreachable': false,
+  'echo-unreachable': false,
   'wrong-answer': false,
   'leaks-forwarded-for': false,
   'exit-differs': true,
-  'judge-down': null,
+  'echo-down': null,
   'network-down': null,
 } as const satisfies Record<string, boolean | null>;
 
-export type TrialReason = keyof typeof WORKS;
-export const TRIAL_REASONS = Object.keys(WORKS) as readonly TrialReason[];
+export type ProxyCheckReason = keyof typeof WORKS;
+export const PROXY_CHECK_REASONS = Object.keys(WORKS) as readonly ProxyCheckReason[];
 
-export const worksBy = (reason: TrialReason | null): boolean | null => reason === null || WORKS[reason];
+export const worksBy = (reason: ProxyCheckReason | null): boolean | null => reason === null || WORKS[reason];

@@ -1,4 +1,4 @@
-import { isForwarded } from './judge.controller';
+import { isForwarded } from './echo.controller';
 
 describe('isForwarded', () => {
   it.each<[string, string[], Record<string, string>, boolean]>([

@@ -3,8 +3,8 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Public } from '../../auth';
 import { plainAddress } from '../../common';
-import { Judge } from './judge';
-import { NothingToJudge } from './trials.errors';
+import { EchoEndpoint } from './echo-endpoint';
+import { NothingToEcho } from './proxy-checks.errors';
 
 const NONCE = /^[0-9a-f]{1,64}$/;
 
@@ -29,16 +29,16 @@ export function isForwarded({ ips, headers }: Pick<Request, 'ips' | 'headers'>):
  * requests through a customer's proxy, so that the description of the API omits it.
  */
 @ApiExcludeController()
-@Controller('judge')
-export class JudgeController {
-  constructor(private readonly judge: Judge) {}
+@Controller('echo')
+export class EchoController {
+  constructor(private readonly echo: EchoEndpoint) {}
 
   @Get()
   @Public()
   @Header('Cache-Control', 'no-store')
   show(@Req() request: Request): { nonce: string; address: string | null; forwarded_for: boolean } {
     const nonce = new URLSearchParams(request.url.split('?')[1]).get('nonce') ?? '';
-    if (this.judge.url === undefined || !NONCE.test(nonce)) throw new NothingToJudge();
+    if (this.echo.url === undefined || !NONCE.test(nonce)) throw new NothingToEcho();
     return { nonce, address: plainAddress(request.ip), forwarded_for: isForwarded(request) };
   }
 }

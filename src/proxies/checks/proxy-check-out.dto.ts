@@ -1,31 +1,35 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, PageOf } from '../../http';
-import { TRIAL_REASONS, type TrialReason } from './verdict';
+import { PROXY_CHECK_REASONS, type ProxyCheckReason } from './verdict';
 
-export class TrialOut {
+export class ProxyCheckOut {
   @ApiProperty({
     anyOf: [{ type: 'boolean' }, { type: 'null' }],
     description:
-      'Whether the proxy carried a request to the judge and its response back, without revealing the ' +
-      'client. `false` only if the proxy is at fault, `null` if that is unknown',
+      'Whether the proxy carried a request to the echo endpoint and its response back, without revealing ' +
+      'the client. `false` only if the proxy is at fault, `null` if that is unknown',
     example: true,
   })
   works!: boolean | null;
 
   @ApiNullable(
-    TRIAL_REASONS,
+    PROXY_CHECK_REASONS,
     'The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ' +
       'ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), ' +
-      '`judge-unreachable` (the proxy cannot reach the judge), `wrong-answer` (something else ' +
+      '`echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-answer` (something else ' +
       'responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or ' +
       '`exit-differs`, if the exit address has changed since the last check. With `works: null`: ' +
-      '`judge-down` (the judge does not respond without the proxy either, or not over the IP version ' +
-      'of the proxy), `network-down` (the service could not resolve or route to the host)',
+      '`echo-down` (the echo endpoint does not respond without the proxy either, or not over the IP ' +
+      'version of the proxy), `network-down` (the service could not resolve or route to the host)',
     null,
   )
-  reason!: TrialReason | null;
+  reason!: ProxyCheckReason | null;
 
-  @ApiNullable('string', 'The address that the judge saw. `null` if it was not reached', '203.0.113.7')
+  @ApiNullable(
+    'string',
+    'The address that the echo endpoint saw. `null` if it was not reached',
+    '203.0.113.7',
+  )
   exit_address!: string | null;
 
   @ApiNullable('integer', 'Milliseconds until the TCP connection to the proxy was open', 34)
@@ -38,4 +42,4 @@ export class TrialOut {
   checked_at!: Date;
 }
 
-export class TrialsPage extends PageOf(TrialOut) {}
+export class ProxyChecksPage extends PageOf(ProxyCheckOut) {}

@@ -4,14 +4,14 @@ import { CurrentUserId, Route } from '../../auth';
 import { type Page, PageQuery, TooManyUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
 import { NO_SUCH_PROXY, ProxyIdParam } from '../proxy-id';
-import { TrialOut, TrialsPage } from './trial-out.dto';
-import { ChecksDisabled } from './trials.errors';
-import { TrialsService } from './trials.service';
+import { ProxyCheckOut, ProxyChecksPage } from './proxy-check-out.dto';
+import { ChecksDisabled } from './proxy-checks.errors';
+import { ProxyChecksService } from './proxy-checks.service';
 
 @ApiTags('Proxies')
 @Controller('proxies/:proxy_id')
-export class TrialsController {
-  constructor(private readonly trials: TrialsService) {}
+export class ProxyChecksController {
+  constructor(private readonly checks: ProxyChecksService) {}
 
   @Get('check')
   @Header('Cache-Control', 'no-store')
@@ -19,10 +19,10 @@ export class TrialsController {
     scope: 'proxies:read',
     summary: 'Check a proxy',
     description:
-      'Sends a request through the proxy to the judge, a route of this service, and returns whether ' +
-      'it arrived, from which address, and how fast, within 10 seconds. `GET ' +
+      'Sends a request through the proxy to the echo endpoint, a route of this service, and returns ' +
+      'whether it arrived, from which address, and how fast, within 10 seconds. `GET ' +
       '/proxies/{proxy_id}/ping` tests only whether the port can be reached.',
-    response: { description: 'The result of the check', type: TrialOut },
+    response: { description: 'The result of the check', type: ProxyCheckOut },
     errors: {
       404: [
         'No proxy of the user has this id, or the operator has disabled checks',
@@ -32,8 +32,8 @@ export class TrialsController {
       429: ['more than 10 checks are under way', TooManyUnderWay],
     },
   })
-  checkProxy(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<TrialOut> {
-    return this.trials.run(userId, proxyId);
+  checkProxy(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<ProxyCheckOut> {
+    return this.checks.run(userId, proxyId);
   }
 
   @Get('checks')
@@ -41,14 +41,14 @@ export class TrialsController {
     scope: 'proxies:read',
     summary: 'List the checks of a proxy',
     description: 'The stored results of checks of a proxy, the latest first.',
-    response: { description: 'A page of checks', type: TrialsPage },
+    response: { description: 'A page of checks', type: ProxyChecksPage },
     errors: { 404: NO_SUCH_PROXY },
   })
   listProxyChecks(
     @CurrentUserId() userId: number,
     @ProxyIdParam() proxyId: string,
     @Query() page: PageQuery,
-  ): Promise<Page<TrialOut>> {
-    return this.trials.list(userId, proxyId, page);
+  ): Promise<Page<ProxyCheckOut>> {
+    return this.checks.list(userId, proxyId, page);
   }
 }

@@ -1,0 +1,104 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config';
+import { queryRow, queryRows } from '../../database';
+import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
+import { ProxiesService } from '../proxies.service';
+import { type Proxy } from '../proxy';
+import { EchoEndpoint } from './echo-endpoint';
+import type { ProxyCheckOut } from './proxy-check-out.dto';
+import { ChecksDisabled } from './proxy-checks.errors';
+import { requestThrough } from './request-through';
+import { worksBy } from './verdict';
+
+const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_at`;
+
+/** Clients give up after ten seconds, and the echo endpoint is checked directly before and after. */
+const CHECK_TIMEOUT_MS = 7000;
+
+type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
+
+/**
+ * Proxy checks: a request through a customer's proxy to the echo endpoint shows whether the proxy works. A
+ * proxy is reported dead only if the echo endpoint was reachable before and after.
+ */
+@Injectable()
+export class ProxyChecksService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly proxies: ProxiesService,
+    private readonly echo: EchoEndpoint,
+    private readonly underWay: RequestsUnderWay,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** @throws ProxyNotFound, ChecksDisabled, TooManyUnderWay */
+  async run(userId: number, proxyId: string): Promise<ProxyCheckOut> {
+    const proxy = await this.proxies.get(userId, proxyId);
+    const { url } = this.echo;
+    if (url === undefined) throw new ChecksDisabled();
+    return this.underWay.run('check', userId, async () =>
+      this.store(proxy, await this.checkProxy(proxy, url)),
+    );
+  }
+
+  /** Newest first. @throws ProxyNotFound */
+  async list(userId: number, proxyId: string, page: PageRequest): Promise<Page<ProxyCheckOut>> {
+    const { id } = await this.proxies.get(userId, proxyId);
+    const { items, next_cursor } = await readPage(page, ({ cursor, limit }) =>
+      queryRows<ProxyCheckOut & { id: number }>(
+        this.dataSource,
+        `SELECT id, ${SHOWN} FROM proxy_checks
+            WHERE proxy_id = $1 AND user_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+        [id, userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+      ),
+    );
+    return { items: items.map(({ id: _id, ...check }) => check), next_cursor };
+  }
+
+  private async checkProxy(proxy: Proxy, echoUrl: string): Promise<Result> {
+    const family = proxy.version === '6' ? 6 : 4;
+    const before = this.echo.isReachable(echoUrl, family);
+    const { url, nonce } = this.echo.question(echoUrl);
+    const timeoutMs = this.config.tuning.proxyCheckTimeoutMs ?? CHECK_TIMEOUT_MS;
+    const { connectMs, firstByteMs, result } = await requestThrough(proxy, url, timeoutMs);
+    const times = { connect_ms: connectMs, first_byte_ms: firstByteMs };
+    const verdict = 'text' in result ? this.echo.read(result.text, nonce) : null;
+    if (verdict) {
+      this.echo.noteReached(family);
+      const reason = verdict.forwarded_for ? 'leaks-forwarded-for' : null;
+      return { ...times, reason, exit_address: verdict.address };
+    }
+    const failure = 'text' in result ? 'wrong-answer' : result.failure;
+    const isProven =
+      worksBy(failure) === null || ((await before) && (await this.echo.isReachable(echoUrl, family)));
+    return { ...times, reason: isProven ? failure : 'echo-down', exit_address: null };
+  }
+
+  /**
+   * Stores the result. A working proxy is compared with its previous check that reached the echo endpoint.
+   */
+  private async store(proxy: Proxy, result: Result): Promise<ProxyCheckOut> {
+    return queryRow<ProxyCheckOut>(
+      this.dataSource,
+      `WITH last AS (
+         SELECT exit_address FROM proxy_checks
+          WHERE proxy_id = $1 AND user_id = $2 AND exit_address IS NOT NULL ORDER BY id DESC LIMIT 1
+       )
+       INSERT INTO proxy_checks (proxy_id, user_id, works, reason, exit_address, connect_ms, first_byte_ms)
+       SELECT $1, $2, $3,
+              CASE WHEN $3 AND (SELECT exit_address FROM last) <> $5 THEN 'exit-differs' ELSE $4 END,
+              $5, $6, $7
+       RETURNING ${SHOWN}`,
+      [
+        proxy.id,
+        proxy.userId,
+        worksBy(result.reason),
+        result.reason,
+        result.exit_address,
+        result.connect_ms,
+        result.first_byte_ms,
+      ],
+    );
+  }
+}
