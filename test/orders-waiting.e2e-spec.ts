@@ -119,7 +119,7 @@ describe('A request that waits for the end of an order', () => {
     jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation((statement, parameters) => {
       const [ids] = (parameters ?? []) as unknown[][];
       // Reconciliation looks for the orders of its own batch.
-      if (!statement.includes('AS step') || !ids || ids.length === 1) return;
+      if (!statement.includes('AS "leftMs"') || !ids || ids.length === 1) return;
       looks.push(ids.length);
       looksMs.push(performance.now());
     });

@@ -33,7 +33,7 @@ const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** Prometheus's own label `job`, which every scrape gets, would hide a label of that name. */
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
-  '`dispatch-orders`, `read-ends`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
+  '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
   '`check-deposits`';
 const SCOPE = '`day`, `all`';
 /** The reasons are those of `src/renewals`, which imports this module. */

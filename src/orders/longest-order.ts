@@ -7,7 +7,7 @@ interface OrderTimes {
 }
 
 /** Time for our own steps between the reservation and the claim. */
-const SLACK_MS = 2000;
+export const QUEUE_SLACK_MS = 2000;
 
 /** How long a request may wait after its call: the check after a lost response takes a while. */
 export const LONGEST_CHECK_MS = 10_000;
@@ -24,18 +24,13 @@ export function longestOrderMs(
   return (kind === 'purchase' ? callMs : 2 * callMs) + LONGEST_CHECK_MS;
 }
 
-/**
- * How long an order may wait until it is claimed, in seconds: for a rate permit; a prolongation first waits
- * for another permit and a listing.
- */
-export function longestQueueSeconds({ purchases, provider }: OrderTimes, kind: OrderKind): number {
-  const waitMs = kind === 'purchase' ? purchases.waitMs : 2 * purchases.waitMs + provider.timeoutMs;
-  return (waitMs + SLACK_MS) / 1000;
-}
+/** How long an order may wait for its call, or for the listing before it, in seconds. */
+export const longestQueueSeconds = ({ purchases }: OrderTimes): number =>
+  (purchases.waitMs + QUEUE_SLACK_MS) / 1000;
 
 /** How long the order of a renewal may wait until it is claimed, while no customer waits for it. */
 export const RENEWAL_QUEUE_SECONDS = 2 * 3600;
 
 /** How long a replica may take to read the end of a rental, in seconds, before another one takes over. */
 export const longestReadingSeconds = ({ provider }: OrderTimes): number =>
-  (provider.timeoutMs + SLACK_MS) / 1000;
+  (provider.timeoutMs + QUEUE_SLACK_MS) / 1000;

@@ -1,6 +1,5 @@
 import type { IpVersion, ProxyType } from '../common';
 import type { Metrics } from '../metrics';
-import type { QueueStep } from './order-queue';
 import type { OrderKind, OrderState } from './order-states';
 
 /**
@@ -42,8 +41,8 @@ export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS 
 
 /** The state of an order so far. */
 export type OrderProgress = OrderOutcome & {
-  /** For a reserved order. */
-  readonly step?: QueueStep | null;
+  /** How long a reserved order may go on waiting, in milliseconds. */
+  readonly leftMs?: number | null;
   /** Whether its batch was refused, so that its call is the second one. */
   readonly resent?: boolean;
 };

@@ -15,7 +15,7 @@ import {
 import type { BatchMember, OrderBatch } from './order-batch';
 import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
 import { type OrderOutcome, type OrderProgress, OUTCOME_COLUMNS } from './order-outcome';
-import { QUEUE_STEP } from './order-queue';
+import { QUEUE_LEFT_MS } from './order-queue';
 import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { IdempotencyKeyReused } from './orders.errors';
@@ -146,7 +146,7 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_STEP} AS step, resent FROM orders WHERE id = ANY ($1)`,
+      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_LEFT_MS} AS "leftMs", resent FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );
     if (outcomes.some(({ state }) => !isOpen(state))) await untilReplicated(this.dataSource);

@@ -1,4 +1,5 @@
 import { sqlList } from '../database';
+import { QUEUE_SLACK_MS } from './longest-order';
 import { CLOSED_FOR_MAINTENANCE } from './maintenance';
 import { IS_RENEWAL_SQL } from './order-keys';
 import { PROXY_REFUSALS, statesBefore } from './order-states';
@@ -31,16 +32,9 @@ export const isUnread = (longestReadingSeconds: string): string => `(kind = 'pro
                     AND end_read_at <= now() - make_interval(secs => ${longestReadingSeconds})
                  OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_IS_BELIEVED_FOR}))`;
 
-/**
- * The step of a reserved order: `unread`: the end of its rental must be read; `reading`: a replica reads it;
- * `queued`: it waits for its call.
- */
-export type QueueStep = 'unread' | 'reading' | 'queued';
-
-export const QUEUE_STEP = `CASE WHEN state <> 'reserved' THEN NULL
-              WHEN kind = 'purchase' OR date_end_before IS NOT NULL THEN 'queued'
-              WHEN end_read_at IS NOT NULL THEN 'reading'
-              ELSE 'unread' END`;
+/** For how many milliseconds a reserved order may go on waiting; null for another. */
+export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
+                extract(epoch FROM deadline - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 
 /**
  * Whether an order lets all others go first: no customer waits for the response of a renewal. One that has
@@ -49,14 +43,12 @@ export const QUEUE_STEP = `CASE WHEN state <> 'reserved' THEN NULL
 export const GIVES_WAY = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
 
 /**
- * How many reserved orders wait for a job, and since when the oldest one waits, for its metrics. The oldest
- * is not a renewal, because those let all other orders go first.
- *
- * @param which a condition on the orders
+ * How many reserved orders wait, and since when the oldest one waits, for the metrics. The oldest is not a
+ * renewal, because those let all other orders go first.
  */
-export const waitingOrders = (which = 'true'): string => `
+export const WAITING_ORDERS = `
   SELECT count(*)::integer AS count, min(created_at) FILTER (WHERE NOT ${IS_RENEWAL_SQL}) AS oldest
-    FROM orders WHERE state = 'reserved' AND ${which}`;
+    FROM orders WHERE state = 'reserved'`;
 
 /** Whether the provider has refused to prolong the proxy of an order, alone or together with others. */
 export const WAS_REFUSED_LATELY = `EXISTS (

@@ -10,7 +10,7 @@ import { inSharedSpan, origin } from '../../tracing';
 import { type Claimed, type DueRows, Work } from '../../work';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import type { OrderOutcome } from '../order-outcome';
-import { waitingOrders } from '../order-queue';
+import { WAITING_ORDERS } from '../order-queue';
 import type { OrderKind } from '../order-states';
 import { HoldReleases } from '../transitions/hold-releases';
 import { type ClaimedBatch, OrderClaims } from '../transitions/order-claims';
@@ -42,6 +42,9 @@ export class DispatcherService {
   private readonly calls: DueRows<ClaimedCall>;
   private readonly background = origin();
   private isStopping = false;
+  /** Whether prolongations may wait for a listing, as far as this process knows. */
+  private mayBeUnread = true;
+  private wasListed = false;
 
   constructor(
     private readonly claims: OrderClaims,
@@ -57,13 +60,12 @@ export class DispatcherService {
     this.calls = work.due<ClaimedCall>({
       name: 'dispatch-orders',
       lookEveryMs: LOOK_EVERY_MS,
-      waiting: waitingOrders(),
+      waiting: WAITING_ORDERS,
       // The provider's rate is the limit.
       atOnce: Infinity,
       claim: () => this.claimNext(),
       execute: (call) => call(),
     });
-    this.ends.onceRead(() => this.calls.wake());
   }
 
   /** How many requests of this process are queued. */
@@ -78,21 +80,20 @@ export class DispatcherService {
    */
   awaitOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     const outcome = this.requests.untilOutcome(orderId, kind);
+    this.mayBeUnread ||= kind === 'prolongation';
     this.calls.wake();
-    if (kind === 'prolongation') this.ends.wake();
     return outcome;
   }
 
   /** Orders were placed for which no request waits. */
   wake(): void {
+    this.mayBeUnread = true;
     this.calls.wake();
-    this.ends.wake();
   }
 
   /** From now on, sends only while requests of this process are queued. */
   stop(): void {
     this.isStopping = true;
-    this.ends.stop();
   }
 
   /** Waits until no call is under way. */
@@ -106,11 +107,15 @@ export class DispatcherService {
   }
 
   private async claimNext(): Promise<Claimed<ClaimedCall>> {
-    // The order that caused the wake-up may have been claimed with the last batch: a permit would be wasted.
-    if (!this.requests.isAny('queued') && (this.isStopping || !(await this.isAnyQueued()))) return NOTHING;
+    const step = await this.nextStep();
+    if (!step) return NOTHING;
     try {
       this.provider.assertTakesOrders();
-      return await this.claimBatch(await this.provider.waitForPermit('order', this.config.purchases.waitMs));
+      const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
+      this.wasListed = step === 'listing';
+      return this.wasListed
+        ? await this.ends.claim(permit, () => this.calls.wake())
+        : await this.claimBatch(permit);
     } catch (error) {
       if (error instanceof ProviderError) {
         // No permit was, or will be, available in time. Requests that have waited long enough leave by their
@@ -122,6 +127,20 @@ export class DispatcherService {
       await pause(PAUSE_AFTER_FAILURE_MS);
       return { rows: [], isMore: this.countQueued() > 0 };
     }
+  }
+
+  /**
+   * The next use of a permit, which would be wasted when the order that caused the wake-up has been claimed
+   * with another. Listings and calls take turns. No query delays a purchase.
+   */
+  private async nextStep(): Promise<'call' | 'listing' | null> {
+    if (this.isStopping && this.countQueued() === 0) return null;
+    const hasPurchase = this.requests.isAnyQueued('purchase');
+    if (hasPurchase && !this.mayBeUnread) return 'call';
+    this.mayBeUnread = await this.ends.hasUnread();
+    if (this.mayBeUnread && !this.wasListed) return 'listing';
+    if (hasPurchase || (await this.isAnyQueued())) return 'call';
+    return this.mayBeUnread ? 'listing' : null;
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
@@ -145,7 +164,9 @@ export class DispatcherService {
     }
     this.requests.noteSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);
-    return { rows: [await this.toCall(batch, { permit, deadline })], isMore: batch.leavesOthers };
+    this.mayBeUnread ||= batch.leavesUnread;
+    const isMore = batch.leavesOthers || this.mayBeUnread;
+    return { rows: [await this.toCall(batch, { permit, deadline })], isMore };
   }
 
   private async toCall(batch: ClaimedBatch, permission: CallPermission): Promise<ClaimedCall> {

@@ -4,23 +4,19 @@ import { AppConfig } from '../../config';
 import {
   type ListedProxy,
   ListingIncomplete,
-  ProviderError,
   ProviderRefused,
   ProxyProvider,
   type RatePermit,
 } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
-import { type Claimed, type DueRows, Work } from '../../work';
+import type { Claimed } from '../../work';
 import { hasAll } from '../order-batch';
-import { waitingOrders } from '../order-queue';
 import type { FailureReason } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
 import { EndReadings, type EndToRead, type StoredEnd } from '../transitions/end-readings';
 import { HoldReleases } from '../transitions/hold-releases';
 import { OrderRequests } from './order-requests';
 
-/** How soon a replica finds ends that another one failed to read. */
-const LOOK_EVERY_MS = 1000;
 /** The provider's largest page. */
 const PAGE_SIZE = 1000;
 /** From this many purchases on, listing everything may take fewer calls. */
@@ -36,16 +32,16 @@ interface Listing {
 interface ClaimedEnds {
   readonly ends: readonly EndToRead[];
   readonly list: () => Promise<Listing>;
+  /** Is called when prolongations wait for their calls. */
+  readonly whenRead: () => void;
 }
-
-const NOTHING: Claimed<ClaimedEnds> = { rows: [], isMore: false };
 
 const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
   ends.map(({ orderId }) => orderId);
 
 /**
- * Reads when rentals end at the provider, right before they are prolonged, which shows afterwards whether the
- * prolongation succeeded. The orders wait in the queue, and the replica that has a rate permit reads the next
+ * Reads when rentals end at the provider before they are prolonged, which shows afterwards whether the
+ * prolongation succeeded, unless a sweep has confirmed the end. The orders wait in the queue, and the replica that has a rate permit reads the next
  * ends: in one listing, those of proxies that were bought together, or all, when that takes fewer calls. A
  * listing counts only for orders that were claimed before it was sent: an older one may miss an earlier
  * prolongation. When an end cannot be read, the order is refunded: no call that costs money has been sent.
@@ -53,10 +49,7 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
 @Injectable()
 export class EndReader {
   private readonly logger = new Logger(EndReader.name);
-  private readonly listings: DueRows<ClaimedEnds>;
   private readonly background = origin();
-  private isStopping = false;
-  private whenRead: () => void = () => undefined;
 
   constructor(
     private readonly readings: EndReadings,
@@ -65,64 +58,29 @@ export class EndReader {
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
     private readonly config: AppConfig,
-    work: Work,
-  ) {
-    this.listings = work.due<ClaimedEnds>({
-      name: 'read-ends',
-      lookEveryMs: LOOK_EVERY_MS,
-      waiting: waitingOrders("kind = 'prolongation' AND date_end_before IS NULL"),
-      // The provider's rate is the limit: the next permit does not wait for a listing.
-      atOnce: Infinity,
-      claim: () => this.claimNext(),
-      execute: (claimed) => this.read(claimed),
-    });
-  }
-
-  /** @param whenRead is called whenever prolongations wait for their calls */
-  onceRead(whenRead: () => void): void {
-    this.whenRead = whenRead;
-  }
+  ) {}
 
   /** Whether ends of any replica's orders wait to be read. */
   async hasUnread(): Promise<boolean> {
     return (await this.readings.countPurchases()) > 0;
   }
 
-  /** There may be something to read. */
-  wake(): void {
-    this.listings.wake();
-  }
-
-  /** From now on, reads only while requests of this process are queued. */
-  stop(): void {
-    this.isStopping = true;
-  }
-
-  private async claimNext(): Promise<Claimed<ClaimedEnds>> {
-    if (!this.requests.isAny('unread') && (this.isStopping || !(await this.hasUnread()))) return NOTHING;
-    try {
-      this.provider.assertTakesOrders();
-      return await this.claimEnds(await this.provider.waitForPermit('order', this.config.purchases.waitMs));
-    } catch (error) {
-      // Orders that wait for a listing leave the queue in time, or have their turn at the next look.
-      if (error instanceof ProviderError) await this.requests.emptyQueueIfClosed();
-      else this.logger.warn(`no end was read: ${messageOf(error)}`);
-      return NOTHING;
-    }
-  }
-
-  private async claimEnds(permit: RatePermit): Promise<Claimed<ClaimedEnds>> {
+  /**
+   * Claims the ends that the next listing shows.
+   *
+   * @returns the listing, if there is one, and whether others may be left
+   */
+  async claim(permit: RatePermit, whenRead: () => void): Promise<Claimed<() => Promise<void>>> {
     try {
       const purchases = await this.readings.countPurchases();
       const isAll = await this.isFullListingShorter(purchases);
       const ends = await this.readings.claim(isAll ? 'everything' : 'a purchase');
-      const isMore = !isAll && purchases > 1;
       if (ends.length === 0) {
         await permit.giveBack();
-        return { rows: [], isMore };
+        return { rows: [], isMore: !isAll && purchases > 1 };
       }
       const list = () => (isAll ? this.listEverything(ends, permit) : this.listPurchase(ends, permit));
-      return { rows: [{ ends, list }], isMore };
+      return { rows: [() => this.read({ ends, list, whenRead })], isMore: true };
     } catch (error) {
       await permit.giveBack();
       throw error;
@@ -136,16 +94,15 @@ export class EndReader {
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 
-  private read({ ends, list }: ClaimedEnds): Promise<void> {
-    const ids = orderIds(ends);
-    this.requests.noteStep(ids, 'reading');
+  private read(claimed: ClaimedEnds): Promise<void> {
+    const ids = orderIds(claimed.ends);
     const attributes = { 'order.ids': ids };
     return inSharedSpan('orders.read_ends', attributes, this.requests.origins(ids), this.background, () =>
-      this.listAndStore({ ends, list }),
+      this.listAndStore(claimed),
     );
   }
 
-  private async listAndStore({ ends, list }: ClaimedEnds): Promise<void> {
+  private async listAndStore({ ends, list, whenRead }: ClaimedEnds): Promise<void> {
     try {
       const listing = await list();
       const listed = new Map(listing.proxies.map((proxy) => [proxy.id, proxy]));
@@ -156,12 +113,11 @@ export class EndReader {
       const stored = await this.readings.store(found);
       const those = (outcome: StoredEnd['outcome']) =>
         orderIds(stored.filter((end) => end.outcome === outcome));
-      this.requests.noteStep(those('queued'), 'queued');
       this.requests.noteSent(those('possibly-bought'));
-      this.whenRead();
+      whenRead();
       await this.refund(those('not-needed'), 'unavailable');
       const missing = ends.filter(({ providerProxyId }) => !listed.has(providerProxyId));
-      if (listing.missing === 'listed-alone') await this.listAlone(missing);
+      if (listing.missing === 'listed-alone') await this.listAlone(missing, whenRead);
       else await this.refund(orderIds(missing), listing.missing);
     } catch (error) {
       this.logger.warn(`the ends of rentals could not be read: ${messageOf(error)}`);
@@ -207,11 +163,11 @@ export class EndReader {
    * A full listing is not a snapshot, and may have rows that cannot be read. A proxy that is missing is
    * listed by its tag before it counts as gone.
    */
-  private async listAlone(missing: readonly EndToRead[]): Promise<void> {
+  private async listAlone(missing: readonly EndToRead[], whenRead: () => void): Promise<void> {
     for (const end of missing) {
       const list = async () =>
         this.listPurchase([end], await this.provider.waitForPermit('order', this.config.purchases.waitMs));
-      await this.listAndStore({ ends: [end], list });
+      await this.listAndStore({ ends: [end], list, whenRead });
     }
   }
 }

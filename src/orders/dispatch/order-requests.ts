@@ -7,18 +7,18 @@ import { longestOrderMs } from '../longest-order';
 import { memberIds, type OrderBatch } from '../order-batch';
 import type { OrderOutcome, OrderProgress } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
-import type { QueueStep } from '../order-queue';
 import type { OrderKind } from '../order-states';
 import { HoldReleases } from '../transitions/hold-releases';
 
 /** A request of this process that waits for the outcome of its order. */
-interface OrderRequest {
+interface WaitingRequest {
+  readonly kind: OrderKind;
   readonly origin: Origin;
-  /** The last known step of its order in the queue; `null` once it was sent. */
-  step: QueueStep | null;
+  /** Whether its order is in the queue, as last known. */
+  isQueued: boolean;
   /** Whether its order was sent once more, or is queued for that. */
   isResent: boolean;
-  /** Whether it has been in that step for longer than allowed. */
+  /** Whether its order has been in the queue for longer than allowed, as last known. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
   /** The wait in the queue, while it lasts. */
@@ -31,7 +31,7 @@ interface OrderRequest {
 @Injectable()
 export class OrderRequests {
   private readonly logger = new Logger(OrderRequests.name);
-  private readonly requests = new Map<number, OrderRequest>();
+  private readonly requests = new Map<number, WaitingRequest>();
 
   constructor(
     private readonly queries: OrderQueries,
@@ -40,13 +40,13 @@ export class OrderRequests {
     private readonly config: AppConfig,
   ) {}
 
-  /** How many are queued or wait for their listing. */
+  /** How many wait for their call, or for the listing before it. */
   countQueued(): number {
-    return [...this.requests.values()].filter(({ step }) => step !== null).length;
+    return [...this.requests.values()].filter(({ isQueued }) => isQueued).length;
   }
 
-  isAny(atStep: QueueStep): boolean {
-    return [...this.requests.values()].some(({ step }) => step === atStep);
+  isAnyQueued(ofKind: OrderKind): boolean {
+    return [...this.requests.values()].some(({ kind, isQueued }) => isQueued && kind === ofKind);
   }
 
   /** The requests of this process that wait for these orders. */
@@ -55,18 +55,17 @@ export class OrderRequests {
   }
 
   /**
-   * Waits until a reserved order has an outcome, or until none can be expected now. An order that waits for
-   * longer than PURCHASE_WAIT_MS for its call leaves the queue, and so does a prolongation that waits as long
-   * for its listing. Never rejects.
+   * Waits until a reserved order has an outcome, or until none can be expected now. At the deadline of its row,
+   * an order leaves the queue: after PURCHASE_WAIT_MS for its call, and before it for a listing. Never rejects.
    *
    * @returns undefined when the outcome must be read from the order
    */
   untilOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
-    const step = kind === 'purchase' ? 'queued' : 'unread';
     return new Promise((resolve) => {
-      const request: OrderRequest = {
+      const request: WaitingRequest = {
+        kind,
         origin: origin(),
-        step,
+        isQueued: true,
         isResent: false,
         isLate: false,
         timer: undefined,
@@ -83,23 +82,15 @@ export class OrderRequests {
       const longest = setTimeout(() => request.end(), longestOrderMs(this.config, kind));
       this.requests.set(orderId, request);
       const wait = this.queries.awaited.open(orderId, (order) => this.see(request, order));
-      this.beginStep(orderId, request, step);
+      this.waitInQueue(orderId, request, this.config.purchases.waitMs);
     });
-  }
-
-  /** This process has moved their orders to another step of the queue. */
-  noteStep(orderIds: readonly number[], step: QueueStep): void {
-    for (const id of orderIds) {
-      const request = this.requests.get(id);
-      if (request) this.beginStep(id, request, step);
-    }
   }
 
   /** This process has claimed their batch. */
   noteSent(orderIds: readonly number[]): void {
     for (const id of orderIds) {
       const request = this.requests.get(id);
-      if (request) this.endStep(request);
+      if (request) this.leftQueue(request);
     }
   }
 
@@ -122,7 +113,7 @@ export class OrderRequests {
     for (const id of orderIds) {
       const request = this.requests.get(id);
       const isInSecondCall = request?.isResent && !batch.resent;
-      if (request?.step === null && !isInSecondCall) request.end();
+      if (request && !request.isQueued && !isInSecondCall) request.end();
     }
   }
 
@@ -131,7 +122,7 @@ export class OrderRequests {
     try {
       this.provider.assertTakesOrders();
     } catch {
-      const queued = [...this.requests].filter(([, { step }]) => step !== null);
+      const queued = [...this.requests].filter(([, { isQueued }]) => isQueued);
       await Promise.all(queued.map(([id]) => this.leaveQueue(id, 'unavailable')));
     }
   }
@@ -142,38 +133,32 @@ export class OrderRequests {
     return this.queries.awaited.changed(orderIds, outcomes, elsewhere);
   }
 
-  private see(request: OrderRequest, order: OrderProgress): void {
-    const { id, state, step = null, resent = false } = order;
+  private see(request: WaitingRequest, order: OrderProgress): void {
+    const { id, state, leftMs, resent = false } = order;
     request.isResent ||= resent;
-    if (state === 'submitting') this.endStep(request);
+    if (state === 'submitting') this.leftQueue(request);
     else if (state !== 'reserved') request.end(order);
     if (state !== 'reserved') return;
+    request.isQueued = true;
+    if (!request.isLate) return;
     // A second call gets no additional time.
-    const isSentOnceMore = request.step === null;
-    if (step !== null && step !== request.step && !isSentOnceMore) this.beginStep(id, request, step);
-    request.step = step;
-    if (request.isLate) this.leaveUnlessReading(id, request);
+    if (leftMs && leftMs > 0 && !request.isResent) this.waitInQueue(id, request, leftMs);
+    else void this.leaveQueue(id, 'busy');
   }
 
-  private beginStep(orderId: number, request: OrderRequest, step: QueueStep): void {
-    clearTimeout(request.timer);
-    request.step = step;
+  /** The row may have a later deadline by then, because its end was read. */
+  private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {
       request.isLate = true;
-      this.leaveUnlessReading(orderId, request);
-    }, this.config.purchases.waitMs);
+      if (request.isQueued) void this.queries.awaited.look([orderId]);
+    }, waitMs);
   }
 
-  private endStep(request: OrderRequest): void {
-    request.step = null;
+  private leftQueue(request: WaitingRequest): void {
+    request.isQueued = false;
     request.queueSpan?.end();
     request.queueSpan = undefined;
-  }
-
-  /** The time of a listing has its own limit. */
-  private leaveUnlessReading(orderId: number, { step }: OrderRequest): void {
-    if (step === 'unread' || step === 'queued') void this.leaveQueue(orderId, 'busy');
   }
 
   private async leaveQueue(orderId: number, reason: 'busy' | 'unavailable'): Promise<void> {

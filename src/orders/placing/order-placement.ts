@@ -230,7 +230,7 @@ export class OrderPlacement {
   }
 
   private toRow({ order, id }: Attempt): Record<string, unknown> {
-    return toRow(order, { attempt: id, wait_seconds: longestQueueSeconds(this.config, order.kind) });
+    return toRow(order, { attempt: id, wait_seconds: longestQueueSeconds(this.config) });
   }
 }
 

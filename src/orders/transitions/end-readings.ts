@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, sqlList } from '../../database';
-import { longestReadingSeconds } from '../longest-order';
+import { longestQueueSeconds, longestReadingSeconds } from '../longest-order';
 import { IS_RENEWAL_SQL } from '../order-keys';
 import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
 import { REFUNDED_WITHOUT_PROOF } from '../order-states';
@@ -56,7 +56,7 @@ export class EndReadings {
   /**
    * Claims the ends that one listing shows: those of a purchase, for the user who was served longest ago by a
    * call or a listing; or all ends. Other replicas read them only after the time that this one has for it,
-   * also when it dies.
+   * also when it dies, and the orders wait in the queue until then and as long as any other.
    */
   claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
     return preparedRows<EndToRead>(
@@ -80,14 +80,17 @@ export class EndReadings {
          SELECT tag FROM listed ORDER BY gives_way, served_at NULLS FIRST, id LIMIT 1
        ),
        claimed AS (
-         UPDATE orders SET end_read_at = clock_timestamp(), date_end_before = NULL
+         UPDATE orders
+            SET end_read_at = clock_timestamp(), date_end_before = NULL,
+                deadline = greatest(deadline, now() + make_interval(secs => $1 + $3)),
+                next_check_at = greatest(next_check_at, now() + make_interval(secs => $1 + $3))
           WHERE id = ANY (ARRAY(SELECT id FROM listed WHERE $2 OR tag = (SELECT tag FROM head)))
             AND ${IN_QUEUE} AND ${isUnread('$1')}
          RETURNING id, end_read_at
        )
        SELECT id AS "orderId", tag, provider_proxy_id AS "providerProxyId", end_read_at::text AS "readAt"
          FROM claimed JOIN listed USING (id) ORDER BY id`,
-      [longestReadingSeconds(this.config), what === 'everything'],
+      [longestReadingSeconds(this.config), what === 'everything', longestQueueSeconds(this.config)],
     );
   }
 
@@ -110,7 +113,9 @@ export class EndReadings {
                 CASE WHEN NOT is_prolonged(proxies.date_end, ends.date_end) THEN 'queued'
                      WHEN late.submitted_at IS NOT NULL THEN 'possibly-bought'
                      WHEN ${IS_RENEWAL_SQL} THEN 'not-needed'
-                     ELSE 'queued' END AS outcome
+                     ELSE 'queued' END AS outcome,
+                CASE WHEN ${IS_RENEWAL_SQL} THEN orders.deadline
+                     ELSE now() + make_interval(secs => $4) END AS given_up
            FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[])
                   AS ends (order_id, read_at, date_end)
            JOIN orders ON orders.id = ends.order_id
@@ -124,7 +129,9 @@ export class EndReadings {
           WHERE orders.state = 'reserved' AND end_read_at = ends.read_at AND orders.date_end_before IS NULL
        ),
        stored AS (
-         UPDATE orders SET date_end_before = listed FROM read
+         UPDATE orders
+            SET date_end_before = listed, deadline = given_up, next_check_at = given_up
+           FROM read
           WHERE orders.id = read.id AND state = 'reserved' AND outcome = 'queued'
        ),
        sent AS (
@@ -139,6 +146,7 @@ export class EndReadings {
         ends.map(({ orderId }) => orderId),
         ends.map(({ readAt }) => readAt),
         ends.map(({ dateEnd }) => dateEnd),
+        longestQueueSeconds(this.config),
       ],
     );
   }

@@ -3,11 +3,11 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, resolveLostReply, sqlList } from '../../database';
-import { longestQueueSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
+import { longestQueueSeconds, longestReadingSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
 import { IS_RENEWAL_SQL } from '../order-keys';
 import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
-import { GIVES_WAY, IN_QUEUE, IS_READY, servedAt, WAS_REFUSED_LATELY } from '../order-queue';
+import { GIVES_WAY, IN_QUEUE, IS_READY, isUnread, servedAt, WAS_REFUSED_LATELY } from '../order-queue';
 import { statesBefore } from '../order-states';
 import { HoldReleases } from './hold-releases';
 
@@ -24,6 +24,8 @@ const PROXIES_PER_PROLONGATION = 200;
 export type ClaimedBatch = OrderBatch & {
   /** Whether the queue had other orders that were ready for a call. */
   readonly leavesOthers: boolean;
+  /** Whether it had prolongations that wait for a listing. */
+  readonly leavesUnread: boolean;
 };
 
 /** Claims orders from the queue, each for one call, and requeues those that the provider refused. */
@@ -57,7 +59,7 @@ export class OrderClaims {
    *   order is always sent; null when unknown
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
-    const rows = await preparedRows<BatchRow & { readonly queued: number }>(
+    const rows = await preparedRows<BatchRow & { readonly queued: number; readonly leavesUnread: boolean }>(
       this.dataSource,
       `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
@@ -121,16 +123,20 @@ export class OrderClaims {
           WHERE orders.id = ANY (ARRAY(SELECT id FROM members))
          RETURNING orders.*
        )
-       SELECT batch.*, (SELECT count(*) FROM queued) AS queued FROM (${SELECT_BATCH_ROWS}) AS batch`,
+       SELECT batch.*, (SELECT count(*) FROM queued) AS queued,
+              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$5')}) AS "leavesUnread"
+         FROM (${SELECT_BATCH_ROWS}) AS batch`,
       [
         this.config.provider.timeoutMs / 1000,
         claim,
         this.config.tuning.ordersPerCall ?? ORDERS_PER_CALL,
         affordable,
+        longestReadingSeconds(this.config),
       ],
     );
     const [batch] = toBatches(rows);
-    return batch ? { ...batch, leavesOthers: (rows[0]?.queued ?? 0) > batch.members.length } : null;
+    const [{ queued, leavesUnread } = { queued: 0, leavesUnread: false }] = rows;
+    return batch ? { ...batch, leavesUnread, leavesOthers: queued > batch.members.length } : null;
   }
 
   /**
@@ -179,7 +185,7 @@ export class OrderClaims {
                 ORDER BY id FOR NO KEY UPDATE OF orders) AS times
         WHERE id = order_id
        RETURNING id`,
-      [batchId, together.flat(), calls, longestQueueSeconds(this.config, 'purchase'), RENEWAL_QUEUE_SECONDS],
+      [batchId, together.flat(), calls, longestQueueSeconds(this.config), RENEWAL_QUEUE_SECONDS],
     );
     return queued.map(({ id }) => id);
   }
