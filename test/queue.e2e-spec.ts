@@ -79,7 +79,7 @@ describe('An order in the queue that no request waits for', () => {
     await service.dataSource.query('UPDATE orders SET end_read_at = now() WHERE id = $1', [order]);
     await service.control.clearCalls();
     lookAgain();
-    service.app.get(DispatcherService).wake();
+    service.app.get(DispatcherService).wake('prolongation');
     // A purchase has its turn meanwhile.
     await buy(user);
     expect([await stateOf(order), await listings()]).toEqual(['reserved', 0]);

@@ -69,7 +69,7 @@ describe('The response of the provider to an order', () => {
       proxyId = bought?.proxies[0]?.id ?? '';
     });
     expect(readsOfProxies.filter((one) => one.startsWith('SELECT'))).toEqual([]);
-    const readsOfOutcomes = await statementsNaming('FROM orders WHERE id = ANY', () => prolong(proxyId));
+    const readsOfOutcomes = await statementsNaming('AS "leftMs"', () => prolong(proxyId));
     expect(readsOfOutcomes).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 export { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from './check-schedule';
 export { DispatcherService } from './dispatch/dispatcher.service';
+export { OrderRequests } from './dispatch/order-requests';
 export { longestOrderMs } from './longest-order';
 export {
   OPEN_STATES,
@@ -11,7 +12,6 @@ export {
   statesShownAs,
   UNATTENDED_STATES,
 } from './order-states';
-export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';
 export {
   bulkOrderKeySql,
   type Idempotency,
@@ -20,7 +20,7 @@ export {
   renewalKeySql,
   requireIdempotency,
 } from './order-keys';
-export { OrderQueries } from './order-queries';
+export { OrderQueries, PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-queries';
 export {
   IdempotencyKeyReused,
   NothingToDeliver,

@@ -17,7 +17,6 @@ import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
 import { type OrderOutcome, type OrderProgress, OUTCOME_COLUMNS } from './order-outcome';
 import { QUEUE_LEFT_MS } from './order-queue';
 import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
-import { PURCHASE_TAG_SQL } from './order-tag';
 import { IdempotencyKeyReused } from './orders.errors';
 
 type SentOrder = Pick<OrderOutcome, 'kind' | 'state'> & {
@@ -33,6 +32,18 @@ export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 
 /** An order of a batch together with the common fields of the batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
+
+/** The prefix of all tags of an installation, read once for a statement. */
+export const TAG_PREFIX_SQL = '(SELECT tag_prefix())';
+
+/**
+ * The tag under which the provider lists a row of `proxies`: that of the leader of the batch it was bought
+ * with, or its own when it was an orphan that staff assigned.
+ */
+export const PURCHASE_TAG_SQL = `coalesce(proxies.tag,
+  (SELECT leader.tag
+     FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.batch_id, purchase.id)
+    WHERE purchase.id = proxies.order_id))`;
 
 /** Selects {@link BatchRow}s from a common table expression `sent` that has the columns of `orders`. */
 export const SELECT_BATCH_ROWS = `
@@ -146,7 +157,8 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_LEFT_MS} AS "leftMs", resent FROM orders WHERE id = ANY ($1)`,
+      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_LEFT_MS} AS "leftMs", resent
+         FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );
     if (outcomes.some(({ state }) => !isOpen(state))) await untilReplicated(this.dataSource);

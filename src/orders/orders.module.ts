@@ -75,7 +75,7 @@ const RECORDS = [
     RenewalOrders,
     OrderRetention,
   ],
-  exports: [...RECORDS, DispatcherService, OrdersService, RenewalOrders],
+  exports: [...RECORDS, DispatcherService, OrderRequests, OrdersService, RenewalOrders],
 })
 export class OrdersModule {
   constructor(work: Work, { tuning }: AppConfig, reconciliation: ReconciliationService) {

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { REPLICA_ID } from '../common';
 import { queryRows, readSchemaDifference } from '../database';
-import { DispatcherService } from '../orders';
+import { OrderRequests } from '../orders';
 import { ProxyProvider } from '../provider';
 import type { ReplicaOut } from './status.dto';
 
@@ -20,7 +20,7 @@ export class ReplicaReports {
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
-    private readonly dispatcher: DispatcherService,
+    private readonly orders: OrderRequests,
   ) {}
 
   /** Replaces the last report of this replica, and removes those of replicas that ended long ago. */
@@ -31,7 +31,7 @@ export class ReplicaReports {
       started_at: new Date(performance.timeOrigin).toISOString(),
       breakers: breakers.map((breaker) => ({ ...breaker, since: breaker.since.toISOString() })),
       waiting_calls: waitingCalls,
-      waiting_orders: this.dispatcher.countQueued(),
+      waiting_orders: this.orders.countQueued(),
       unknown_migrations: await this.findUnknownMigrations(),
     };
     await queryRows(

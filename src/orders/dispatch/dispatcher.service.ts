@@ -9,7 +9,6 @@ import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../p
 import { inSharedSpan, origin } from '../../tracing';
 import { type Claimed, type DueRows, Work } from '../../work';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
-import type { OrderOutcome } from '../order-outcome';
 import { WAITING_ORDERS } from '../order-queue';
 import type { OrderKind } from '../order-states';
 import { HoldReleases } from '../transitions/hold-releases';
@@ -42,7 +41,7 @@ export class DispatcherService {
   private readonly calls: DueRows<ClaimedCall>;
   private readonly background = origin();
   private isStopping = false;
-  /** Whether prolongations may wait for a listing, as far as this process knows. */
+  /** Whether prolongations may wait for a listing. */
   private mayBeUnread = true;
   private wasListed = false;
 
@@ -68,26 +67,9 @@ export class DispatcherService {
     });
   }
 
-  /** How many requests of this process are queued. */
-  countQueued(): number {
-    return this.requests.countQueued();
-  }
-
-  /**
-   * Waits until a placed order has an outcome, or until none can be expected now. Never rejects.
-   *
-   * @returns undefined when the outcome must be read from the order
-   */
-  awaitOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
-    const outcome = this.requests.untilOutcome(orderId, kind);
+  /** Orders of this kind were placed. */
+  wake(kind: OrderKind): void {
     this.mayBeUnread ||= kind === 'prolongation';
-    this.calls.wake();
-    return outcome;
-  }
-
-  /** Orders were placed for which no request waits. */
-  wake(): void {
-    this.mayBeUnread = true;
     this.calls.wake();
   }
 
@@ -125,7 +107,7 @@ export class DispatcherService {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
       }
       await pause(PAUSE_AFTER_FAILURE_MS);
-      return { rows: [], isMore: this.countQueued() > 0 };
+      return { rows: [], isMore: this.requests.countQueued() > 0 };
     }
   }
 
@@ -134,7 +116,7 @@ export class DispatcherService {
    * with another. Listings and calls take turns. No query delays a purchase.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
-    if (this.isStopping && this.countQueued() === 0) return null;
+    if (this.isStopping && this.requests.countQueued() === 0) return null;
     const hasPurchase = this.requests.isAnyQueued('purchase');
     if (hasPurchase && !this.mayBeUnread) return 'call';
     this.mayBeUnread = await this.ends.hasUnread();
@@ -154,7 +136,7 @@ export class DispatcherService {
       await permit.giveBack();
       if (!mayHaveCommitted(error)) throw error;
       this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
-      return { rows: [() => this.undoClaim(claim, error)], isMore: this.countQueued() > 0 };
+      return { rows: [() => this.undoClaim(claim, error)], isMore: this.requests.countQueued() > 0 };
     }
     if (!batch) {
       await permit.giveBack();

@@ -41,10 +41,11 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
 
 /**
  * Reads when rentals end at the provider before they are prolonged, which shows afterwards whether the
- * prolongation succeeded, unless a sweep has confirmed the end. The orders wait in the queue, and the replica that has a rate permit reads the next
- * ends: in one listing, those of proxies that were bought together, or all, when that takes fewer calls. A
- * listing counts only for orders that were claimed before it was sent: an older one may miss an earlier
- * prolongation. When an end cannot be read, the order is refunded: no call that costs money has been sent.
+ * prolongation succeeded, unless a sweep has confirmed the end. The orders wait in the queue, and the replica
+ * that has a rate permit reads the next ends: in one listing, those of proxies that were bought together, or
+ * all, when that takes fewer calls. A listing counts only for orders that were claimed before it was sent: an
+ * older one may miss an earlier prolongation. When an end cannot be read, the order is refunded: no call that
+ * costs money has been sent.
  */
 @Injectable()
 export class EndReader {

@@ -55,8 +55,9 @@ export class OrderRequests {
   }
 
   /**
-   * Waits until a reserved order has an outcome, or until none can be expected now. At the deadline of its row,
-   * an order leaves the queue: after PURCHASE_WAIT_MS for its call, and before it for a listing. Never rejects.
+   * Waits until a reserved order has an outcome, or until none can be expected now. At the deadline of its
+   * row, an order leaves the queue: after PURCHASE_WAIT_MS for its call, and before it for a listing. Never
+   * rejects.
    *
    * @returns undefined when the outcome must be read from the order
    */

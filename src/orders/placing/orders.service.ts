@@ -5,6 +5,7 @@ import { LedgerService } from '../../ledger';
 import { Metrics } from '../../metrics';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
+import { OrderRequests } from '../dispatch/order-requests';
 import type { Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-outcome';
 import { type EarlierRequest, OrderQueries, WRITTEN_OFF } from '../order-queries';
@@ -47,6 +48,7 @@ export class OrdersService {
     private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
+    private readonly requests: OrderRequests,
     private readonly dispatcher: DispatcherService,
     private readonly ledger: LedgerService,
     private readonly proxies: ProxiesService,
@@ -111,7 +113,9 @@ export class OrdersService {
 
   /** Waits for the outcome of an order that was placed. @throws DomainError */
   async settle(orderId: number, kind: OrderKind): Promise<Delivery> {
-    const outcome = await this.dispatcher.awaitOutcome(orderId, kind);
+    const waiting = this.requests.untilOutcome(orderId, kind);
+    this.dispatcher.wake(kind);
+    const outcome = await waiting;
     try {
       return await this.toDelivery(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {

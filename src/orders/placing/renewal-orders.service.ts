@@ -8,7 +8,7 @@ import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import { hashOf, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
-import { PURCHASE_TAG_SQL } from '../order-tag';
+import { PURCHASE_TAG_SQL } from '../order-queries';
 import { HoldReleases } from '../transitions/hold-releases';
 import { ORDERS_PER_CALL } from '../transitions/order-claims';
 import { newOrder, type Payer } from './new-order';
@@ -101,7 +101,7 @@ export class RenewalOrders {
       }
       return renewals.map(({ userId }) => byUser.get(userId)?.shift() ?? NOT_NOW);
     });
-    this.dispatcher.wake();
+    this.dispatcher.wake('prolongation');
     return placements;
   }
 

@@ -4,9 +4,9 @@ import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, sqlList } from '../../database';
 import { longestQueueSeconds, longestReadingSeconds } from '../longest-order';
 import { IS_RENEWAL_SQL } from '../order-keys';
+import { PURCHASE_TAG_SQL } from '../order-queries';
 import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
 import { REFUNDED_WITHOUT_PROOF } from '../order-states';
-import { PURCHASE_TAG_SQL } from '../order-tag';
 
 /** A prolongation whose rental's end this replica must read. */
 export interface EndToRead {
