@@ -25,7 +25,7 @@ export {
   setRequestUser,
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
-export { parseJson } from './parse-json';
+export { jsonOrUndefined } from './json-or-undefined';
 export { PROVIDER_HTTP } from './provider-http';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { type OddRow, readRows } from './read-rows';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '../common';
+import { jsonOrUndefined } from '../common';
 
 /** Not a setting for operators: the service warns at its start if it is set. */
 export const TUNING_VARIABLE = 'TUNING_FOR_TESTS';
@@ -36,7 +36,7 @@ const schema: z.ZodType<Tuning> = z.partialRecord(z.enum(CONSTANTS), z.int().non
 
 /** Reads {@link TUNING_VARIABLE}. Problems do not contain values. */
 export function readTuning(text = '{}'): { tuning: Tuning; problems: readonly string[] } {
-  const { data, error } = schema.safeParse(parseJson(text));
+  const { data, error } = schema.safeParse(jsonOrUndefined(text));
   const problems = error?.issues.map(({ path, message }) =>
     [TUNING_VARIABLE, ...path, `is not usable: ${message}`].join(' '),
   );

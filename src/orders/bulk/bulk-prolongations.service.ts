@@ -220,7 +220,7 @@ async function toBulkProxyOut(
     return { ...proxy, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    return { ...proxy, status: statusOf(error), detail: error.detail };
+    return { ...proxy, status: bulkStatusOf(error), detail: error.detail };
   }
 }
 
@@ -241,7 +241,7 @@ function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string |
 const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
   total.isPositive() ? Money.ofKopecks((maxPrice.kopecks * price.kopecks) / total.kopecks) : Money.zero;
 
-function statusOf(error: DomainError): BulkStatus {
+function bulkStatusOf(error: DomainError): BulkStatus {
   if (error instanceof ProxyNotFound) return 'not_found';
   if (error instanceof OrderBeingConfirmed || error instanceof IdempotencyKeyInProgress) {
     return 'being_confirmed';

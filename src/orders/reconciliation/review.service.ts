@@ -12,7 +12,7 @@ import { HoldReleases } from '../transitions/hold-releases';
 import { Settlement } from '../transitions/settlement';
 
 /** Delivers an order in review as the provider shows it. */
-type Delivery = (manager: EntityManager) => Promise<OrderOutcome[]>;
+type Settle = (manager: EntityManager) => Promise<OrderOutcome[]>;
 
 /** Ends orders in review according to staff's decision. */
 @Injectable()
@@ -58,7 +58,7 @@ export class ReviewService {
     if (refunded.length === 0) throw new OrderNotInReview();
   }
 
-  private async findPurchase(orderId: number, batch: OrderBatch): Promise<Delivery> {
+  private async findPurchase(orderId: number, batch: OrderBatch): Promise<Settle> {
     const listed = await this.listForStaff(batch.tag, batch);
     const ids = listed.map(({ id }) => id);
     const owned = await this.queries.findOwnedProxyIds(this.provider.name, ids);
@@ -70,7 +70,7 @@ export class ReviewService {
       );
   }
 
-  private async findProlongation(orderId: number, batch: OrderBatch): Promise<Delivery> {
+  private async findProlongation(orderId: number, batch: OrderBatch): Promise<Settle> {
     for (const [tag, [member]] of membersByPurchase(batch)) {
       const listed = await this.listForStaff(tag, batch, hasAll(batch.members));
       const proxy = listed.find(({ id }) => id === member?.providerProxyId);

@@ -2,7 +2,7 @@ import { Controller, HttpCode, Param, Post, Req } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Public } from '../../auth';
-import { parseJson } from '../../common';
+import { jsonOrUndefined } from '../../common';
 import { receivedBytes, UnparsedBody } from '../../http';
 import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
@@ -26,7 +26,7 @@ export class NotificationsController {
   @ApiExcludeEndpoint()
   notify(@Param('provider') provider: string, @Req() request: Request): Record<string, never> {
     if (provider !== this.provider.name) throw new UnknownNotifier();
-    this.notifications.hear(parseJson(receivedBytes(request).toString()));
+    this.notifications.hear(jsonOrUndefined(receivedBytes(request).toString()));
     return {};
   }
 }

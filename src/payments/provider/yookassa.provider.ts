@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { HttpService } from '@nestjs/axios';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
-import { parseJson } from '../../common';
+import { jsonOrUndefined } from '../../common';
 import { AppConfig } from '../../config';
 import { atMostEachMinute } from '../../http';
 import { Metrics } from '../../metrics';
@@ -261,7 +261,7 @@ export class YooKassaProvider extends PaymentProvider {
         data: post?.body,
         signal: AbortSignal.timeout(this.config.tuning.paymentTimeoutMs ?? TIMEOUT_MS),
       });
-      return { status: response.status, json: parseJson(response.data) };
+      return { status: response.status, json: jsonOrUndefined(response.data) };
     } catch (error) {
       // The error contains the address and the key, so only its code is passed on.
       const { code } = error as { readonly code?: unknown };

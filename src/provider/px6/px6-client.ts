@@ -1,7 +1,7 @@
 import { HttpService } from '@nestjs/axios';
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { messageOf, parseJson } from '../../common';
+import { messageOf, jsonOrUndefined } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
@@ -137,7 +137,7 @@ export class Px6Client {
         transport,
         signal: AbortSignal.timeout(Math.ceil(deadline.remainingMs())),
       });
-      return { status: response.status, json: parseJson(response.data) };
+      return { status: response.status, json: jsonOrUndefined(response.data) };
     } catch (error) {
       // The error of axios contains the request and thus the key, so only its code may be passed on.
       const code = (error as { code?: unknown }).code;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
-import { parseJson } from '../../common';
+import { jsonOrUndefined } from '../../common';
 import { AppConfig } from '../../config';
 import { hostOf } from './request-through';
 
@@ -47,7 +47,7 @@ export class EchoEndpoint {
 
   /** Null if it is not the echo endpoint's response to the request with this nonce. */
   read(text: string, nonce: string): z.output<typeof verdict> | null {
-    const { data } = verdict.safeParse(parseJson(text));
+    const { data } = verdict.safeParse(jsonOrUndefined(text));
     return data?.nonce === nonce ? data : null;
   }
 

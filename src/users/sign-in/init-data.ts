@@ -1,6 +1,6 @@
 import { validate } from '@telegram-apps/init-data-node';
 import { z } from 'zod';
-import { parseJson } from '../../common';
+import { jsonOrUndefined } from '../../common';
 import { InitDataTooOld, InvalidInitData } from './sign-in.errors';
 
 /** The person who opened the Mini App, according to Telegram. */
@@ -40,7 +40,7 @@ export function readInitData(
   const ageSeconds = now.getTime() / 1000 - Number(signedAt);
   if (ageSeconds < -MAX_SKEW_SECONDS) throw new InvalidInitData();
   if (ageSeconds > maxAgeSeconds) throw new InitDataTooOld();
-  const { data } = user.safeParse(parseJson(fields.get('user') ?? ''));
+  const { data } = user.safeParse(jsonOrUndefined(fields.get('user') ?? ''));
   if (!data) throw new InvalidInitData();
   return { tgId: data.id, username: data.username };
 }

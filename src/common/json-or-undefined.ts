@@ -1,5 +1,5 @@
 /** Undefined if the text is not JSON. */
-export function parseJson(text: string): unknown {
+export function jsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
