@@ -638,7 +638,7 @@ describe('the audit', () => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(JSON.parse(stdout)).toEqual({
         ok: true,
-        checks: Object.keys(BREAKAGES).map((name) => ({ name, violations: 0, rows: [] })),
+        invariants: Object.keys(BREAKAGES).map((name) => ({ name, violations: 0, rows: [] })),
       });
     });
   });
@@ -662,8 +662,8 @@ describe('the audit', () => {
     });
 
     it('finds the same in what changed since yesterday began, if it is broken since then', async () => {
-      const { checks }: IntegrityReport = JSON.parse((await audit('--day')).stdout);
-      const found = checks.filter(({ violations }) => violations > 0).map(({ name }) => name);
+      const { invariants }: IntegrityReport = JSON.parse((await audit('--day')).stdout);
+      const found = invariants.filter(({ violations }) => violations > 0).map(({ name }) => name);
       // No index finds new users and tokens, and the sales that are wrong are those of 2001.
       const others = [
         'every-user-has-an-account',
@@ -676,9 +676,9 @@ describe('the audit', () => {
 
     it.each(Object.keys(BREAKAGES))('shows the rows that break %s, and no others', (name) => {
       const rows = expected[name] ?? [];
-      const check = report.checks.find((one) => one.name === name);
-      expect(check).toEqual({ name, violations: rows.length, rows: expect.arrayContaining(rows) });
-      expect(check?.rows).toHaveLength(rows.length);
+      const invariant = report.invariants.find((one) => one.name === name);
+      expect(invariant).toEqual({ name, violations: rows.length, rows: expect.arrayContaining(rows) });
+      expect(invariant?.rows).toHaveLength(rows.length);
     });
   });
 });

@@ -1,7 +1,7 @@
 import { TokensService } from '../src/auth';
 import { Notifier } from '../src/database';
 import { EVENT_TYPES, type EventType, EVENTS } from '../src/events';
-import { HoldReleases, OutcomeChecks } from '../src/orders';
+import { HoldReleases, OutcomeSearches } from '../src/orders';
 import { FAILURE_REASONS, refusalOf } from '../src/orders/refusals';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
@@ -92,7 +92,7 @@ describe('An event is written', () => {
     const orderId = await idOfOrder();
     const beingConfirmed = order('being_confirmed', { order_id: orderId });
     await eventually(async () => (await loggedFor(user)).length === 1);
-    await service.app.get(OutcomeChecks).sendToReview([orderId], 'test');
+    await service.app.get(OutcomeSearches).sendToReview([orderId], 'test');
     expect(await loggedFor(user)).toEqual([beingConfirmed]);
     await service.app.get(HoldReleases).releaseHolds([orderId], 'staff', ['review']);
     expect(await loggedFor(user)).toEqual([

@@ -95,7 +95,7 @@ describe('Idempotency-Key', () => {
   it('replays the response to a retry for which the first request left no stock', async () => {
     let first: Awaited<ReturnType<typeof buy>> | undefined;
     // The first request was slower than its client, and ends while the retry reads the stock.
-    jest.spyOn(service.app.get(CatalogService), 'checkStock').mockImplementationOnce(async () => {
+    jest.spyOn(service.app.get(CatalogService), 'assertStock').mockImplementationOnce(async () => {
       first = await buy('retried');
       throw new NotEnoughProxies();
     });

@@ -1,5 +1,5 @@
 import { WithdrawalsService } from '../src/inventory';
-import { OutcomeChecks } from '../src/orders/transitions/outcome-checks';
+import { OutcomeSearches } from '../src/orders/transitions/outcome-searches';
 import { RenewalRecords } from '../src/renewals/running/renewal-records';
 import { forAllTests } from './support/fixtures';
 import { insertOrphan, insertProxies } from './support/proxy-rows';
@@ -233,7 +233,7 @@ describe('Due checks of a batch', () => {
     query(`UPDATE orders SET next_check_at = now() + interval '1 hour' WHERE state = 'confirming'`),
   );
 
-  const claim = () => service.app.get(OutcomeChecks).claimDueChecks(10);
+  const claim = () => service.app.get(OutcomeSearches).claimDueSearches(10);
 
   it('lock its members in the order of their ids', async () => {
     const members = ids.slice(1);

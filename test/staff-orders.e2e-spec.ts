@@ -103,7 +103,7 @@ describe('An order', () => {
       date_end_before: null,
       deadline: MOMENT,
       next_check_at: MOMENT,
-      checks: 0,
+      searches: 0,
       nothing_seen_since: null,
       token_id: ID,
       idempotency_key: 'once',

@@ -78,8 +78,8 @@ async function disablings(): Promise<object[]> {
 
 /** The other invariants do not hold of events that are made up. */
 async function auditWebhooks(): Promise<void> {
-  const { checks } = await service.app.get(IntegrityService).run();
-  const [check] = checks.filter(({ name }) => name === 'events-reach-their-webhooks');
+  const { invariants } = await service.app.get(IntegrityService).run();
+  const [check] = invariants.filter(({ name }) => name === 'events-reach-their-webhooks');
   expect(check).toMatchObject({ violations: 0 });
 }
 

@@ -282,7 +282,7 @@ const writeOrdersAndProxies = `
                       unit_price, held, captured, released,
                       provider, provider_price, provider_charge, provider_order_id, date_end_before,
                       idempotency_key, request_hash, answer,
-                      failure, request_id, created_at, submitted_at, deadline, next_check_at, checks,
+                      failure, request_id, created_at, submitted_at, deadline, next_check_at, searches,
                       closed_at,
                       attempt, claim, batch_id,
                       history)

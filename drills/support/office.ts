@@ -55,8 +55,8 @@ export class Office {
 
   /** The broken invariants of the books, and of the books and what the provider lists. */
   async findViolations(): Promise<string[]> {
-    const { checks } = await this.context.get(IntegrityService).run({ withProvider: true });
-    return checks
+    const { invariants } = await this.context.get(IntegrityService).run({ withProvider: true });
+    return invariants
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);
   }

@@ -12,7 +12,7 @@ import { type Caller, TokensService } from './tokens.service';
 
 /**
  * Admits a request if its token has the route's `@Scopes`, or if the route is `@Public`. A route with neither
- * keeps the application from starting (see `AccessCheck`).
+ * keeps the application from starting (see `AccessAssertion`).
  */
 @Injectable()
 export class AccessGuard implements CanActivate {

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
 import { RequestInputGuard } from '../http';
 import { AccessRecheck } from './access-recheck';
-import { AccessCheck } from './access.check';
+import { AccessAssertion } from './access.assertion';
 import { AccessGuard } from './access.guard';
 import { BearerStrategy } from './bearer.strategy';
 import { TokensService } from './tokens.service';
@@ -12,7 +12,7 @@ import { TokensService } from './tokens.service';
   providers: [
     TokensService,
     BearerStrategy,
-    AccessCheck,
+    AccessAssertion,
     AccessRecheck,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_GUARD, useClass: RequestInputGuard },

@@ -30,7 +30,7 @@ import {
   stockKey,
 } from './catalog-store';
 import { CountryNotAvailable, NotEnoughProxies, UnsupportedPeriod } from './catalog.errors';
-import { checkPeriod } from './rental-periods';
+import { assertPeriodSold } from './rental-periods';
 
 export interface Quote {
   /** The customer's price of one proxy. The total is exactly `count` times this. */
@@ -159,7 +159,7 @@ export class CatalogService implements OnModuleDestroy {
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
-    this.checkRentalPeriod(offer.version, offer.period, null);
+    this.assertRentalPeriod(offer.version, offer.period, null);
     return this.priceOf(offer, { userId, country: null }, 'get', this.inTurn('preview', userId, closed));
   }
 
@@ -171,8 +171,8 @@ export class CatalogService implements OnModuleDestroy {
    * @param country in lower case; `null` for a quote
    * @throws PeriodTooShort, UnsupportedPeriod
    */
-  checkRentalPeriod(version: IpVersion, period: number, country: string | null): void {
-    checkPeriod(version, period, 'rental');
+  assertRentalPeriod(version: IpVersion, period: number, country: string | null): void {
+    assertPeriodSold(version, period, 'rental');
     const refusals = this.refusedPeriods.get(offerKey(version, period)) ?? new Map<string, Moment>();
     const isRecent = (refused?: Moment): boolean => refused !== undefined && refused.elapsedMs() < REFUSED_MS;
     const isRefused =
@@ -190,7 +190,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /** @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable */
-  async checkStock(country: string, version: IpVersion, count: number): Promise<void> {
+  async assertStock(country: string, version: IpVersion, count: number): Promise<void> {
     if (!(await this.countries(version, 'order')).includes(country)) throw new CountryNotAvailable();
     if ((await this.stock(country, version, 'order')) < count) throw new NotEnoughProxies();
   }

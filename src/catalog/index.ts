@@ -7,7 +7,7 @@ export {
 } from './catalog.errors';
 export { CatalogModule } from './catalog.module';
 export { CatalogService, type PriceList, type Quote } from './catalog.service';
-export { checkPeriod, PERIODS_TEXT, toIpVersion } from './rental-periods';
+export { assertPeriodSold, PERIODS_TEXT, toIpVersion } from './rental-periods';
 export { PricePreviewOut } from './dto/price-preview.dto';
 export { PricePreviewService } from './price-preview.service';
 export { type RenewalOffer, RenewalPrices } from './renewal-prices';

@@ -1,6 +1,6 @@
 import { DomainError, type IpVersion } from '../common';
 import type { CatalogService, Quote } from './catalog.service';
-import { checkPeriod } from './rental-periods';
+import { assertPeriodSold } from './rental-periods';
 
 export interface RenewalOffer {
   readonly userId: number;
@@ -26,7 +26,7 @@ export class RenewalPrices {
 
   private async lookUp({ userId, country, version, period }: RenewalOffer): Promise<Quote | DomainError> {
     try {
-      checkPeriod(version, period, 'renewal');
+      assertPeriodSold(version, period, 'renewal');
       return await this.catalog.chargedPrice({ version, period, count: 1 }, { userId, country });
     } catch (error) {
       if (error instanceof DomainError) return error;

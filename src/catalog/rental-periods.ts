@@ -20,7 +20,7 @@ export const PERIODS_TEXT =
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));
 
 /** @throws PeriodTooShort, UnsupportedPeriod */
-export function checkPeriod(version: IpVersion, periodDays: number, kind: 'rental' | 'renewal'): void {
+export function assertPeriodSold(version: IpVersion, periodDays: number, kind: 'rental' | 'renewal'): void {
   const { name, minimumDays } = VERSIONS[version];
   if (periodDays < minimumDays) throw new PeriodTooShort(kind, name, minimumDays);
   if (periodDays > LONGEST_PERIOD_DAYS) throw new UnsupportedPeriod();

@@ -30,8 +30,10 @@ export const addAudit: AddCommand = (cli) => {
           });
           if (!report.ok) {
             process.exitCode = 1;
-            const violated = report.checks.filter((check) => check.violations > 0);
-            complain(`Broken: ${violated.map((check) => `${check.name} (${check.violations})`).join(', ')}`);
+            const violated = report.invariants.filter(({ violations }) => violations > 0);
+            complain(
+              `Broken: ${violated.map(({ name, violations }) => `${name} (${violations})`).join(', ')}`,
+            );
           }
           await print(report);
         },

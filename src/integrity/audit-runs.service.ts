@@ -54,13 +54,13 @@ export class AuditRuns {
 
   private async audit(scope: AuditScope, run: LeasedRun, signal: AbortSignal): Promise<object> {
     const startedAt = performance.now();
-    const { checks } = await this.integrity.run({
+    const { invariants } = await this.integrity.run({
       scope,
       invariantSeconds: INVARIANT_SECONDS,
       beforeEach: (checked) => run.renew({ checked }),
       signal,
     });
-    const violated = checks.filter(({ violations }) => violations > 0);
+    const violated = invariants.filter(({ violations }) => violations > 0);
     await this.keep(scope, performance.now() - startedAt, violated);
     if (violated.length > 0) {
       const names = violated.map(({ name, violations }) => `${name} (${violations})`).join(', ');
@@ -69,7 +69,7 @@ export class AuditRuns {
           'docs/operations.md (AuditFails) has the steps',
       );
     }
-    return { checked: checks.length, violated: violated.length };
+    return { checked: invariants.length, violated: violated.length };
   }
 
   private async keep(scope: AuditScope, tookMs: number, violated: readonly object[]): Promise<void> {

@@ -18,7 +18,7 @@ export interface InvariantResult {
 
 export interface IntegrityReport {
   readonly ok: boolean;
-  readonly checks: readonly InvariantResult[];
+  readonly invariants: readonly InvariantResult[];
 }
 
 export interface AuditOptions {
@@ -92,23 +92,25 @@ export class IntegrityService {
          SET work_mem = '64MB'; SET max_parallel_workers_per_gather = 0`,
       );
       await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const checks: InvariantResult[] = [];
+      const invariants: InvariantResult[] = [];
       for (const { name, violations, ofDay = violations } of INVARIANTS) {
-        await beforeEach?.(checks.length);
+        await beforeEach?.(invariants.length);
         const statement = scope === 'day' ? ofDay : violations;
-        if (statement !== null) checks.push(await check(session, name, SCOPE_SQL[scope], statement));
+        if (statement !== null) invariants.push(await measure(session, name, SCOPE_SQL[scope], statement));
       }
       if (listedAt) {
         for (const { name, violations } of PROVIDER_INVARIANTS) {
-          checks.push(await check(session, name, `WITH ${PROVIDER_LISTING}`, violations, [listedAt, audit]));
+          invariants.push(
+            await measure(session, name, `WITH ${PROVIDER_LISTING}`, violations, [listedAt, audit]),
+          );
         }
       }
       if (limits) {
         for (const { name, violations } of PAYMENT_INVARIANTS) {
-          checks.push(await check(session, name, `WITH ${PAYMENT_LISTING}`, violations, limits));
+          invariants.push(await measure(session, name, `WITH ${PAYMENT_LISTING}`, violations, limits));
         }
       }
-      return { ok: checks.every(({ violations }) => violations === 0), checks };
+      return { ok: invariants.every(({ violations }) => violations === 0), invariants };
     } finally {
       signal?.removeEventListener('abort', end);
       end();
@@ -180,7 +182,7 @@ export class IntegrityService {
 }
 
 /** @param source the tables of the statement: `WITH …` */
-async function check(
+async function measure(
   session: Client,
   name: string,
   source: string,
@@ -194,6 +196,6 @@ async function check(
     parameters,
   );
   const [found] = rows;
-  if (!found) throw new Error(`the check of ${name} returned no row`);
+  if (!found) throw new Error(`the statement of ${name} returned no row`);
   return { name, violations: found.violations, rows: found.rows ?? [] };
 }

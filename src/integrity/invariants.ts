@@ -2,7 +2,7 @@ import { sqlList } from '../database';
 import { SHOWN_KIND } from '../ledger';
 import {
   bulkOrderKeySql,
-  CHECKS_END_AFTER_SECONDS,
+  SEARCHES_END_AFTER_SECONDS,
   OPEN_STATES,
   PURCHASE_TAG_SQL,
   renewalKeySql,
@@ -12,7 +12,7 @@ import {
 } from '../orders';
 
 /** Orders placed before this had their last check some minutes ago. */
-const CHECKS_ARE_OVER = `now() - interval '${CHECKS_END_AFTER_SECONDS} seconds 15 minutes'`;
+const CHECKS_ARE_OVER = `now() - interval '${SEARCHES_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 export interface Invariant {
   /** The output of `audit`. */

@@ -21,7 +21,7 @@ const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
 const CREDIT_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600, 7200];
 const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
-/** From a check that finds nothing to the audit of all books. */
+/** From a search that finds nothing to the audit of all books. */
 const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
 
 const METHOD = '`GET`, `POST`, …; `other` for unknown methods';
@@ -143,9 +143,12 @@ export const METRICS = {
   renewals_paused: sharedGauge('1 if staff have paused all renewals, and the number of paused users.', {
     of: '`all`, `users`',
   }),
-  reconciliation_checks_total: counter('Checks for the outcome of orders, by the listing of the provider.', {
-    outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
-  }),
+  reconciliation_searches_total: counter(
+    'Searches for the outcome of orders, by the listing of the provider.',
+    {
+      outcome: '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: no listing',
+    },
+  ),
   job_last_success_timestamp_seconds: gauge(
     'Last success of a job: on any replica, or on this one if each runs it.',
     { name: JOB_NAME },

@@ -1,4 +1,4 @@
-export { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from './check-schedule';
+export { SEARCHES_END_AFTER_SECONDS, spacingOfEmptySearchesSeconds } from './search-schedule';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { OrderRequests } from './dispatch/order-requests';
 export { longestOrderMs } from './longest-order';
@@ -44,5 +44,5 @@ export {
 } from './transitions/forgotten-order-records';
 export { HoldReleases } from './transitions/hold-releases';
 export { OrderClaims } from './transitions/order-claims';
-export { doubtOpenOrders, OutcomeChecks } from './transitions/outcome-checks';
+export { doubtOpenOrders, OutcomeSearches } from './transitions/outcome-searches';
 export { Settlement } from './transitions/settlement';

@@ -14,7 +14,7 @@ import type { RefusalReason } from '../provider';
  *                 │ └──── requeueRefused ───────┘ │ └─ releaseHolds ──────────┤
  *                 │                               │                           │
  *                 ├─ store (an end) ──→ submitting
- *                 │        beginConfirming, claimDueChecks ──→ confirming ────┤ deliver…, releaseHolds
+ *                 │        beginConfirming, claimDueSearches ──→ confirming ────┤ deliver…, releaseHolds
  *                 │                                                │          │
  *                 │                                   sendToReview └→ review ─┘ deliver…, releaseHolds
  *                 └─ releaseHolds ──→ refunded
@@ -31,7 +31,7 @@ import type { RefusalReason } from '../provider';
  *
  * - `reserved`: the money is held, and nothing has been sent.
  * - `submitting`: the one call to the provider is under way, or the process that made it has died.
- * - `confirming`: the outcome is unknown, and reconciliation checks the provider for it.
+ * - `confirming`: the outcome is unknown, and reconciliation searches for it at the provider.
  * - `review`: the evidence is missing or contradictory, and staff decide.
  * - `completed`, `partial`, `refunded`: closed, with all, some, or none of the proxies delivered and paid.
  */
@@ -104,7 +104,7 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  */
 export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Refunded, although the call was sent and may have had its effect after the last check. */
+/** Refunded, although the call was sent and may have had its effect after the last search. */
 export const REFUNDED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];
 
 /**

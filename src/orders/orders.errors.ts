@@ -49,7 +49,7 @@ export class RequestWrittenOff extends domainError(
     'Order again under a new key',
 ) {}
 
-/** The first checks come quickly. */
+/** The first searches come quickly. */
 const RETRY_AFTER_SECONDS = 5;
 
 /**

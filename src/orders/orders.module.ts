@@ -18,8 +18,8 @@ import { Maintenance } from './maintenance';
 import { OrderQueries } from './order-queries';
 import { OrderRetention } from './order-retention';
 import { UNATTENDED_STATES } from './order-states';
-import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
+import { OrderRefusals } from './placing/order-refusals';
 import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
 import { RenewalOrders } from './placing/renewal-orders.service';
@@ -32,13 +32,13 @@ import { EndReadings } from './transitions/end-readings';
 import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
 import { HoldReleases } from './transitions/hold-releases';
 import { OrderClaims } from './transitions/order-claims';
-import { OutcomeChecks } from './transitions/outcome-checks';
+import { OutcomeSearches } from './transitions/outcome-searches';
 import { Settlement } from './transitions/settlement';
 
 /** An order whose response was lost is first checked within a second. */
 const RECONCILE_INTERVAL_MS = 1000;
-const CHECKS_AT_ONCE = 20;
-const DUE_CHECKS = `
+const SEARCHES_AT_ONCE = 20;
+const DUE_SEARCHES = `
   SELECT count(*)::integer AS count, min(next_check_at) AS oldest
     FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()`;
 
@@ -47,7 +47,7 @@ const RECORDS = [
   OrderQueries,
   OrderClaims,
   EndReadings,
-  OutcomeChecks,
+  OutcomeSearches,
   Settlement,
   HoldReleases,
   ForgottenOrderRecords,
@@ -67,7 +67,7 @@ const RECORDS = [
     DispatcherService,
     EndReader,
     OrderRequests,
-    OrderChecks,
+    OrderRefusals,
     OrderPlacement,
     OrdersService,
     OrderReadingService,
@@ -79,11 +79,11 @@ const RECORDS = [
 })
 export class OrdersModule {
   constructor(work: Work, { tuning }: AppConfig, reconciliation: ReconciliationService) {
-    // The schedule of checks decides what counts as evidence, so no failure or lease may move it: the claim
-    // of a check sets the time of the next.
+    // The schedule of searches decides what counts as evidence, so no failure or lease may move it: the claim
+    // of a search sets the time of the next.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
-    work.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(CHECKS_AT_ONCE), {
-      waiting: DUE_CHECKS,
+    work.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
+      waiting: DUE_SEARCHES,
     });
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../catalog';
+import { CatalogService, assertPeriodSold, type PriceList, toIpVersion } from '../catalog';
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRow, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
@@ -221,7 +221,7 @@ function obstacleOf({
 }: Pick<FoundRentals, 'isWithdrawn' | 'version' | 'period'>): ProxyObstacle | null {
   if (isWithdrawn) return 'proxy-withdrawn';
   try {
-    checkPeriod(toIpVersion(version), period, 'renewal');
+    assertPeriodSold(toIpVersion(version), period, 'renewal');
     return null;
   } catch (error) {
     unlessDomainError(error);

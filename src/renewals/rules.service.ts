@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth';
-import { checkPeriod, toIpVersion } from '../catalog';
+import { assertPeriodSold, toIpVersion } from '../catalog';
 import { Clock, Money } from '../common';
 import { changeOfUser, type Queryable, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
@@ -74,7 +74,7 @@ export class RulesService {
     if (request.target === 'filter' && isEmpty(filter)) throw new TargetMismatch();
     assertUnlimited(caller);
     const proxy = id === null ? null : await this.proxies.get(caller.userId, id);
-    if (proxy) checkPeriod(toIpVersion(proxy.version), period, 'renewal');
+    if (proxy) assertPeriodSold(toIpVersion(proxy.version), period, 'renewal');
     const proxyId = proxy?.id ?? null;
     return this.replace(caller.userId, { proxyId, ...filter, period, maxPrice, hoursBefore });
   }

@@ -23,7 +23,7 @@ import { StaffPricesController } from './prices/staff-prices.controller';
 import { StaffPricesService } from './prices/staff-prices.service';
 import { StaffRenewalsController } from './renewals/staff-renewals.controller';
 import { StaffRenewalsService } from './renewals/staff-renewals.service';
-import { StaffRoutesCheck } from './staff-routes.check';
+import { StaffRoutesAssertion } from './staff-routes.assertion';
 import { StaffSystemController } from './system/staff-system.controller';
 import { StaffSystemService } from './system/staff-system.service';
 import { StaffScopesController } from './tokens/staff-scopes.controller';
@@ -72,7 +72,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffTokensService,
     StaffUsersService,
     StaffWebhooksService,
-    StaffRoutesCheck,
+    StaffRoutesAssertion,
   ],
   exports: [AuditLogService],
 })

@@ -136,7 +136,7 @@ export class WaitingCallsOut {
   @ApiCount('Purchases and prolongations')
   order!: number;
 
-  @ApiCount('Checks of orders with an unknown outcome')
+  @ApiCount('Searches for the outcome of orders')
   confirmation!: number;
 
   @ApiCount('Requests for the table of prices')

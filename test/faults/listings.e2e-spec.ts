@@ -11,8 +11,8 @@ const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap(
   ]),
 );
 
-/** Enough checks that find nothing for a refund, with the quiet time of the tests. */
-const MANY_CHECKS = 6;
+/** Enough searches that find nothing for a refund, with the quiet time of the tests. */
+const MANY_SEARCHES = 6;
 
 describe('The provider may list as it likes:', () => {
   const service = forAllTests(() =>
@@ -32,9 +32,9 @@ describe('The provider may list as it likes:', () => {
 
   const prolong = (proxyId: string) => user.prolong(proxyId);
 
-  async function latestOrder(): Promise<{ state: string; checks: number; proxy: string }> {
+  async function latestOrder(): Promise<{ state: string; searches: number; proxy: string }> {
     const [order] = await service.dataSource.query(
-      `SELECT state, checks, (SELECT max(id) FROM proxies WHERE order_id = orders.id) AS proxy
+      `SELECT state, searches, (SELECT max(id) FROM proxies WHERE order_id = orders.id) AS proxy
          FROM orders ORDER BY id DESC LIMIT 1`,
     );
     return order;
@@ -82,7 +82,7 @@ describe('The provider may list as it likes:', () => {
     await service.control.setDialect({ descrFilter: 'ignored' });
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await buy(1);
-    await eventually(async () => (await latestOrder()).checks >= MANY_CHECKS);
+    await eventually(async () => (await latestOrder()).searches >= MANY_SEARCHES);
     expect(await latestOrder()).toMatchObject({ state: 'confirming' });
     await service.control.setDialect({ descrFilter: 'exact' });
     await service.untilSettled();

@@ -26,7 +26,7 @@ describe('a failing provider', () => {
   interface Order {
     readonly kind: string;
     readonly state: string;
-    readonly checks: number;
+    readonly searches: number;
     /** From the deadline to the end, or until now. */
     readonly quietSeconds: number;
   }
@@ -34,7 +34,7 @@ describe('a failing provider', () => {
   /** The latest order of the user. */
   async function orderOf({ id }: TestUser): Promise<Order> {
     const [order] = await service.dataSource.query(
-      `SELECT kind, state, checks,
+      `SELECT kind, state, searches,
               extract(epoch FROM coalesce(closed_at, now()) - deadline)::float8 AS "quietSeconds"
          FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT 1`,
       [id],
@@ -108,7 +108,7 @@ describe('a failing provider', () => {
     ['error 30', { method: 'buy', kind: 'error', errorId: 30 }],
     ['a web page', { method: 'buy', kind: 'html' }],
   ])(
-    'leaves the money held until two checks have found nothing, then it is released: %s',
+    'leaves the money held until two searches have found nothing, then it is released: %s',
     async (_, fault) => {
       const user = await service.createUser({ balance: '500.00' });
       await service.control.addFault(fault);
@@ -130,15 +130,15 @@ describe('a failing provider', () => {
     await eventually(async () => (await orderOf(user)).quietSeconds > 1);
     await service.control.resetFaults();
     await settled(user);
-    const [checks] = await service.dataSource.query(
+    const [searches] = await service.dataSource.query(
       `SELECT count(*) AS complete, extract(epoch FROM max(c.created_at) - min(c.created_at))::float8 AS apart
          FROM provider_calls c JOIN orders o ON o.id = c.order_id
         WHERE o.user_id = $1 AND c.method = 'getproxy' AND c.outcome = 'done'`,
       [user.id],
     );
-    expect(checks.complete).toBeGreaterThanOrEqual(2);
-    // A tenth of the quiet time, less the duration of the checks themselves.
-    expect(checks.apart).toBeGreaterThan(0.05);
+    expect(searches.complete).toBeGreaterThanOrEqual(2);
+    // A tenth of the quiet time, less the duration of the searches themselves.
+    expect(searches.apart).toBeGreaterThan(0.05);
   });
 
   it('does not treat a failed check as one that found nothing', async () => {
@@ -146,14 +146,14 @@ describe('a failing provider', () => {
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
-    await eventually(async () => (await orderOf(user)).checks >= 6);
+    await eventually(async () => (await orderOf(user)).searches >= 6);
     expect((await service.balanceOf(user)).held).not.toBe('0.00');
     await service.control.resetFaults();
     await settled(user);
     expect(await proxiesOf(user)).toHaveLength(1);
   });
 
-  it('leaves an order to staff after a day of checks, with the money held', async () => {
+  it('leaves an order to staff after a day of searches, with the money held', async () => {
     const user = await service.createUser();
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });

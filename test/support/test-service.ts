@@ -206,8 +206,8 @@ function serve(started: Started, close: () => Promise<void>): TestService {
   const { app, baseUrl, database } = started;
   const dataSource = app.get(DataSource);
   const findBroken: TestService['findBroken'] = async (scope) => {
-    const { ok, checks } = await app.get(IntegrityService).run(scope);
-    const broken = checks.filter(({ violations }) => violations > 0);
+    const { ok, invariants } = await app.get(IntegrityService).run(scope);
+    const broken = invariants.filter(({ violations }) => violations > 0);
     expect(ok).toBe(broken.length === 0);
     return Object.fromEntries(broken.map(({ name, rows }) => [name, rows]));
   };

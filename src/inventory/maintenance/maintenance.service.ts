@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
-import { doubtOpenOrders, OPEN_STATES, spacingOfEmptyChecksSeconds } from '../../orders';
+import { doubtOpenOrders, OPEN_STATES, spacingOfEmptySearchesSeconds } from '../../orders';
 import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../inventory.errors';
 import type { MaintenanceOut, MaintenanceReason } from './maintenance.dto';
 
@@ -122,7 +122,7 @@ export class MaintenanceService {
               (SELECT count(*) FROM found_prolongations WHERE resolution IS NULL)
                 AS undecided_prolongations
          FROM closed`,
-      [quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
+      [quietSeconds, spacingOfEmptySearchesSeconds(quietSeconds)],
     );
     if (!found) return OPEN;
     const { is_swept: _, ...shown } = found;

@@ -20,8 +20,8 @@ import {
   RequestWrittenOff,
 } from '../orders.errors';
 import { newOrder, type NewOrder } from '../placing/new-order';
-import { OrderChecks, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
+import { OrderRefusals, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-refusals';
 import { type Delivery, OrdersService } from '../placing/orders.service';
 import { type Bulk, BulkRecords } from './bulk-records';
 import {
@@ -57,7 +57,7 @@ export class BulkProlongations {
     private readonly records: BulkRecords,
     private readonly selections: SelectionsService,
     private readonly orders: OrdersService,
-    private readonly checks: OrderChecks,
+    private readonly refusals: OrderRefusals,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
     private readonly maintenance: Maintenance,
@@ -112,7 +112,7 @@ export class BulkProlongations {
     await this.queries.findByKey(caller.userId, idempotency);
     const selected = await this.selections.find(caller.userId, selection);
     const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
-    const closed = this.checks.providerRefusal();
+    const closed = this.refusals.providerRefusal();
     if (closed) throw closed;
     const prices = await this.pricesOf(caller.userId, proxies, period);
     const unavailable = prices.find((price) => price instanceof ServiceUnavailable);
@@ -201,7 +201,7 @@ export class BulkProlongations {
         const quote = await prices.of({ userId, country, version, period });
         return quote instanceof DomainError
           ? quote
-          : (this.checks.providerRefusal(quote.providerPrice) ?? quote);
+          : (this.refusals.providerRefusal(quote.providerPrice) ?? quote);
       }),
     );
   }

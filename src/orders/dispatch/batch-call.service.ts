@@ -30,7 +30,7 @@ import { type CallsForOrder, ProviderCallLog } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';
 import { HoldReleases } from '../transitions/hold-releases';
 import { OrderClaims } from '../transitions/order-claims';
-import { OutcomeChecks } from '../transitions/outcome-checks';
+import { OutcomeSearches } from '../transitions/outcome-searches';
 import { Settlement } from '../transitions/settlement';
 
 /** Permission for the call of a batch: a rate permit, and the time after which it must not be sent. */
@@ -57,8 +57,8 @@ const PROLONGATION_CALLS = 12;
 
 type OnCall = (record: ProviderCallRecord) => void;
 
-/** How long callers wait for the check after a lost response. */
-const CHECK_TIMEOUT_MS = 5000;
+/** How long callers wait for the search after a lost response. */
+const SEARCH_TIMEOUT_MS = 5000;
 
 /** Makes the one call of a claimed batch, and settles it according to the provider's response. */
 @Injectable()
@@ -67,7 +67,7 @@ export class BatchCallService {
 
   constructor(
     private readonly claims: OrderClaims,
-    private readonly checks: OutcomeChecks,
+    private readonly searches: OutcomeSearches,
     private readonly settlement: Settlement,
     private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
@@ -136,7 +136,7 @@ export class BatchCallService {
     purchase: ProviderPurchase,
     onCall: OnCall,
   ): Promise<ProviderPurchase> {
-    const deadline = Deadline.after(CHECK_TIMEOUT_MS);
+    const deadline = Deadline.after(SEARCH_TIMEOUT_MS);
     const options = { deadline, onCall, isEnough: isWhole(batch), priority: 'order' } as const;
     const listed = await this.provider.proxiesByTag(batch.tag, options);
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
@@ -175,7 +175,7 @@ export class BatchCallService {
   private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
     if (!(error instanceof ProviderRefused || error instanceof ProviderUnavailable)) {
       this.logger.error(`${nameOf(batch)}: the outcome is unknown: ${messageOf(error)}`);
-      await this.checkOnce(batch.id, error);
+      await this.searchOnce(batch.id, error);
       return false;
     }
     this.logger.warn(`${nameOf(batch)}: nothing was bought: ${messageOf(error)}`);
@@ -233,19 +233,19 @@ export class BatchCallService {
     return chooseInTurn(batch, balance ?? '0', ({ cost }) => cost);
   }
 
-  private async checkOnce(batchId: number, error: unknown): Promise<void> {
+  private async searchOnce(batchId: number, error: unknown): Promise<void> {
     const open = await this.queries.findBatch(batchId);
     if (!open) return;
-    const foundNothing = await this.reconciliation.check(open, CHECK_TIMEOUT_MS);
+    const foundNothing = await this.reconciliation.search(open, SEARCH_TIMEOUT_MS);
     // The provider documents that a request that gets 429 has no effect; a listing that agrees is enough.
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
       await this.refundUnbought(memberIds(open), 'unavailable');
     } else {
-      await this.checks.beginConfirming(batchId);
+      await this.searches.beginConfirming(batchId);
     }
   }
 
-  /** Reconciliation may have begun to check the batch in the meantime. */
+  /** Reconciliation may have begun to search for the batch in the meantime. */
   private async refundUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
     await this.releases.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }

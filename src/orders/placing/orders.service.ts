@@ -14,8 +14,8 @@ import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from
 import { refusalOf } from '../refusals';
 import type { DryRunResponse } from './dto/dry-run-response.dto';
 import type { NewOrder } from './new-order';
-import { OrderChecks, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-checks';
 import { OrderPlacement } from './order-placement';
+import { OrderRefusals, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-refusals';
 import type { OrderRequest } from './order-request';
 
 export interface Delivery {
@@ -45,7 +45,7 @@ export class OrdersService {
   private readonly inProgress = new Set<Promise<unknown>>();
 
   constructor(
-    private readonly checks: OrderChecks,
+    private readonly refusals: OrderRefusals,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
     private readonly requests: OrderRequests,
@@ -99,7 +99,7 @@ export class OrdersService {
 
   /** The id of the new order, or the earlier request with its idempotency key. @throws DomainError */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
-    const { done, value } = await this.checks.refusals(request, 'order').next();
+    const { done, value } = await this.refusals.of(request, 'order').next();
     if (!done) throw value;
     return this.placeOnce(value.order);
   }
@@ -138,9 +138,9 @@ export class OrdersService {
     try {
       if (earlier) await this.replay(earlier);
       else {
-        const checks = this.checks.refusals(request, 'preview');
-        let next = await checks.next();
-        for (; !next.done; next = await checks.next()) refusals.set(next.value.detail, next.value);
+        const found = this.refusals.of(request, 'preview');
+        let next = await found.next();
+        for (; !next.done; next = await found.next()) refusals.set(next.value.detail, next.value);
         prepared = next.value;
       }
     } catch (error) {

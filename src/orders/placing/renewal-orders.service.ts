@@ -12,8 +12,8 @@ import { PURCHASE_TAG_SQL } from '../order-queries';
 import { HoldReleases } from '../transitions/hold-releases';
 import { ORDERS_PER_CALL } from '../transitions/order-claims';
 import { newOrder, type Payer } from './new-order';
-import { OrderChecks } from './order-checks';
 import { OrderPlacement, type RenewalPlacement } from './order-placement';
+import { OrderRefusals } from './order-refusals';
 import { RenewalRoom } from './renewal-room';
 
 export interface WantedRenewal extends RenewalOffer {
@@ -54,14 +54,14 @@ export class RenewalOrders {
     private readonly clock: Clock,
     private readonly releases: HoldReleases,
     private readonly placement: OrderPlacement,
-    private readonly checks: OrderChecks,
+    private readonly refusals: OrderRefusals,
     private readonly dispatcher: DispatcherService,
     private readonly provider: ProxyProvider,
   ) {}
 
   /** Whether the provider accepts orders now. */
   canBeSent(): boolean {
-    return this.checks.providerRefusal() === null;
+    return this.refusals.providerRefusal() === null;
   }
 
   async room(): Promise<RenewalRoom> {

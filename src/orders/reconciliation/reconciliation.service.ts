@@ -12,7 +12,6 @@ import {
   ProxyProvider,
 } from '../../provider';
 import { inSpan } from '../../tracing';
-import { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from '../check-schedule';
 import {
   type BatchMember,
   hasAll,
@@ -24,14 +23,15 @@ import {
 } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import { ProviderCallLog } from '../provider-call-log';
+import { SEARCHES_END_AFTER_SECONDS, spacingOfEmptySearchesSeconds } from '../search-schedule';
 import { HoldReleases } from '../transitions/hold-releases';
-import { OutcomeChecks } from '../transitions/outcome-checks';
+import { OutcomeSearches } from '../transitions/outcome-searches';
 import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
 /**
  * Determines the outcome of orders whose call has an unknown one, after every crash and every lost response.
- * One check of the provider serves all members of a batch. Any number of replicas may run it at once, and it
+ * One search at the provider serves all members of a batch. Any number of replicas may run it at once, and it
  * never buys.
  */
 @Injectable()
@@ -39,7 +39,7 @@ export class ReconciliationService {
   private readonly logger = new Logger(ReconciliationService.name);
 
   constructor(
-    private readonly checks: OutcomeChecks,
+    private readonly searches: OutcomeSearches,
     private readonly settlement: Settlement,
     private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
@@ -51,15 +51,15 @@ export class ReconciliationService {
 
   /** Settles due batches, one after the other. Returns how many batches and unsent orders there were. */
   async settleDue(limit: number): Promise<number> {
-    const { unsent, batches } = await this.checks.claimDueChecks(limit);
+    const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.releases.releaseHolds(unsent, 'not-sent', ['reserved'])) {
       this.logger.log(`order ${id}: refunded: it was never sent`);
     }
     for (const batch of batches) {
       try {
-        await this.check(batch);
+        await this.search(batch);
       } catch (error) {
-        this.logger.error(`${nameOf(batch)}: a check failed`, stackOf(error));
+        this.logger.error(`${nameOf(batch)}: a search failed`, stackOf(error));
       }
       void this.queries.awaited.changed(memberIds(batch));
     }
@@ -67,14 +67,14 @@ export class ReconciliationService {
   }
 
   /**
-   * Checks the provider once for the open members of a batch, and settles what the evidence allows.
+   * Searches at the provider once for the open members of a batch, and settles what the evidence allows.
    *
    * @param timeoutMs limits the wait for the provider, for a caller who waits
-   * @returns whether the check was complete and found no delivery of any member
+   * @returns whether the search was complete and found no delivery of any member
    */
-  check(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
+  search(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
     const attributes = { 'order.kind': batch.kind, 'order.ids': memberIds(batch) };
-    return inSpan('orders.check', attributes, () => this.listAndJudge(batch, timeoutMs));
+    return inSpan('orders.search', attributes, () => this.listAndJudge(batch, timeoutMs));
   }
 
   private async listAndJudge(batch: OrderBatch, timeoutMs: number): Promise<boolean> {
@@ -119,7 +119,7 @@ export class ReconciliationService {
       if (!(error instanceof ProviderError)) throw error;
       // A listed end is evidence even if other rows cannot be read.
       if (error instanceof ListingIncomplete && batch.kind === 'prolongation') return [...error.found];
-      this.metrics.count('reconciliation_checks_total', { outcome: 'failed' });
+      this.metrics.count('reconciliation_searches_total', { outcome: 'failed' });
       await this.reviewAfterADay(batch, startedAt, error.message);
       return null;
     }
@@ -132,14 +132,14 @@ export class ReconciliationService {
     startedAt: Date,
   ): Promise<boolean> {
     const evidence = purchaseEvidence(batch, listed);
-    this.metrics.count('reconciliation_checks_total', { outcome: evidence.kind });
+    this.metrics.count('reconciliation_searches_total', { outcome: evidence.kind });
     switch (evidence.kind) {
       case 'nothing':
         await this.refundIfProven(batch, startedAt);
         return true;
       case 'bought':
         if (!evidence.whole && !this.isQuiet(batch, startedAt)) {
-          await this.checks.recordCheck(memberIds(batch), startedAt, 'something');
+          await this.searches.recordSearch(memberIds(batch), startedAt, 'something');
           return false;
         }
         await this.deliverOrReview(batch, () =>
@@ -162,7 +162,7 @@ export class ReconciliationService {
     const alone = { ...batch, members: [member] };
     const proxy = listed.find(({ id }) => id === member.providerProxyId);
     const evidence = prolongationEvidence(batch, member, proxy);
-    this.metrics.count('reconciliation_checks_total', { outcome: evidence.kind });
+    this.metrics.count('reconciliation_searches_total', { outcome: evidence.kind });
     switch (evidence.kind) {
       case 'nothing':
         await this.refundIfProven(alone, startedAt);
@@ -183,12 +183,12 @@ export class ReconciliationService {
   }
 
   /**
-   * Refunds on the second complete check that finds nothing, when even a request that was sent at the last
+   * Refunds on the second complete search that finds nothing, when even a request that was sent at the last
    * moment would be visible.
    */
   private async refundIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
-    const since = await this.checks.recordCheck(memberIds(batch), startedAt, 'nothing');
-    const spacingMs = spacingOfEmptyChecksSeconds(this.config.reconciliation.quietSeconds) * 1000;
+    const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');
+    const spacingMs = spacingOfEmptySearchesSeconds(this.config.reconciliation.quietSeconds) * 1000;
     const isSecond = since !== null && startedAt.getTime() - since.getTime() >= spacingMs;
     if (!isSecond || !this.isQuiet(batch, startedAt)) {
       await this.reviewAfterADay(batch, startedAt, 'nothing was found');
@@ -219,11 +219,11 @@ export class ReconciliationService {
 
   private async reviewAfterADay(batch: OrderBatch, at: Date, why: string): Promise<void> {
     const openSeconds = (at.getTime() - batch.deadline.getTime()) / 1000;
-    if (openSeconds >= CHECKS_END_AFTER_SECONDS) await this.leaveToStaff(batch, why);
+    if (openSeconds >= SEARCHES_END_AFTER_SECONDS) await this.leaveToStaff(batch, why);
   }
 
   private async leaveToStaff(batch: OrderBatch, why: string): Promise<void> {
-    await this.checks.sendToReview(memberIds(batch), why);
+    await this.searches.sendToReview(memberIds(batch), why);
     this.logger.error(`${nameOf(batch)}: staff have to decide: ${why}`);
   }
 }

@@ -261,13 +261,13 @@ export class OrderDetail extends OrderOut {
   )
   deadline!: Date;
 
-  @ApiMoment('The next check at the provider, while the order is open', '2026-11-21T12:00:30.000Z')
+  @ApiMoment('The next search at the provider, while the order is open', '2026-11-21T12:00:30.000Z')
   next_check_at!: Date;
 
-  @ApiInteger('The number of checks for the order at the provider', 0)
-  checks!: number;
+  @ApiInteger('The number of searches for the order at the provider', 0)
+  searches!: number;
 
-  @ApiNullableMoment('The time since which no check has shown evidence of the order', null)
+  @ApiNullableMoment('The time since which no search has shown evidence of the order', null)
   nothing_seen_since!: Date | null;
 
   @ApiNullable('integer', 'The token with which the order was placed', 17)

@@ -137,10 +137,10 @@ CREATE TABLE orders (
   -- gone out.
   deadline timestamptz NOT NULL,
   submitted_at timestamptz,
-  -- When reconciliation checks next, and how often it has.
+  -- When reconciliation searches next, and how often it has.
   next_check_at timestamptz NOT NULL,
-  checks integer NOT NULL DEFAULT 0,
-  -- When the first of the latest complete checks that all found nothing began.
+  searches integer NOT NULL DEFAULT 0,
+  -- When the first of the latest complete searches that all found nothing began.
   nothing_seen_since timestamptz,
   closed_at timestamptz,
 

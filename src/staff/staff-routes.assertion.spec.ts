@@ -4,7 +4,7 @@ import { Test } from '@nestjs/testing';
 import { Public, Scopes } from '../auth';
 import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffRoute } from './staff-route';
-import { StaffRoutesCheck } from './staff-routes.check';
+import { StaffRoutesAssertion } from './staff-routes.assertion';
 
 const ROUTE = {
   scope: 'staff:users',
@@ -56,13 +56,13 @@ class ElsewhereController {
 async function start(...controllers: (new () => object)[]): Promise<void> {
   const module = await Test.createTestingModule({
     imports: [DiscoveryModule],
-    providers: [StaffRoutesCheck, { provide: AuditLogService, useValue: {} }],
+    providers: [StaffRoutesAssertion, { provide: AuditLogService, useValue: {} }],
     controllers,
   }).compile();
   await module.createNestApplication({ logger: false }).init();
 }
 
-describe('StaffRoutesCheck', () => {
+describe('StaffRoutesAssertion', () => {
   it('starts when every route of staff is audited', async () => {
     await expect(start(StaffController, CustomersController)).resolves.toBeUndefined();
   });

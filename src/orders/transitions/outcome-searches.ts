@@ -3,11 +3,11 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
 import { Metrics } from '../../metrics';
-import { checkOffsetsSeconds, spacingOfEmptyChecksSeconds } from '../check-schedule';
 import type { OrderBatch } from '../order-batch';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
+import { searchOffsetsSeconds, spacingOfEmptySearchesSeconds } from '../search-schedule';
 
 /**
  * Restarts reconciliation for every open order, because the database was restored to an earlier moment and
@@ -22,13 +22,14 @@ export async function doubtOpenOrders(queryable: Queryable): Promise<void> {
             batch_id = coalesce(batch_id, orders.id), submitted_at = coalesce(submitted_at, now()),
             date_end_before = CASE WHEN proxy_id IS NOT NULL THEN
               coalesce(date_end_before, (SELECT date_end FROM proxies WHERE proxies.id = proxy_id)) END,
-            deadline = greatest(deadline, now()), next_check_at = now(), checks = 0, nothing_seen_since = NULL
+            deadline = greatest(deadline, now()), next_check_at = now(), searches = 0,
+            nothing_seen_since = NULL
       WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
   );
 }
-/** The checks of orders with an unknown outcome: their times and results, and the move to review. */
+/** The searches for the outcomes of orders: their times and results, and the move to review. */
 @Injectable()
-export class OutcomeChecks {
+export class OutcomeSearches {
   constructor(
     private readonly dataSource: DataSource,
     private readonly queries: OrderQueries,
@@ -49,14 +50,14 @@ export class OutcomeChecks {
   }
 
   /**
-   * Claims orders that are due for a check until their next one: no other replica takes them in the meantime.
-   * A lock on the leader's row claims the batch. The next check is the first future one of the schedule;
-   * after the last, checks continue at the interval of the last two.
+   * Claims orders that are due for a search until their next one: no other replica takes them meanwhile. A
+   * lock on the leader's row claims the batch. The next search is the first future one of the schedule;
+   * after the last, searches continue at the interval of the last two.
    *
    * @param limit of batches and of orders that were never sent
    */
-  async claimDueChecks(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
-    const offsets = checkOffsetsSeconds(this.config.reconciliation.quietSeconds);
+  async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
+    const offsets = searchOffsetsSeconds(this.config.reconciliation.quietSeconds);
     const claimed = await queryRows<{ id: number; batchId: number | null }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
@@ -77,7 +78,7 @@ export class OutcomeChecks {
        )
        UPDATE orders
           SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
-              checks = checks + 1,
+              searches = searches + 1,
               next_check_at = coalesce(
                 (SELECT min(scheduled_at)
                    FROM unnest($2::float8[]) AS seconds,
@@ -97,13 +98,13 @@ export class OutcomeChecks {
   }
 
   /**
-   * Records the result of a complete check. After the first that finds nothing, the check that may prove it
+   * Records the result of a complete search. After the first that finds nothing, the search that may prove it
    * does not wait for a late slot of the schedule: the money is released as soon as possible.
    *
-   * @param startedAt the database's time before the check began
+   * @param startedAt the database's time before the search began
    * @returns since when nothing has been found; null when something was found
    */
-  async recordCheck(
+  async recordSearch(
     orderIds: readonly number[],
     startedAt: Date,
     found: 'something' | 'nothing',
@@ -119,7 +120,7 @@ export class OutcomeChecks {
                 ELSE next_check_at END
         WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
        RETURNING nothing_seen_since AS since`,
-      [orderIds, startedAt, found === 'nothing', quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
+      [orderIds, startedAt, found === 'nothing', quietSeconds, spacingOfEmptySearchesSeconds(quietSeconds)],
     );
     return order?.since ?? null;
   }

@@ -1,7 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { AccessCheck } from './access.check';
+import { AccessAssertion } from './access.assertion';
 import { Public, Scopes } from './access.decorators';
 
 @Controller('guarded')
@@ -39,13 +39,13 @@ class ForgottenController {
 async function start(...controllers: (new () => object)[]): Promise<void> {
   const module = await Test.createTestingModule({
     imports: [DiscoveryModule],
-    providers: [AccessCheck],
+    providers: [AccessAssertion],
     controllers,
   }).compile();
   await module.createNestApplication({ logger: false }).init();
 }
 
-describe('AccessCheck', () => {
+describe('AccessAssertion', () => {
   it('lets an application start when every route says who may call it', async () => {
     await expect(start(GuardedController)).resolves.toBeUndefined();
   });

@@ -7,7 +7,7 @@ import { findRoutes } from './routes';
  * not bound its bodies.
  */
 @Injectable()
-export class AccessCheck implements OnModuleInit {
+export class AccessAssertion implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { CatalogService, checkPeriod, NotEnoughProxies, toIpVersion } from '../../catalog';
+import { CatalogService, assertPeriodSold, NotEnoughProxies, toIpVersion } from '../../catalog';
 import {
   DomainError,
   type Money,
@@ -60,12 +60,12 @@ async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | 
 }
 
 /**
- * All checks before an order is placed, also in a dry run. They write nothing, and make no call to the
+ * Why an order cannot be placed, also in a dry run. The refusals write nothing, and make no call to the
  * provider that costs money.
  */
 @Injectable()
-export class OrderChecks {
-  private readonly logger = new Logger(OrderChecks.name);
+export class OrderRefusals {
+  private readonly logger = new Logger(OrderRefusals.name);
 
   constructor(
     private readonly placement: OrderPlacement,
@@ -84,10 +84,7 @@ export class OrderChecks {
    *
    * @throws DomainError
    */
-  async *refusals(
-    request: OrderRequest,
-    use: 'order' | 'preview',
-  ): AsyncGenerator<DomainError, PreparedOrder> {
+  async *of(request: OrderRequest, use: 'order' | 'preview'): AsyncGenerator<DomainError, PreparedOrder> {
     const { caller, idempotency } = request;
     const { userId } = caller;
     const item = await this.findItem(request);
@@ -98,7 +95,7 @@ export class OrderChecks {
     // For a whole purchase the current stock decides, which may be more than that of the copy.
     const short =
       item.kind === 'purchase'
-        ? await orRefusal(() => this.catalog.checkStock(item.country, item.version, item.count))
+        ? await orRefusal(() => this.catalog.assertStock(item.country, item.version, item.count))
         : undefined;
     if (short && !(isWhole && short instanceof NotEnoughProxies)) yield short;
     const quote = await orRefusal(() =>
@@ -122,7 +119,7 @@ export class OrderChecks {
     if (isWhole && refusals.length > 0) {
       if (short) yield short;
     } else if (isWhole) {
-      const shortNow = await orRefusal(() => this.checkStockNow(order));
+      const shortNow = await orRefusal(() => this.assertStockNow(order));
       if (shortNow) yield shortNow;
     }
     yield* refusals;
@@ -136,7 +133,7 @@ export class OrderChecks {
     if (kind === 'purchase') {
       const { country, version, count, proxyType } = request;
       if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
-      this.catalog.checkRentalPeriod(version, period, country);
+      this.catalog.assertRentalPeriod(version, period, country);
       return { kind, country, version, period, count, proxyType, proxyId: null, maxPrice };
     }
     const { id, country, proxyType, ...proxy } = await this.proxies.get(
@@ -144,7 +141,7 @@ export class OrderChecks {
       request.proxyId,
     );
     const version = toIpVersion(proxy.version);
-    checkPeriod(version, period, 'renewal');
+    assertPeriodSold(version, period, 'renewal');
     const item = { kind, country, version, period, count: 1, proxyId: id, maxPrice };
     return { ...item, proxyType: proxyType as ProxyType };
   }
@@ -155,7 +152,7 @@ export class OrderChecks {
    *
    * @throws NotEnoughProxies, ServiceUnavailable
    */
-  private async checkStockNow({ country, version, count, userId }: NewOrder): Promise<void> {
+  private async assertStockNow({ country, version, count, userId }: NewOrder): Promise<void> {
     const stock = await this.catalog.stockNow(country, version, userId);
     if (stock - (await this.queries.countQueuedProxies(country, version)) < count) {
       throw new NotEnoughProxies();

@@ -8,7 +8,7 @@ import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
  * could call, or with another route that requires a scope of staff.
  */
 @Injectable()
-export class StaffRoutesCheck implements OnModuleInit {
+export class StaffRoutesAssertion implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
