@@ -70,7 +70,7 @@ describe("Pages of a customer's orders", () => {
 
   it('skip none and repeat none while orders are placed: a reader sees each once', async () => {
     const state = { isWriting: true };
-    const writing = write(40).finally(() => (state.isWriting = false));
+    const writing = write(20).finally(() => (state.isWriting = false));
     const followed: number[] = [];
     const walks: { known: number[]; walked: number[] }[] = [];
     const follow = async (): Promise<void> => {
@@ -89,7 +89,7 @@ describe("Pages of a customer's orders", () => {
     };
     await Promise.all([writing, follow(), walk()]);
     const all = await idsInDatabase();
-    expect(all).toHaveLength(WRITERS * 40);
+    expect(all).toHaveLength(WRITERS * 20);
     expect(followed).toEqual(all.filter((id) => id > 1));
     expect(walks.length).toBeGreaterThan(0);
     for (const { known, walked } of walks) {

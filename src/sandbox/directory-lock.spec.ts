@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { listen } from '../../test/support/listen';
 import { DirectoryInUseError, DirectoryLock } from './directory-lock';
 
-const ROUNDS = 60;
+const ROUNDS = 20;
 const RIVALS = 8;
 
 /** The control interface of every owner that lives: the path is its instance. */

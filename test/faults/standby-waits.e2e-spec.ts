@@ -1,13 +1,13 @@
-import { AppConfig } from '../src/config';
-import { connectAbsentStandby } from './support/absent-standby';
-import { fetchAs } from './support/api-client';
-import { eventually } from './support/built-service';
-import { startDatabaseRelay } from './support/database-relay';
-import { forAllTests, forEachTest } from './support/fixtures';
-import { startOwnPostgres } from './support/own-postgres';
-import { startReplica } from './support/replica';
-import { createStaff } from './support/staff';
-import { startTestService, testUser } from './support/test-service';
+import { AppConfig } from '../../src/config';
+import { connectAbsentStandby } from '../support/absent-standby';
+import { fetchAs } from '../support/api-client';
+import { eventually } from '../support/built-service';
+import { startDatabaseRelay } from '../support/database-relay';
+import { forAllTests, forEachTest } from '../support/fixtures';
+import { startOwnPostgres } from '../support/own-postgres';
+import { startReplica } from '../support/replica';
+import { createStaff } from '../support/staff';
+import { startTestService, testUser } from '../support/test-service';
 
 /** The beginnings of long statements: the database shows no more of one than 1 kB. */
 const CLAIM = 'WITH waiting AS';
