@@ -327,6 +327,31 @@ describe('Orders that are in the queue at the same moment', () => {
     await passQuietTime(service);
   }, 30_000);
 
+  it('are prolonged although the listing of another purchase fails, which is refunded unsent', async () => {
+    const members = await users(3);
+    const bought = await inQueue(3, () =>
+      members.map((user, at) => buy(user, { country: ['ru', 'us', 'de'][at]! })),
+    );
+    const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders WHERE id = $1', [
+      bought[1]?.orderId,
+    ]);
+    await service.control.addFault({
+      method: 'getproxy',
+      kind: 'http-status',
+      status: 500,
+      times: null,
+      match: { descr: tag },
+    });
+    await service.control.clearCalls();
+    const responses = await inQueue(3, () =>
+      members.map((user, at) => user.prolong(bought[at]?.proxyIds[0] ?? '')),
+    );
+    expect(responses.map(({ response }) => response.status)).toEqual([200, 503, 200]);
+    const sent = (await service.control.getCalls('prolong')).map(({ parameters }) => parameters['ids']);
+    expect(sent.join(',').split(',')).toHaveLength(2);
+    expect(await service.balanceOf(members[1]!)).toEqual({ available: '9974.92', held: '0.00' });
+  }, 60_000);
+
   describe('and of which one is a proxy that the provider lists, but does not prolong,', () => {
     type Owned = { readonly user: TestUser; readonly proxyId: string };
     const owned = async (count: number): Promise<Owned[]> => {

@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { OrderQueries } from '../src/orders';
 import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -69,7 +70,13 @@ describe('The response of the provider to an order', () => {
       proxyId = bought?.proxies[0]?.id ?? '';
     });
     expect(readsOfProxies.filter((one) => one.startsWith('SELECT'))).toEqual([]);
+    // Each second, all orders that requests wait for are read.
+    const { awaited } = service.app.get(OrderQueries);
+    const polling = jest
+      .spyOn(awaited as unknown as { poll: () => Promise<void> }, 'poll')
+      .mockResolvedValue();
     const readsOfOutcomes = await statementsNaming('AS "leftMs"', () => prolong(proxyId));
+    polling.mockRestore();
     expect(readsOfOutcomes).toEqual([]);
   });
 
