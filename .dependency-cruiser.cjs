@@ -34,7 +34,7 @@ const allowed = {
     'catalog',
     'proxies',
   ],
-  inventory: [
+  sync: [
     'http',
     'common',
     'work',
@@ -90,7 +90,7 @@ const allowed = {
     'auth',
     'ledger',
     'orders',
-    'inventory',
+    'sync',
     'payments',
     'provider',
     'pricing',
@@ -109,7 +109,7 @@ const allowed = {
     'metrics',
     'provider',
     'orders',
-    'inventory',
+    'sync',
     'renewals',
     'payments',
   ],

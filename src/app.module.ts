@@ -9,7 +9,6 @@ import { EventsModule } from './events';
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
 import { IntegrityModule } from './integrity';
-import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
 import { MetricsServer } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService } from './orders';
@@ -19,6 +18,7 @@ import { ProxiesModule } from './proxies';
 import { RenewalsModule } from './renewals';
 import { StaffModule, StaffPaymentsModule } from './staff';
 import { StatusModule } from './status';
+import { SyncModule } from './sync';
 import { TracingModule } from './tracing';
 import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
@@ -50,7 +50,7 @@ export class AppModule implements OnModuleDestroy {
         CatalogModule,
         ProxiesModule,
         OrdersModule,
-        InventoryModule,
+        SyncModule,
         UsageModule,
         WebhooksModule,
         RenewalsModule,

@@ -9,7 +9,6 @@ import { isDatabaseUnavailable, Notifier } from './database';
 import { EventsModule } from './events';
 import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
-import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
@@ -17,6 +16,7 @@ import { PaymentsModule } from './payments';
 import { ProxiesModule } from './proxies';
 import { RenewalsModule } from './renewals';
 import { StaffModule, StaffPaymentsModule } from './staff';
+import { SyncModule } from './sync';
 import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
 import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
@@ -47,7 +47,7 @@ const CUSTOMERS: Omit<ApiInterface, 'takesPayments'> = {
     CatalogModule,
     ProxiesModule,
     OrdersModule,
-    InventoryModule,
+    SyncModule,
     RenewalsModule,
     EventsModule,
     WebhooksModule,

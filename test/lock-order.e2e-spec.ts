@@ -1,6 +1,6 @@
-import { WithdrawalsService } from '../src/inventory';
 import { OutcomeSearches } from '../src/orders/transitions/outcome-searches';
 import { RenewalRecords } from '../src/renewals/running/renewal-records';
+import { WithdrawalsService } from '../src/sync';
 import { forAllTests } from './support/fixtures';
 import { insertOrphan, insertProxies } from './support/proxy-rows';
 import { createStaff } from './support/staff';

@@ -1,9 +1,9 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
-import type { FoundProlongationOut, OrphanOut } from '../src/inventory';
 import { ForgottenOrderRecords } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
+import type { FoundProlongationOut, OrphanOut } from '../src/sync';
 import { refusalsOf, withFullDisk } from './support/audit-log';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';

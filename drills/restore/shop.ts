@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { ALL_STAFF_SCOPES } from '../../src/auth';
 import { migrate } from '../../src/database';
-import type { FoundProlongationOut } from '../../src/inventory';
 import { SandboxControl } from '../../src/sandbox';
+import type { FoundProlongationOut } from '../../src/sync';
 import type { Customer } from '../support/clients';
 import { runProgram } from '../support/daemon';
 import { queryAt } from '../support/database';

@@ -1,8 +1,8 @@
 import { migrate } from '../database';
 import { IntegrityService } from '../integrity';
-import { DEFAULT_SKIPPED_IDS } from '../inventory';
 import { PaymentProvider } from '../payments';
 import { AuditContext, StaffSystemService } from '../staff';
+import { DEFAULT_SKIPPED_IDS } from '../sync';
 import { parseId, parseText } from './options';
 import type { AddCommand } from './route-command';
 import { complain, getOfPayments, print, withResources, withServices } from './run';

@@ -3,12 +3,12 @@ import { DiscoveryModule } from '@nestjs/core';
 import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
 import { AppConfig } from '../config';
-import { InventoryModule } from '../inventory';
 import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
 import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
 import { StatusModule } from '../status';
+import { SyncModule } from '../sync';
 import { UsersModule } from '../users';
 import { Retention } from '../work';
 import { AuditLogController } from './audit-log/audit-log.controller';
@@ -41,7 +41,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     UsersModule,
     LedgerModule,
     OrdersModule,
-    InventoryModule,
+    SyncModule,
     PricingModule,
     CatalogModule,
     StatusModule,

@@ -11,8 +11,8 @@ import {
   ApiText,
   ApiTexts,
 } from '../http';
-import { MaintenanceOut } from '../inventory';
 import type { BreakerStatus } from '../provider';
+import { MaintenanceOut } from '../sync';
 
 const EXAMPLE_REPLICA = '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e';
 const ApiCount = (description: string, example = 0) => ApiInteger(description, example);

@@ -1,16 +1,16 @@
 import { Logger, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findExcessiveRights } from '../database';
-import { InventoryModule } from '../inventory';
 import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
+import { SyncModule } from '../sync';
 import { Work } from '../work';
 import { ReplicaReports, REPORT_INTERVAL_MS } from './replica-reports';
 import { StatusMetrics } from './status.metrics';
 import { StatusService } from './status.service';
 
 @Module({
-  imports: [ProviderModule, OrdersModule, InventoryModule],
+  imports: [ProviderModule, OrdersModule, SyncModule],
   providers: [StatusService, ReplicaReports, StatusMetrics],
   exports: [StatusService],
 })

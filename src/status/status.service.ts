@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findExcessiveRights, queryRows } from '../database';
-import { MaintenanceService } from '../inventory';
 import { ProxyProvider } from '../provider';
 import { WAITING_RENEWALS } from '../renewals';
+import { MaintenanceService } from '../sync';
 import { Facts } from './facts';
 import type { StatusOut } from './status.dto';
 

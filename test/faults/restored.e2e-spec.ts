@@ -1,4 +1,4 @@
-import type { FoundProlongationOut, OrphanOut, MaintenanceOut } from '../../src/inventory';
+import type { FoundProlongationOut, OrphanOut, MaintenanceOut } from '../../src/sync';
 import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forEachTest } from '../support/fixtures';

@@ -1,6 +1,8 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam } from '../../http';
+import { InsufficientBalance } from '../../ledger';
+import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
 import {
   FoundProlongationDecided,
   FoundProlongationNotFound,
@@ -12,9 +14,7 @@ import {
   OrphansIncomplete,
   TaggedUserFirst,
   TooFewOrphans,
-} from '../../inventory';
-import { InsufficientBalance } from '../../ledger';
-import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
+} from '../../sync';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';

@@ -7,7 +7,7 @@ import {
   ORPHAN_STATES,
   OrphanOut,
   type OrphanState,
-} from '../../inventory';
+} from '../../sync';
 import { ReasonRequest } from '../fields';
 
 export const ORPHAN_MARKS = ['open', 'written-off'] as const;

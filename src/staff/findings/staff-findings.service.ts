@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { readPage } from '../../http';
+import { LedgerService } from '../../ledger';
 import {
   ForgottenOrdersService,
   type FoundProlongationOut,
   type OrphanOut,
   OrphansService,
-} from '../../inventory';
-import { LedgerService } from '../../ledger';
+} from '../../sync';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type {

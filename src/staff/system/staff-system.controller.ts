@@ -2,14 +2,6 @@ import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { toPage } from '../../http';
 import {
-  DatabaseWasRestored,
-  MaintenanceNotOver,
-  MaintenanceOut,
-  MissingProxiesChanged,
-  MissingProxiesOut,
-  NotInMaintenance,
-} from '../../inventory';
-import {
   InvalidSalesCursor,
   InvalidSalesPeriod,
   SALES_DIMENSIONS,
@@ -17,6 +9,14 @@ import {
   SalesService,
 } from '../../ledger';
 import { StatusOut, StatusService } from '../../status';
+import {
+  DatabaseWasRestored,
+  MaintenanceNotOver,
+  MaintenanceOut,
+  MissingProxiesChanged,
+  MissingProxiesOut,
+  NotInMaintenance,
+} from '../../sync';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { EndMaintenanceRequest, SalesPage, SalesQuery, WithdrawalRequest } from './staff-system.dto';

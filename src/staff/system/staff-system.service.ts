@@ -4,7 +4,7 @@ import {
   MaintenanceService,
   type MissingProxiesOut,
   WithdrawalsService,
-} from '../../inventory';
+} from '../../sync';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { EndMaintenanceRequest } from './staff-system.dto';

@@ -24,7 +24,7 @@ import {
   TypeChangeRefused,
   TypeChangesUnavailable,
   TypeChangeUncertain,
-} from '../inventory.errors';
+} from '../sync.errors';
 
 /** Customers can request any number of changes, so everything else goes first. */
 const PRIORITY = 'exact';

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Conditions, type Queryable, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { ForgottenOrderRecords, OrderNotFound, PROXY_OF_ANOTHER, type WrittenOffRequest } from '../../orders';
-import { OrderNotAssignable, OrphanAssigned, OrphanNotFound } from '../inventory.errors';
+import { OrderNotAssignable, OrphanAssigned, OrphanNotFound } from '../sync.errors';
 import type { OrphanOut, OrphanState } from './sweep.dto';
 
 const ORPHAN = `

@@ -12,7 +12,7 @@ import {
   TypeChangeRefused,
   TypeChangesUnavailable,
   TypeChangeUncertain,
-} from '../inventory.errors';
+} from '../sync.errors';
 import { TypeChangeRequest } from './type-change.request';
 import { TypeChangeService } from './type-change.service';
 

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
 import { doubtOpenOrders, OPEN_STATES, spacingOfEmptySearchesSeconds } from '../../orders';
-import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../inventory.errors';
+import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../sync.errors';
 import type { MaintenanceOut, MaintenanceReason } from './maintenance.dto';
 
 /** Usually more than are issued in a day. */

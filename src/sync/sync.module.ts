@@ -27,7 +27,7 @@ import { TypeChangeService } from './type-change/type-change.service';
   ],
   exports: [ForgottenOrdersService, MaintenanceService, OrphansService, WithdrawalsService],
 })
-export class InventoryModule {
+export class SyncModule {
   constructor(retention: Retention, orphans: OrphansService, { purchases: { replayDays } }: AppConfig) {
     retention.add('orphan_passwords', async () => ({
       removed: await orphans.forgetCredentials(replayDays),

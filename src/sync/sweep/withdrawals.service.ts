@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Queryable, queryRow, queryRows } from '../../database';
-import { MissingProxiesChanged } from '../inventory.errors';
+import { MissingProxiesChanged } from '../sync.errors';
 import type { MissingProxiesOut } from './sweep.dto';
 
 /** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */

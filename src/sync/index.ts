@@ -11,8 +11,8 @@ export {
   OrphansIncomplete,
   TaggedUserFirst,
   TooFewOrphans,
-} from './inventory.errors';
-export { InventoryModule } from './inventory.module';
+} from './sync.errors';
+export { SyncModule } from './sync.module';
 export { ForgottenOrdersService } from './maintenance/forgotten-orders.service';
 export {
   FOUND_PROLONGATION_STATES,

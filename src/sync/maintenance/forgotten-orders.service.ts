@@ -13,7 +13,7 @@ import {
   OrphansIncomplete,
   TaggedUserFirst,
   TooFewOrphans,
-} from '../inventory.errors';
+} from '../sync.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
 
 /** Staff's terms for a forgotten order. Null fields are derived from what was found. */
