@@ -7,11 +7,11 @@ export { ProxiesService } from './proxies.service';
 export { ProxyNotFound } from './proxies.errors';
 export { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
 export { type Proxy } from './proxy';
-export { TooManySelected } from './selection/selection.errors';
-export { ProxySelection } from './selection/proxy-selection.dto';
+export { TooManyTargets } from './bulk-target/bulk-target.errors';
+export { BulkTargetRequest } from './bulk-target/bulk-target.dto';
 export {
-  readSelection,
-  type SelectedProxy,
-  type Selection,
-  SelectionsService,
-} from './selection/selections.service';
+  readBulkTarget,
+  type TargetProxy,
+  type BulkTarget,
+  BulkTargetsService,
+} from './bulk-target/bulk-targets.service';

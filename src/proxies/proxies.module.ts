@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { AppConfig } from '../config';
 import { Retention, Work } from '../work';
 import { ActiveFlagsService } from './active-flags.service';
+import { BulkTargetsService } from './bulk-target/bulk-targets.service';
 import { EchoEndpoint } from './checks/echo-endpoint';
 import { EchoController } from './checks/echo.controller';
 import { ProxyChecksController } from './checks/proxy-checks.controller';
@@ -21,7 +22,6 @@ import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
-import { SelectionsService } from './selection/selections.service';
 
 /** The flags only copy `date_end` for lists, so a minute's delay is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
@@ -49,7 +49,7 @@ const PROXY_CHECK_DAYS = 30;
     LabelsService,
     ProxyPings,
     ListRevisionService,
-    SelectionsService,
+    BulkTargetsService,
     ActiveFlagsService,
     ExpiringService,
     EchoEndpoint,
@@ -57,7 +57,7 @@ const PROXY_CHECK_DAYS = 30;
     LinksService,
     LinkUses,
   ],
-  exports: [ProxiesService, SelectionsService],
+  exports: [ProxiesService, BulkTargetsService],
 })
 export class ProxiesModule {
   constructor(

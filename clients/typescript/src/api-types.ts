@@ -146,7 +146,7 @@ export interface paths {
     head?: never;
     /**
      * Label many proxies
-     * @description Sets the label or the tags of up to 1,000 proxies, selected by their ids or by a filter. After an error nothing was changed. A retry changes nothing more.
+     * @description Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. After an error nothing was changed. A retry changes nothing more.
      */
     patch: operations['labelProxies'];
     trace?: never;

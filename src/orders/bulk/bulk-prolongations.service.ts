@@ -5,10 +5,10 @@ import { DomainError, Money, requestId, ServiceUnavailable, stackOf } from '../.
 import { ProxyProvider } from '../../provider';
 import {
   ProxyNotFound,
-  readSelection,
-  type SelectedProxy,
-  type Selection,
-  SelectionsService,
+  readBulkTarget,
+  type TargetProxy,
+  type BulkTarget,
+  BulkTargetsService,
 } from '../../proxies';
 import { Maintenance } from '../maintenance';
 import { bulkOrderKey, type Idempotency, requireIdempotency } from '../order-keys';
@@ -34,7 +34,7 @@ import {
 
 interface BulkRequest {
   readonly caller: Caller;
-  readonly selection: Selection;
+  readonly target: BulkTarget;
   /** Days. */
   readonly period: number;
   readonly maxPrice: Money | null;
@@ -55,7 +55,7 @@ export class BulkProlongations {
 
   constructor(
     private readonly records: BulkRecords,
-    private readonly selections: SelectionsService,
+    private readonly targets: BulkTargetsService,
     private readonly orders: OrdersService,
     private readonly refusals: OrderRefusals,
     private readonly placement: OrderPlacement,
@@ -75,7 +75,7 @@ export class BulkProlongations {
   }
 
   private async execute(request: BulkRequest): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
-    const { caller, selection, idempotency } = request;
+    const { caller, target, idempotency } = request;
     const { userId } = caller;
     const known = await this.records.retry(userId, idempotency);
     if (!known && caller.overLimit) throw caller.overLimit;
@@ -94,7 +94,7 @@ export class BulkProlongations {
       outcomes.set(String(id), { orderId: order.id, deliver: () => this.orders.toDelivery(order) });
     }
     for (const [id, outcome] of await this.order(request, bulk, missing)) outcomes.set(String(id), outcome);
-    const ids = 'ids' in selection ? selection.ids : bulk.proxyIds.map(String);
+    const ids = 'ids' in target ? target.ids : bulk.proxyIds.map(String);
     const proxies = await Promise.all(ids.map(async (id) => toBulkProxyOut(id, outcomes.get(id))));
     return {
       response: { proxies, totals: sumUp(proxies) },
@@ -105,13 +105,13 @@ export class BulkProlongations {
   /**
    * Fixes the proxies of the request, and the price limit of each order.
    *
-   * @throws IdempotencyKeyReused, TooManySelected, PriceAboveMax, ServiceUnavailable
+   * @throws IdempotencyKeyReused, TooManyTargets, PriceAboveMax, ServiceUnavailable
    */
   private async accept(request: BulkRequest): Promise<Bulk> {
-    const { caller, selection, period, maxPrice, idempotency } = request;
+    const { caller, target, period, maxPrice, idempotency } = request;
     await this.queries.findByKey(caller.userId, idempotency);
-    const selected = await this.selections.find(caller.userId, selection);
-    const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
+    const targets = await this.targets.find(caller.userId, target);
+    const proxies = targets.flatMap(({ proxy }) => proxy ?? []);
     const closed = this.refusals.providerRefusal();
     if (closed) throw closed;
     const prices = await this.pricesOf(caller.userId, proxies, period);
@@ -133,8 +133,8 @@ export class BulkProlongations {
     missing: readonly number[],
   ): Promise<[number, Outcome][]> {
     const { userId } = caller;
-    const selected = await this.selections.find(userId, { ids: missing.map(String) });
-    const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
+    const targets = await this.targets.find(userId, { ids: missing.map(String) });
+    const proxies = targets.flatMap(({ proxy }) => proxy ?? []);
     const prices = await this.pricesOf(userId, proxies, period);
     const guards = new Map(proxyIds.map((id, n) => [id, maxPrices?.[n] ?? null]));
     const prepared = proxies.map(({ id, country, version, proxyType }, n) => {
@@ -192,7 +192,7 @@ export class BulkProlongations {
   /** The price of each proxy, or the reason why it cannot be ordered. */
   private pricesOf(
     userId: number,
-    proxies: readonly SelectedProxy[],
+    proxies: readonly TargetProxy[],
     period: number,
   ): Promise<(Quote | DomainError)[]> {
     const prices = new RenewalPrices(this.catalog);
@@ -227,14 +227,14 @@ async function toBulkProxyOut(
 /** @throws IdempotencyKeyMissing, IdempotencyKeyInvalid, RequestInvalid */
 function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string | undefined): BulkRequest {
   const { period, max_price: maxPrice } = body;
-  const selection = readSelection(body);
+  const target = readBulkTarget(body);
   const idempotency = requireIdempotency(idempotencyKey, {
     kind: 'bulk-prolongation',
     period,
     maxPrice: maxPrice?.toString() ?? '',
-    selection: JSON.stringify(selection),
+    target: JSON.stringify(target),
   });
-  return { caller, selection, period, maxPrice, idempotency };
+  return { caller, target, period, maxPrice, idempotency };
 }
 
 /** The share of an order in the `maxPrice` of the bulk: in proportion to its price, rounded down. */

@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
 import { Money, ServiceUnavailable } from '../../common';
 import { markReplay } from '../../http';
-import { TooManySelected } from '../../proxies';
+import { TooManyTargets } from '../../proxies';
 import { IdempotencyKeyInProgress, PriceAboveMax } from '../orders.errors';
 import { BulkProlongations } from './bulk-prolongations.service';
 import { BulkProlongRequest, BulkProlongResponse } from './bulk.dto';
@@ -49,7 +49,7 @@ export class BulkController {
       example: 'renew-2026-12',
     },
     errors: {
-      400: ['The filter matches too many; nothing was charged', new TooManySelected(1234)],
+      400: ['The filter matches too many; nothing was charged', new TooManyTargets(1234)],
       409: [
         'The prolongations together cost more than `max_price`; nothing was charged. Or an earlier ' +
           'request with this key is still in progress',

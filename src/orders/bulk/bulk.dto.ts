@@ -10,10 +10,10 @@ import {
   IntegerField,
   StrictRequest,
 } from '../../http';
-import { ProxySelection } from '../../proxies';
+import { BulkTargetRequest } from '../../proxies';
 
 @StrictRequest()
-export class BulkProlongRequest extends ProxySelection {
+export class BulkProlongRequest extends BulkTargetRequest {
   @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
   readonly period!: number;
 

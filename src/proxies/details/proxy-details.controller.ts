@@ -3,13 +3,13 @@ import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller, CurrentUserId, Route } from '../../auth';
 import { Clock } from '../../common';
 import { type ErrorsOfStatus } from '../../http';
+import { TooManyTargets } from '../bulk-target/bulk-target.errors';
+import { readBulkTarget } from '../bulk-target/bulk-targets.service';
 import { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from '../labels/labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from '../labels/labels.errors';
 import { LabelsService } from '../labels/labels.service';
 import { ProxiesService } from '../proxies.service';
 import { NO_SUCH_PROXY, ProxyIdParam } from '../proxy-id';
-import { TooManySelected } from '../selection/selection.errors';
-import { readSelection } from '../selection/selections.service';
 import { ProxyDetails, toProxyDetails } from './proxy-details.dto';
 import { HistoryQuery, ProxyHistoryPage } from './proxy-history.dto';
 import { ProxyHistoryService } from './proxy-history.service';
@@ -34,7 +34,7 @@ export class ProxyDetailsController {
     scope: 'proxies:write',
     summary: 'Label many proxies',
     description:
-      'Sets the label or the tags of up to 1,000 proxies, selected by their ids or by a filter. After ' +
+      'Sets the label or the tags of up to 1,000 proxies, given by their ids or by a filter. After ' +
       'an error nothing was changed. A retry changes nothing more.',
     response: { type: LabelProxiesResponse },
     body: {
@@ -47,7 +47,7 @@ export class ProxyDetailsController {
     errors: {
       400: [
         'Too many proxies match, or a proxy would have too many tags',
-        new TooManySelected(1200),
+        new TooManyTargets(1200),
         TooManyTags,
       ],
       403: MOVES_RULES,
@@ -57,7 +57,7 @@ export class ProxyDetailsController {
     @CurrentCaller() caller: Caller,
     @Body() request: LabelProxiesRequest,
   ): Promise<LabelProxiesResponse> {
-    return this.labels.changeAll(caller, readSelection(request), request);
+    return this.labels.changeAll(caller, readBulkTarget(request), request);
   }
 
   @Get(':proxy_id')

@@ -1,6 +1,6 @@
 import type { IpVersion, ProxyType } from '../../common';
 
-/** Selects proxies of a user. Fields that are null do not restrict the selection. */
+/** Which proxies of a user. A field that is null does not restrict them. */
 export interface ProxyFilter {
   /** In lower case, as stored. */
   readonly country: string | null;

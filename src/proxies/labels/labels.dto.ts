@@ -6,8 +6,8 @@ import {
   StringField,
   StringListField,
 } from '../../http';
+import { BulkTargetRequest } from '../bulk-target/bulk-target.dto';
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, MAX_TAGS } from '../filter/labels';
-import { ProxySelection } from '../selection/proxy-selection.dto';
 
 const TAG = new RegExp(PRINTABLE, 'u');
 const isTag = (text: string): boolean => TAG.test(text) && Array.from(text).length <= MAX_TAG_LENGTH;
@@ -48,7 +48,7 @@ export class LabelProxyRequest {
 }
 
 /** The same for many proxies at once. */
-export class LabelProxiesRequest extends ProxySelection {
+export class LabelProxiesRequest extends BulkTargetRequest {
   @LabelField({ description: DESCR, example: 'scraper 1' })
   readonly descr!: string | null | undefined;
 

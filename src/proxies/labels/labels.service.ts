@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Caller } from '../../auth';
 import { inTurnOf, queryRows } from '../../database';
+import { type BulkTarget, BulkTargetsService } from '../bulk-target/bulk-targets.service';
 import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
-import { type Selection, SelectionsService } from '../selection/selections.service';
 import type { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from './labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from './labels.errors';
 
@@ -23,19 +23,19 @@ interface Labelled {
 export class LabelsService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly selections: SelectionsService,
+    private readonly targets: BulkTargetsService,
   ) {}
 
   /**
-   * Changes all proxies of the selection, or none.
+   * Changes all proxies of the target, or none.
    *
-   * @throws TooManyTags, LimitedTokenCannotMoveRules, TooManySelected
+   * @throws TooManyTags, LimitedTokenCannotMoveRules, TooManyTargets
    */
-  async changeAll(caller: Caller, selection: Selection, change: LabelChange): Promise<LabelProxiesResponse> {
-    const selected = await this.selections.find(caller.userId, selection);
+  async changeAll(caller: Caller, target: BulkTarget, change: LabelChange): Promise<LabelProxiesResponse> {
+    const targets = await this.targets.find(caller.userId, target);
     const labelled = await this.change(
       caller,
-      selected.flatMap(({ proxy }) => (proxy ? [proxy.id] : [])),
+      targets.flatMap(({ proxy }) => (proxy ? [proxy.id] : [])),
       change,
     );
     const idsOf = (isChanged: boolean): string[] =>
@@ -43,7 +43,7 @@ export class LabelsService {
     return {
       changed: idsOf(true),
       unchanged: idsOf(false),
-      not_found: selected.flatMap(({ proxyId, proxy }) => (proxy ? [] : [proxyId])),
+      not_found: targets.flatMap(({ proxyId, proxy }) => (proxy ? [] : [proxyId])),
     };
   }
 

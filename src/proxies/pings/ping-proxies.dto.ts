@@ -1,9 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiNullable, StrictRequest } from '../../http';
-import { ProxySelection } from '../selection/proxy-selection.dto';
+import { BulkTargetRequest } from '../bulk-target/bulk-target.dto';
 
 @StrictRequest()
-export class PingProxiesRequest extends ProxySelection {}
+export class PingProxiesRequest extends BulkTargetRequest {}
 
 export class PingedProxy {
   @ApiProperty({ type: 'string', example: '17' })

@@ -3,8 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
 import { disconnection } from '../../http';
-import { TooManySelected } from '../selection/selection.errors';
-import { readSelection } from '../selection/selections.service';
+import { TooManyTargets } from '../bulk-target/bulk-target.errors';
+import { readBulkTarget } from '../bulk-target/bulk-targets.service';
 import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
 import { ProxyPings } from './proxy-pings.service';
 
@@ -28,14 +28,14 @@ export class ProxyPingsController {
         ids: { summary: 'Two proxies', value: { proxy_ids: ['1', '2'] } },
       },
     },
-    errors: { 400: ['The filter matches too many', new TooManySelected(1234)] },
+    errors: { 400: ['The filter matches too many', new TooManyTargets(1234)] },
   })
   async pingProxies(
     @CurrentUserId() userId: number,
     @Body() request: PingProxiesRequest,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PingProxiesResponse> {
-    const proxies = await this.pings.ping(userId, readSelection(request), disconnection(response));
+    const proxies = await this.pings.ping(userId, readBulkTarget(request), disconnection(response));
     return { proxies };
   }
 }

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Turns, inSlices, TimeLimit } from '../../common';
 import { AppConfig } from '../../config';
 import { RequestsUnderWay } from '../../http';
+import { type TargetProxy, type BulkTarget, BulkTargetsService } from '../bulk-target/bulk-targets.service';
 import { ProxyNotFound } from '../proxies.errors';
-import { type SelectedProxy, type Selection, SelectionsService } from '../selection/selections.service';
 import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
@@ -26,7 +26,7 @@ export class ProxyPings {
   private readonly turns = new Turns<number>(PINGS_AT_ONCE, PINGS_OF_A_USER);
 
   constructor(
-    private readonly selections: SelectionsService,
+    private readonly targets: BulkTargetsService,
     private readonly underWay: RequestsUnderWay,
     private readonly config: AppConfig,
   ) {}
@@ -35,18 +35,18 @@ export class ProxyPings {
    * Ends after ten seconds, with the results until then.
    *
    * @param hangUp ends it at once
-   * @throws TooManySelected, TooManyUnderWay
+   * @throws TooManyTargets, TooManyUnderWay
    */
-  ping(userId: number, selection: Selection, hangUp: AbortSignal): Promise<PingedProxy[]> {
-    return this.underWay.run('ping', userId, () => this.pingAll(userId, selection, hangUp));
+  ping(userId: number, target: BulkTarget, hangUp: AbortSignal): Promise<PingedProxy[]> {
+    return this.underWay.run('ping', userId, () => this.pingAll(userId, target, hangUp));
   }
 
-  private async pingAll(userId: number, selection: Selection, hangUp: AbortSignal): Promise<PingedProxy[]> {
+  private async pingAll(userId: number, target: BulkTarget, hangUp: AbortSignal): Promise<PingedProxy[]> {
     const limit = new TimeLimit(PINGS_END_AFTER_MS, hangUp);
     try {
-      const selected = await this.selections.find(userId, selection);
+      const targets = await this.targets.find(userId, target);
       const pings: Promise<PingedProxy>[] = [];
-      for await (const some of inSlices(selected, BEGUN_AT_ONCE)) {
+      for await (const some of inSlices(targets, BEGUN_AT_ONCE)) {
         pings.push(
           ...some.map(async ({ proxyId, proxy }) =>
             proxy
@@ -63,7 +63,7 @@ export class ProxyPings {
 
   private async pingInTurn(
     userId: number,
-    { id, host, port }: SelectedProxy,
+    { id, host, port }: TargetProxy,
     end: AbortSignal,
   ): Promise<PingedProxy> {
     const timeoutMs = this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS;

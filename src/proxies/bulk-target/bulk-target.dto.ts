@@ -1,25 +1,25 @@
 import { ObjectField, StrictRequest, StringListField } from '../../http';
 import { ProxyFilterBody } from '../filter/proxy-filter.query';
 
-export const MAX_SELECTED = 1000;
+export const MAX_TARGETS = 1000;
 
 const anyText = { isValid: () => true, type: 'string_type', msg: 'Input should be a valid string' };
 
-/** The proxies that a request selects: by their ids, or all that match a filter. */
+/** The target of a bulk request: proxies by their ids, or all that match a filter. */
 @StrictRequest()
-export class ProxySelection {
+export class BulkTargetRequest {
   @StringListField({
-    description: `The \`id\`s of at most ${MAX_SELECTED} proxies; duplicates count once`,
+    description: `The \`id\`s of at most ${MAX_TARGETS} proxies; duplicates count once`,
     example: ['17', '18'],
     absent: 'null',
     atLeast: 1,
-    atMost: MAX_SELECTED,
+    atMost: MAX_TARGETS,
     of: anyText,
   })
   readonly proxy_ids!: readonly string[] | null;
 
   @ObjectField(ProxyFilterBody, {
-    description: `Instead of \`proxy_ids\`: matching proxies, at most ${MAX_SELECTED}. \`{}\` matches all`,
+    description: `Instead of \`proxy_ids\`: matching proxies, at most ${MAX_TARGETS}. \`{}\` matches all`,
     example: { tag: 'team-a', active: true },
     absent: 'null',
   })

@@ -1,20 +1,20 @@
 import { domainError } from '../../common';
 import { RequestInvalid } from '../../http';
-import { MAX_SELECTED } from './proxy-selection.dto';
+import { MAX_TARGETS } from './bulk-target.dto';
 
-export class TooManySelected extends domainError(
+export class TooManyTargets extends domainError(
   'bad-request',
   /** @param matching how many proxies the filter matches */
-  (matching: number) => `The filter matches ${matching} proxies, and a request takes at most ${MAX_SELECTED}`,
+  (matching: number) => `The filter matches ${matching} proxies, and a request takes at most ${MAX_TARGETS}`,
 ) {}
 
-export class NothingSelected extends RequestInvalid {
+export class TargetMissing extends RequestInvalid {
   constructor() {
     super([{ type: 'missing', loc: ['body', 'proxy_ids'], msg: 'Field required', input: null }]);
   }
 }
 
-export class SelectedTwice extends RequestInvalid {
+export class TwoTargets extends RequestInvalid {
   constructor() {
     const msg = 'Value error, proxy_ids and filter exclude each other';
     super([{ type: 'value_error', loc: ['body', 'filter'], msg, input: null }]);
