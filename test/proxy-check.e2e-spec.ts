@@ -1,5 +1,5 @@
 import net from 'node:net';
-import type { ExitFault } from '../src/sandbox';
+import type { ProxyFault } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
 import { forAllTests } from './support/fixtures';
 import { listen } from './support/listen';
@@ -44,8 +44,8 @@ async function check(id: string, from: Pick<TestUser, 'api'> = user) {
   return { status: response.status, data, error, headers: response.headers };
 }
 
-const setFault = async (id: string, fault: ExitFault | null) =>
-  service.control.setExitFault(await service.providerIdOf(id), fault);
+const setFault = async (id: string, fault: ProxyFault | null) =>
+  service.control.setProxyFault(await service.providerIdOf(id), fault);
 
 const change = (id: string, columns: Record<'host' | 'port' | 'login' | 'password', string>) =>
   service.dataSource.query(
@@ -115,7 +115,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'wrong-login' });
   });
 
-  it.each<[ExitFault, string]>([
+  it.each<[ProxyFault, string]>([
     ['hang', 'timeout'],
     ['close', 'closed'],
     ['unreachable', 'echo-unreachable'],

@@ -5,8 +5,8 @@ import { controlRoutes } from './control/control-routes';
 import { ControlServer } from './control/control-server';
 import { DEFAULT_DIALECT } from './dialect';
 import { DirectoryLock } from './directory-lock';
-import { Credentials } from './exits/credentials';
-import { ProxyExits } from './exits/proxy-exits';
+import { Credentials } from './proxy-servers/credentials';
+import { ProxyServers } from './proxy-servers/proxy-servers';
 import { EventStore } from './state/event-store';
 import type { Account } from './state/provider-state';
 import { listenOnFirstFree } from './system';
@@ -84,14 +84,14 @@ async function start(
   closers.unshift(() => store.close());
   const account = ensureAccount(store);
   const apiKey = options.apiKey ?? account.apiKey;
-  const exits = new ProxyExits(store, new Credentials(account.secret));
-  closers.unshift(() => exits.close());
-  await exits.listen();
+  const proxyServers = new ProxyServers(store, new Credentials(account.secret));
+  closers.unshift(() => proxyServers.close());
+  await proxyServers.listen();
 
   const parts = {
     provider: {
       store,
-      exits,
+      proxyServers,
       dialect: { current: DEFAULT_DIALECT },
     },
     keys: new Map([[apiKey, account.userId]]),

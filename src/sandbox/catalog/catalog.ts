@@ -23,7 +23,7 @@ const PRICES: Record<Version, Readonly<Record<number, number>>> = {
   '6': { 3: 295, 7: 551, 14: 1041, 30: 2090, 60: 4063, 90: 5940, 180: 11500, 365: 22500 },
   '4': { 7: 2800, 14: 5600, 30: 12000, 60: 23400, 90: 34200, 180: 66000, 365: 129000 },
   '3': { 7: 1150, 14: 2240, 30: 4500, 60: 8730, 90: 12690, 180: 24300, 365: 47400 },
-  // Known but not sold: the exits do not support MTProto.
+  // Known but not sold: the proxy servers do not support MTProto.
   '5': {},
 };
 

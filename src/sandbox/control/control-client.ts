@@ -1,6 +1,6 @@
 import type { Version } from '../catalog/catalog';
 import type { Dialect } from '../dialect';
-import type { ExitFault } from '../exits/endpoint';
+import type { ProxyFault } from '../proxy-servers/endpoint';
 import type { Call } from '../wire/call-log';
 import type { Fault, FaultSpec } from '../wire/faults/fault';
 import type { GateSpec, GateVerdict } from '../wire/faults/gates';
@@ -96,8 +96,8 @@ export class SandboxControl {
   }
 
   /** Sets the fault of a proxy; `null` removes it. */
-  setExitFault(id: number, fault: ExitFault | null): Promise<unknown> {
-    return this.request('POST', `/exits/${id}`, { fault });
+  setProxyFault(id: number, fault: ProxyFault | null): Promise<unknown> {
+    return this.request('POST', `/proxy-servers/${id}`, { fault });
   }
 
   withdrawProxy(id: number): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CATALOG, VERSIONS } from '../catalog/catalog';
 import { readDialect } from '../dialect';
-import { EXIT_FAULTS } from '../exits/endpoint';
+import { PROXY_FAULTS } from '../proxy-servers/endpoint';
 import type { StateEvent } from '../state/state-event';
 import { gateSchema } from '../wire/faults/gates';
 import { latenciesSchema } from '../wire/latency';
@@ -35,7 +35,7 @@ const BODIES = {
     port: z.int().min(1).max(65_535).optional(),
     unixtimeEnd: z.int().min(0).optional(),
   }),
-  exit: z.strictObject({ fault: z.enum(EXIT_FAULTS).nullable() }),
+  proxyFault: z.strictObject({ fault: z.enum(PROXY_FAULTS).nullable() }),
   open: z.strictObject({ drop: z.boolean().default(false) }).prefault({}),
 };
 
@@ -132,11 +132,11 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       if (unixtimeEnd !== undefined) store.record({ kind: 'dated', id, endsAtS: unixtimeEnd });
       return store.durable();
     },
-    'POST /exits/:id': ({ id, body }) => {
+    'POST /proxy-servers/:id': ({ id, body }) => {
       getKnownProxy(id);
-      const { fault } = BODIES.exit.parse(body);
-      if (fault === null) provider.exits.faults.delete(id);
-      else provider.exits.faults.set(id, fault);
+      const { fault } = BODIES.proxyFault.parse(body);
+      if (fault === null) provider.proxyServers.faults.delete(id);
+      else provider.proxyServers.faults.set(id, fault);
     },
     'DELETE /proxies/:id': ({ id }) => {
       getKnownProxy(id);

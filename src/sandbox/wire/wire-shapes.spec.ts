@@ -236,9 +236,9 @@ describe('the other methods', () => {
     const string = [proxy?.['host'], proxy?.['port'], proxy?.['user'], proxy?.['pass']].join(':');
     await expect(client.call(`check?proxy=${string}`)).resolves.toMatchObject({ proxy_status: true });
     await expect(client.call(`check?proxy=${string}x`)).resolves.toMatchObject({ proxy_status: false });
-    await control.setExitFault(Number(id), 'hang');
+    await control.setProxyFault(Number(id), 'hang');
     await expect(client.call(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: false });
-    await control.setExitFault(Number(id), null);
+    await control.setProxyFault(Number(id), null);
     await control.changeProxy(Number(id), { port: 9 });
     await expect(client.call(`check?ids=${id}`)).resolves.toMatchObject({
       proxy_status: false,

@@ -52,18 +52,18 @@ export const deleteProxies: WireMethod = (provider, query) => {
   return { count: ids.length };
 };
 
-/** Returns whether the exits serve the proxy: their port is open as long as the sandbox runs. */
+/** Returns whether the proxy servers serve the proxy: their port is open as long as the sandbox runs. */
 export const check: WireMethod = (provider, query) => {
   const ids = query.findIds() ?? [findIdIn(provider, query)];
   const [id, ...others] = ids;
   if (id === undefined || others.length > 0) throw new WireError(230);
   if (id === null) return { proxy_id: null, proxy_status: false, proxy_time: 0 };
   const [proxy] = getKnown(provider, [id]);
-  const works = proxy !== undefined && provider.exits.serves(proxy);
+  const works = proxy !== undefined && provider.proxyServers.serves(proxy);
   return { proxy_id: id, proxy_status: works, proxy_time: works ? CHECK_TIME_S : 0 };
 };
 
-/** The exits still require a login, because an address does not identify one of the proxies. */
+/** The proxy servers still require a login, because an address does not identify one of the proxies. */
 export const ipauth: WireMethod = (_provider, query) => {
   const addresses = query.find('ip');
   const isGood = addresses === 'delete' || addresses?.split(',').every((each) => isIP(each) !== 0);
@@ -72,15 +72,15 @@ export const ipauth: WireMethod = (_provider, query) => {
 };
 
 /** The id of the proxy in `proxy` (`ip:port:user:pass`); null for a foreign one. */
-function findIdIn({ exits, store }: Provider, query: Query): number | null {
+function findIdIn({ proxyServers, store }: Provider, query: Query): number | null {
   const text = query.find('proxy');
   if (text === null) throw new WireError(230);
   const match = /^([\d.]{7,15}):(\d{1,5}):([^:]{1,255}):([^:]{1,255})$/.exec(text);
   const [, , port = '', login = '', password = ''] = match ?? [];
   if (!match || Number(port) === 0 || Number(port) > 65_535) throw new WireError(280);
-  const id = exits.credentials.findIdOf(login);
+  const id = proxyServers.credentials.findIdOf(login);
   const proxy = id === null ? null : store.state.findProxy(id);
-  return proxy && exits.credentials.passwordOf(proxy.id) === password ? proxy.id : null;
+  return proxy && proxyServers.credentials.passwordOf(proxy.id) === password ? proxy.id : null;
 }
 
 /** The proxies in `ids`, otherwise those with the comment in the parameter. */
@@ -102,19 +102,19 @@ export function getKnown({ store }: Provider, ids: readonly number[]): SoldProxy
 }
 
 /** A proxy as `buy` lists it. */
-export function boughtProxy(proxy: SoldProxy, { exits, store }: Provider) {
+export function boughtProxy(proxy: SoldProxy, { proxyServers, store }: Provider) {
   const nowMs = store.state.nowMs();
-  const { host, port } = exits.addressOf(proxy);
+  const { host, port } = proxyServers.addressOf(proxy);
   const startsAtS = Math.floor(proxy.sale.atMs / 1000);
   const endsAtS = shownEndS(proxy, nowMs);
   return {
     id: String(proxy.id),
     version: proxy.sale.version,
-    ip: exits.credentials.exitAddressOf(proxy.id, proxy.sale.version),
+    ip: proxyServers.credentials.exitAddressOf(proxy.id, proxy.sale.version),
     host,
     port: String(port),
-    user: exits.credentials.loginOf(proxy.id),
-    pass: exits.credentials.passwordOf(proxy.id),
+    user: proxyServers.credentials.loginOf(proxy.id),
+    pass: proxyServers.credentials.passwordOf(proxy.id),
     type: proxy.type,
     date: moscowTime(startsAtS),
     date_end: moscowTime(endsAtS),

@@ -1,11 +1,11 @@
 import type { Dialect } from '../../dialect';
-import type { ProxyExits } from '../../exits/proxy-exits';
+import type { ProxyServers } from '../../proxy-servers/proxy-servers';
 import type { EventStore } from '../../state/event-store';
 import type { Query } from '../query';
 
 export interface Provider {
   readonly store: EventStore;
-  readonly exits: ProxyExits;
+  readonly proxyServers: ProxyServers;
   readonly dialect: { current: Dialect };
 }
 

@@ -8,11 +8,11 @@ export type FindRefusal = (login: string, password: string) => string | null;
  * The faults of a proxy: it never responds; closes the connection; reports that it reaches no target; reveals
  * the client to targets (only plain requests of HTTP proxies); or uses another exit address (only on Linux).
  */
-export const EXIT_FAULTS = ['hang', 'close', 'unreachable', 'forwarded-for', 'elsewhere'] as const;
-export type ExitFault = (typeof EXIT_FAULTS)[number];
+export const PROXY_FAULTS = ['hang', 'close', 'unreachable', 'forwarded-for', 'elsewhere'] as const;
+export type ProxyFault = (typeof PROXY_FAULTS)[number];
 
 /** Returns the fault of a login's proxy. */
-export type FindFault = (login: string) => ExitFault | undefined;
+export type FindFault = (login: string) => ProxyFault | undefined;
 
 /** The wrong exit address of a proxy that should use 127.0.0.1. */
 export const ELSEWHERE = '127.0.0.2';

@@ -5,7 +5,7 @@ import {
   ELSEWHERE,
   type Endpoint,
   endpointOf,
-  type ExitFault,
+  type ProxyFault,
   type FindFault,
   type FindRefusal,
 } from './endpoint';
@@ -87,7 +87,7 @@ export function createHttpEndpoint(
     return fault === 'close' || fault === 'hang';
   }
 
-  function faultOf(request: IncomingMessage): ExitFault | undefined {
+  function faultOf(request: IncomingMessage): ProxyFault | undefined {
     const [login, password] = credentialsOf(request);
     return findRefusal(login, password) === null ? findFault(login) : undefined;
   }

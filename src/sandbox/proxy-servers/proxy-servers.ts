@@ -4,17 +4,17 @@ import type { SoldProxy } from '../state/sale-record';
 import type { ProxyType } from '../state/state-event';
 import { listenOnFirstFree } from '../system';
 import type { Credentials } from './credentials';
-import type { Endpoint, ExitFault } from './endpoint';
+import type { Endpoint, ProxyFault } from './endpoint';
 import { createHttpEndpoint } from './http-endpoint';
 import { createSocksEndpoint } from './socks-endpoint';
 
-const EXIT_HOST = '127.0.0.1';
+const PROXY_HOST = '127.0.0.1';
 
 /** The working proxies behind the sold ones: one port for each protocol; the login identifies the proxy. */
-export class ProxyExits {
+export class ProxyServers {
   private readonly endpoints: Record<ProxyType, Endpoint>;
   /** The faults of proxies by their ids. They are not stored. */
-  readonly faults = new Map<number, ExitFault>();
+  readonly faults = new Map<number, ProxyFault>();
 
   constructor(
     private readonly store: EventStore,
@@ -33,8 +33,8 @@ export class ProxyExits {
   async listen(): Promise<void> {
     const previous = this.store.state.ports;
     const [http, socks] = await Promise.all([
-      listenOnFirstFree(this.endpoints.http.server, EXIT_HOST, previous ? [previous.http, 0] : [0]),
-      listenOnFirstFree(this.endpoints.socks.server, EXIT_HOST, previous ? [previous.socks, 0] : [0]),
+      listenOnFirstFree(this.endpoints.http.server, PROXY_HOST, previous ? [previous.http, 0] : [0]),
+      listenOnFirstFree(this.endpoints.socks.server, PROXY_HOST, previous ? [previous.socks, 0] : [0]),
     ]);
     if (http !== previous?.http || socks !== previous.socks) {
       this.store.record({ kind: 'ports', http, socks });
@@ -47,10 +47,10 @@ export class ProxyExits {
 
   /** The address that a client connects to. */
   addressOf(proxy: SoldProxy): { host: string; port: number } {
-    return { host: proxy.host ?? EXIT_HOST, port: proxy.port ?? this.portOf(proxy.type) };
+    return { host: proxy.host ?? PROXY_HOST, port: proxy.port ?? this.portOf(proxy.type) };
   }
 
-  /** Whether a proxy connects: it is active, listed where the exits listen, and has no fault. */
+  /** Whether a proxy connects: it is active, listed where the proxy servers listen, and has no fault. */
   serves(proxy: SoldProxy): boolean {
     const isHere = proxy.host === null && proxy.port === null;
     return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.store.state.nowMs());
