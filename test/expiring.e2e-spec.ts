@@ -4,41 +4,41 @@ import { insertProxies } from './support/proxy-rows';
 import { startTestService } from './support/test-service';
 
 const HOUR = 3600;
-const NEVER_ANNOUNCED = 32_767;
+const NEVER_REMINDED = 32_767;
 
 jest.setTimeout(60_000);
 
-interface Announced {
+interface Reminder {
   readonly type: string;
   readonly proxy_id: string;
   readonly hours_left: number | null;
 }
 
 describe('The end of a proxy', () => {
-  // The ends of rentals are announced for all users.
+  // A run reminds all users.
   const service = forAllTests(startTestService);
   const user = forEachTest(() => service.createUser());
   beforeEach(() => service.dataSource.query('UPDATE proxies SET active = false'));
 
-  const announce = () => service.runJob('expiring');
+  const remind = () => service.runJob('expiring');
 
   /** Proxies that were rented for a month and end in so many hours. */
   async function rented(hours: number, count = 1): Promise<number[]> {
     const ids = await insertProxies(service.dataSource, user.id, count, { endsInSeconds: hours * HOUR });
-    await service.dataSource.query('UPDATE proxies SET told_hours = $2 WHERE id = ANY ($1)', [
+    await service.dataSource.query('UPDATE proxies SET reminded_hours = $2 WHERE id = ANY ($1)', [
       ids,
-      NEVER_ANNOUNCED,
+      NEVER_REMINDED,
     ]);
     return ids;
   }
 
-  const announced = (): Promise<Announced[]> =>
+  const reminders = (): Promise<Reminder[]> =>
     service.dataSource.query(
       `SELECT type, data ->> 'proxy_id' AS proxy_id, (data -> 'hours_left')::integer AS hours_left
          FROM events WHERE user_id = $1 AND type LIKE 'proxy.%' ORDER BY id`,
       [user.id],
     );
-  const stages = async () => (await announced()).map(({ hours_left }) => hours_left);
+  const stages = async () => (await reminders()).map(({ hours_left }) => hours_left);
 
   /** Lets time pass for the end of the proxies. */
   const pass = (hours: number) =>
@@ -47,31 +47,31 @@ describe('The end of a proxy', () => {
       [user.id, hours],
     );
 
-  it('is announced 3 days, 1 day and 1 hour before it, once each', async () => {
+  it('causes a reminder 3 days, 1 day and 1 hour before it, once each', async () => {
     const [id] = await rented(100);
     for (const hours of [0, 29, 10, 37, 10, 13]) {
       await pass(hours);
-      await announce();
-      await announce();
+      await remind();
+      await remind();
     }
-    expect(await announced()).toEqual(
+    expect(await reminders()).toEqual(
       [72, 24, 1].map((hours_left) => ({ type: 'proxy.expiring', proxy_id: String(id), hours_left })),
     );
   });
 
-  it('is announced late, and only by its latest stage, when nothing could be announced before', async () => {
+  it('causes a late reminder, only that of its latest stage, when none could be sent before', async () => {
     await rented(30);
     await rented(0.5);
-    await announce();
+    await remind();
     expect((await stages()).toSorted((one, other) => Number(one) - Number(other))).toEqual([1, 72]);
     await pass(20);
-    await announce();
+    await remind();
     expect((await stages()).toSorted((one, other) => Number(one) - Number(other))).toEqual([1, 24, 72]);
   });
 
   it('has the proxy and its end as the API does', async () => {
     const [id] = await rented(10);
-    await announce();
+    await remind();
     const [{ data }] = await service.dataSource.query(
       `SELECT data FROM events WHERE user_id = $1 AND type = 'proxy.expiring'`,
       [user.id],
@@ -82,63 +82,63 @@ describe('The end of a proxy', () => {
     expect(data).toEqual({ proxy_id: String(id), date_end: end.toISOString(), hours_left: 24 });
   });
 
-  it('is not announced by a stage that the whole rental was not longer than', async () => {
+  it('causes no reminder of a stage that the whole rental was not longer than', async () => {
     await insertProxies(service.dataSource, user.id, 1, { endsInSeconds: 72 * HOUR + 5 });
-    await announce();
+    await remind();
     await pass(1);
-    await announce();
+    await remind();
     expect(await stages()).toEqual([]);
     await pass(48);
-    await announce();
+    await remind();
     expect(await stages()).toEqual([24]);
   });
 
-  it('is not announced when it was withdrawn or is over', async () => {
+  it('causes no reminder when it was withdrawn or is over', async () => {
     const [withdrawn] = await rented(10);
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
     await rented(-1);
-    await announce();
+    await remind();
     expect(await stages()).toEqual([null]);
   });
 
-  it('is announced again before its new end when it was prolonged', async () => {
+  it('causes another reminder before its new end when it was prolonged', async () => {
     await rented(10);
-    await announce();
+    await remind();
     await pass(-30 * 24);
-    await announce();
+    await remind();
     await pass(710);
-    await announce();
-    await announce();
-    expect((await announced()).map(({ type, hours_left }) => hours_left ?? type)).toEqual([
+    await remind();
+    await remind();
+    expect((await reminders()).map(({ type, hours_left }) => hours_left ?? type)).toEqual([
       24,
       'proxy.prolonged',
       24,
     ]);
   });
 
-  it('is not announced again when the provider corrects it by minutes', async () => {
+  it('causes no other reminder when the provider corrects it by minutes', async () => {
     const [id] = await rented(10);
-    await announce();
+    await remind();
     const correction = `UPDATE proxies SET date_end = date_end + interval '5 minutes' WHERE id = $1`;
     await service.dataSource.query(correction, [id]);
-    await announce();
+    await remind();
     expect(await stages()).toEqual([24]);
   });
 
-  it('is announced once by any number of replicas at once, a batch at a time', async () => {
+  it('causes one reminder by any number of replicas at once, a batch at a time', async () => {
     await rented(10, 2500);
     const other = new ExpiringService(service.dataSource, {
       proxies: { expiringHours: [72, 24, 1] },
     } as never);
     // Neither requests the lease: as if both had it.
-    const batch = (one: ExpiringService): Promise<number> => one['announceBatch'](24);
+    const batch = (one: ExpiringService): Promise<number> => one['remindBatch'](24);
     const counts = await Promise.all(
       Array.from({ length: 6 }, (_, n) => batch(n % 2 ? other : service.app.get(ExpiringService))),
     );
     let sum = counts.reduce((total, count) => total + count, 0);
     for (let count = 1; count > 0;) sum += count = await batch(other);
     expect(sum).toBe(2500);
-    const all = await announced();
+    const all = await reminders();
     expect(new Set(all.map(({ proxy_id }) => proxy_id)).size).toBe(2500);
     expect(all).toHaveLength(2500);
   });
@@ -148,16 +148,16 @@ describe('The end of a proxy', () => {
     const expired = { type: 'proxy.expired', proxy_id: String(id), hours_left: null };
     await service.runJob('active-flags');
     await service.runJob('active-flags');
-    expect(await announced()).toEqual([expired]);
+    expect(await reminders()).toEqual([expired]);
     // As it is while the clock shows a time before the end.
     await service.dataSource.query('UPDATE proxies SET active = true WHERE id = $1', [id]);
     await service.runJob('active-flags');
-    expect(await announced()).toEqual([expired]);
+    expect(await reminders()).toEqual([expired]);
     await service.dataSource.query(
       `UPDATE proxies SET active = true, date_end = date_end + interval '5 minutes' WHERE id = $1`,
       [id],
     );
     await service.runJob('active-flags');
-    expect(await announced()).toEqual([expired, expired]);
+    expect(await reminders()).toEqual([expired, expired]);
   });
 });

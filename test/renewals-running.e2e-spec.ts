@@ -4,7 +4,7 @@ import { RenewalOrders } from '../src/orders';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
-import { Announcements } from '../src/renewals/running/announcements.service';
+import { Reminders } from '../src/renewals/running/reminders.service';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
@@ -194,7 +194,7 @@ describe('Renewals', () => {
       [{ state: 'done' }],
     ]);
     log.stop();
-    expect(log.lines.join()).toMatch(/user \d+: renewals are announced without a forecast/);
+    expect(log.lines.join()).toMatch(/user \d+: reminders of renewals are sent without a forecast/);
   });
 
   /** The price of one renewal. */
@@ -425,7 +425,7 @@ describe('Renewals', () => {
     expect(renewals.map(({ state }) => state)).toEqual(Array.from({ length: 40 }, () => 'done'));
   });
 
-  it('are announced a week ahead, and three days and one day ahead if they will not work out', async () => {
+  it('cause a reminder a week ahead, and three days and one day ahead if they will fail', async () => {
     const { user, ids } = await customerWith(2);
     const price = await priceOf(user);
     await switchOn(user, { hours: 2 });
@@ -436,10 +436,10 @@ describe('Renewals', () => {
     expect(await eventsOf(user)).toEqual(planned);
     for (const hours of [71, 23]) {
       await moveEnds(user, `now() + interval '${hours} hours'`);
-      const announcements = service.app.get(Announcements);
-      announcements.beginAnew();
+      const reminders = service.app.get(Reminders);
+      reminders.beginAnew();
       // As two replicas do at the same moment.
-      await Promise.all([announcements.announceNext(), announcements.announceNext()]);
+      await Promise.all([reminders.remindNext(), reminders.remindNext()]);
       await run();
       planned.push('renewal.planned balance-short');
       expect(await eventsOf(user)).toEqual(planned);

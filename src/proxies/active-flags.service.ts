@@ -15,7 +15,7 @@ const WRONG = {
 } as const;
 
 /**
- * Keeps the `active` flags of proxies current for staff, announcements and renewals; responses to customers
+ * Keeps the `active` flags of proxies current for staff, reminders and renewals; responses to customers
  * compare the end itself. Nothing else clears the flag of a rental that has ended, so that each end is
  * announced, and once (`proxy.expired`, by `note_proxy_changes.sql`).
  */

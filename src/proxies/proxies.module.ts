@@ -25,7 +25,7 @@ import { ProxiesService } from './proxies.service';
 
 /** The flags only copy `date_end` for lists, so a minute's delay is harmless. */
 const REFRESH_FLAGS_SECONDS = 60;
-const ANNOUNCE_SECONDS = 60;
+const REMIND_SECONDS = 60;
 /** How long `last_used_at` and `uses` of links may lag behind. */
 const WRITE_USES_MS = 5000;
 /** Results of checks matter only while a proxy is rented, and many are checked every few minutes. */
@@ -86,8 +86,8 @@ export class ProxiesModule {
     if (proxies.expiringHours.length === 0) return;
     work.run({
       name: 'expiring',
-      everySeconds: ANNOUNCE_SECONDS,
-      execute: (run) => expiring.announce(run),
+      everySeconds: REMIND_SECONDS,
+      execute: (run) => expiring.remind(run),
     });
   }
 }

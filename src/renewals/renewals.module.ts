@@ -7,15 +7,15 @@ import { Retention } from '../work';
 import { ForecastService } from './forecast.service';
 import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
-import { Announcements } from './running/announcements.service';
 import { DueRenewals } from './running/due-renewals.service';
+import { Reminders } from './running/reminders.service';
 import { RenewalRecords } from './running/renewal-records';
 import { RenewalRun } from './running/renewal-run.service';
 
 @Module({
   imports: [CatalogModule, ProxiesModule, OrdersModule],
   controllers: [RenewalsController],
-  providers: [RulesService, ForecastService, Announcements, DueRenewals, RenewalRecords, RenewalRun],
+  providers: [RulesService, ForecastService, Reminders, DueRenewals, RenewalRecords, RenewalRun],
 })
 export class RenewalsModule {
   constructor(retention: Retention, records: RenewalRecords, { retention: { historyDays } }: AppConfig) {

@@ -10,7 +10,7 @@ jest.setTimeout(240_000);
 /** A part of the statement by which the relay recognises each step of a renewal, in their order. */
 const STEPS = {
   plan: 'INSERT INTO renewals',
-  announce: 'SET last_told_days',
+  remind: 'SET last_reminded_days',
   place: 'place_renewals',
   note: 'noted AS',
 };
@@ -95,7 +95,7 @@ describe('kill -9 of the replica that renews', () => {
     await victim.ended();
   }
 
-  it('and of its heirs, each a step later: the rental is renewed, paid and announced once', async () => {
+  it('and of its heirs, each a step later: the rental is renewed, paid once, with one reminder', async () => {
     const customer = await rent();
     const stopAt = (statement: string, moment: 'before' | 'after') =>
       replicas.relay.catchNext({ statement, moment, action: 'hold' });
@@ -111,8 +111,8 @@ describe('kill -9 of the replica that renews', () => {
     // After the commit of a step it is as before that of the next, unless something else happens in between.
     const planned = stopAt(STEPS.plan, 'before');
     await switchOn(customer);
-    const announced = await replaceBy(planned, () => stopAt(STEPS.announce, 'before'));
-    const unplaced = await replaceBy(announced, () => stopAt(STEPS.place, 'before'));
+    const reminded = await replaceBy(planned, () => stopAt(STEPS.remind, 'before'));
+    const unplaced = await replaceBy(reminded, () => stopAt(STEPS.place, 'before'));
     const placed = await replaceBy(unplaced, () => stopAt(STEPS.place, 'after'));
     const closed = await replaceBy(placed, () => stopAt('closed_at = now()', 'after'));
     await closed.reached;
@@ -126,7 +126,7 @@ describe('kill -9 of the replica that renews', () => {
     await expectOneRenewalEach([customer]);
   });
 
-  it(`when the provider has ${STAGES.join(', ')} its calls: each is paid and announced once`, async () => {
+  it(`when the provider has ${STAGES.join(', ')} its calls: one payment, one reminder`, async () => {
     const customers = [await rent(), await rent(), await rent()];
     const gates = [];
     for (const stage of STAGES) gates.push(await replicas.control.addGate({ method: 'prolong', stage }));

@@ -244,10 +244,10 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     expect(at(0.5)).toBeLessThan(1000);
   });
 
-  it('announce very many ends that come together, each once, while replicas are killed', async () => {
+  it('send a reminder of each of very many ends that come together, while replicas are killed', async () => {
     const customer = await replicas.createCustomer();
     await insertProxies(replicas, customer.id, ENDS, { endsInSeconds: 20 * 3600 });
-    await replicas.query(`UPDATE proxies SET told_hours = 32767 WHERE user_id = $1`, [customer.id]);
+    await replicas.query(`UPDATE proxies SET reminded_hours = 32767 WHERE user_id = $1`, [customer.id]);
     const begunMs = performance.now();
     const print = async (): Promise<{ all: number; different: number }> => {
       const [row] = await replicas.query<{ all: number; different: number }>(
@@ -276,7 +276,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
       }
       await pause(500);
     }
-    process.stderr.write(`${ENDS} ends announced after ${Math.round(performance.now() - begunMs)} ms\n`);
+    process.stderr.write(`${ENDS} reminders sent after ${Math.round(performance.now() - begunMs)} ms\n`);
     expect(await print()).toEqual({ all: ENDS, different: ENDS });
   });
 });

@@ -92,7 +92,7 @@ const HOT: Readonly<Record<string, string>> = {
   'what is to be sent to webhooks': 'WITH RECURSIVE waiting',
   'what came of an attempt': 'recovered AS',
   'rentals to be renewed': 'planned AS',
-  'renewals without an announcement': 'days < last_told_days',
+  'renewals without a reminder': 'days < last_reminded_days',
   'renewals that are due': 'AS "isConfirmed"',
   'what became of renewals': 'noted AS',
   'renewals that are too late': 'late AS',

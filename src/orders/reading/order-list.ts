@@ -60,8 +60,9 @@ export function toListStatement(
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
   /**
-   * Whole rows are compared, as `orders_told_idx` has them. With `user_id = …` the planner may read orders of
-   * all customers by their ids, where it expects to find a page soon, and reads all of them if it is wrong.
+   * Whole rows are compared, as `orders_listed_idx` has them. With `user_id = …` the planner may read orders
+   * of all customers by their ids, where it expects to find a page soon, and reads all of them if it is
+   * wrong.
    */
   function ofStates(): string {
     const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;

@@ -8,9 +8,9 @@ import type { LeasedRun } from '../../work';
 const BATCH_SIZE = 1000;
 
 /**
- * Announces the ends of proxies, a stage at a time. One statement marks the stage in the row of the proxy and
- * writes the event, so that crashes and concurrent runs announce each stage of each end only once. The
- * shortest stage comes first, so that missed longer ones are skipped.
+ * Reminds customers of the ends of their proxies, a stage at a time. One statement marks the stage in the row
+ * of the proxy and writes the event, so that crashes and concurrent runs send one reminder for each stage of
+ * each end. The shortest stage comes first, so that missed longer ones are skipped.
  */
 @Injectable()
 export class ExpiringService {
@@ -21,30 +21,30 @@ export class ExpiringService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @returns how many proxies were announced, by the hours of the stage */
-  async announce(run: LeasedRun): Promise<Record<string, number>> {
+  /** @returns how many reminders were sent, by the hours of the stage */
+  async remind(run: LeasedRun): Promise<Record<string, number>> {
     const report: Record<string, number> = {};
     for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
       await run.repeat<true>(report, `stage_${hours}`, async () => {
-        const done = await this.announceBatch(hours);
+        const done = await this.remindBatch(hours);
         return { done, next: done === BATCH_SIZE ? true : null };
       });
     }
     const count = Object.values(report).reduce((sum, each) => sum + each, 0);
-    if (count > 0) this.logger.log(`the end of ${count} proxies was announced`);
+    if (count > 0) this.logger.log(`${count} reminders of ends were sent`);
     return report;
   }
 
   /** Skips rows that another transaction is changing until the next run: their end may be about to move. */
-  private async announceBatch(hours: number): Promise<number> {
+  private async remindBatch(hours: number): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,
-      `WITH announced AS (
-         UPDATE proxies SET told_hours = $1
+      `WITH reminded AS (
+         UPDATE proxies SET reminded_hours = $1
           WHERE id = ANY (ARRAY(
                   SELECT id FROM proxies
                    WHERE active AND date_end > now() AND date_end <= now() + make_interval(hours => $1)
-                     AND told_hours > $1 AND withdrawn_at IS NULL
+                     AND reminded_hours > $1 AND withdrawn_at IS NULL
                    ORDER BY date_end LIMIT $2
                      FOR NO KEY UPDATE SKIP LOCKED))
          RETURNING id, user_id, date_end
@@ -52,7 +52,7 @@ export class ExpiringService {
          SELECT log_event(user_id, 'proxy.expiring',
                   jsonb_build_object('proxy_id', id::text, 'date_end', iso_text(date_end),
                                      'hours_left', $1::integer))
-           FROM announced ORDER BY date_end, id
+           FROM reminded ORDER BY date_end, id
        )
        SELECT count(*) AS count FROM logged`,
       [hours, BATCH_SIZE],

@@ -168,8 +168,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Announced renewals to decide now, by their due times, then in the announced order. A rule that was added
-   * since may make one due later: that one is removed, and planned again.
+   * Renewals to decide now, after a reminder, by their due times, then in the announced order. A rule that
+   * was added since may make one due later: that one is removed, and planned again.
    */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
@@ -177,7 +177,7 @@ export class RenewalRecords {
       `WITH due AS MATERIALIZED (
          SELECT * FROM renewals renewal
           WHERE next_try_at <= now() AND ${IS_OPEN} AND ${IS_IN_TIME}
-            AND last_told_days IS NOT NULL
+            AND last_reminded_days IS NOT NULL
           ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1
        ),
        means AS MATERIALIZED (

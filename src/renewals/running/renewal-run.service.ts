@@ -3,13 +3,13 @@ import { Injectable } from '@nestjs/common';
 import { RenewalOrders } from '../../orders';
 import { type LeasedRun, Work } from '../../work';
 import { WAITING_RENEWALS } from '../waiting';
-import { Announcements } from './announcements.service';
 import { DueRenewals } from './due-renewals.service';
+import { Reminders } from './reminders.service';
 import { type Place, RenewalRecords } from './renewal-records';
 
 const NOTHING_DONE = {
   planned: 0,
-  announced: 0,
+  reminded: 0,
   superfluous: 0,
   placed: 0,
   skipped: 0,
@@ -27,7 +27,7 @@ const LEASE_SECONDS = 5;
 /** How long a run waits for its orders, or for room in the queue, before it looks again. */
 const PAUSE_MS = 200;
 
-/** How often later renewals are planned and announced, and those that wait for money are checked. */
+/** How often later renewals are planned, with a reminder, and those that wait for money are checked. */
 const PLAN_EVERY_MS = 60_000;
 const CREDITS_EVERY_MS = 5000;
 
@@ -39,13 +39,13 @@ const CREDITS_EVERY_MS = 5000;
 @Injectable()
 export class RenewalRun {
   private plannedAtMs = -Infinity;
-  /** Whether something may have been planned that was not announced to its customer. */
-  private isUnannounced = false;
+  /** Whether something may have been planned of which its customer was not reminded. */
+  private isUnreminded = false;
   private creditsAtMs = -Infinity;
 
   constructor(
     private readonly records: RenewalRecords,
-    private readonly announcements: Announcements,
+    private readonly reminders: Reminders,
     private readonly due: DueRenewals,
     private readonly orders: RenewalOrders,
     work: Work,
@@ -91,7 +91,7 @@ export class RenewalRun {
     return due > 0 || room.underWay > 0;
   }
 
-  /** Plans and announces renewals that become due later. */
+  /** Plans renewals that become due later, and reminds of them. */
   private async lookAhead(run: LeasedRun, report: RunReport): Promise<void> {
     const now = performance.now();
     if (now - this.creditsAtMs >= CREDITS_EVERY_MS) {
@@ -102,12 +102,12 @@ export class RenewalRun {
       this.plannedAtMs = now;
       await run.repeat<Place>(report, 'planned', (place) => this.records.plan(place));
       report.superfluous += await this.records.removeSuperfluous();
-      this.announcements.beginAnew();
-      this.isUnannounced = true;
+      this.reminders.beginAnew();
+      this.isUnreminded = true;
     }
-    if (!this.isUnannounced) return;
-    const announced = await this.announcements.announceNext();
-    report.announced += announced;
-    this.isUnannounced = announced > 0;
+    if (!this.isUnreminded) return;
+    const reminded = await this.reminders.remindNext();
+    report.reminded += reminded;
+    this.isUnreminded = reminded > 0;
   }
 }

@@ -1,4 +1,4 @@
--- What happened to users, as they are told it, and the webhooks and links by which their programs fetch it.
+-- What happened to users, as they see it, and the webhooks and links by which their programs fetch it.
 
 -- Something that happened to a user's orders, proxies, balance or tokens, written in the statement of its
 -- change: by triggers, or by whoever decides it. It has no foreign key: a lock on its user, for each, would

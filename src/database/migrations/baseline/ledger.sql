@@ -13,7 +13,7 @@ CREATE TABLE accounts (
   spent numeric(14,2) NOT NULL DEFAULT 0,
   -- The number of the last entry.
   seq bigint NOT NULL DEFAULT 0,
-  -- The customer is told when less than this becomes available. Null: never.
+  -- The customer gets an event when less than this becomes available. Null: never.
   low_balance numeric(14,2)
 );
 

@@ -29,9 +29,9 @@ CREATE TABLE proxies (
   period integer NOT NULL,
   date_start timestamptz,
   date_end timestamptz,
-  -- Its end was announced to be fewer hours away than this; see begin_stages().
-  told_hours integer NOT NULL DEFAULT 32767,
-  -- The rental has not ended, as of the last minute: for staff, announcements and renewals.
+  -- Stages with fewer hours than this still cause a reminder of its end; see begin_stages().
+  reminded_hours integer NOT NULL DEFAULT 32767,
+  -- The rental has not ended, as of the last minute: for staff, reminders and renewals.
   active boolean NOT NULL DEFAULT true,
   -- The end that was announced as `proxy.expired`: after the clock was set back, only another one is announced.
   announced_end timestamptz,
@@ -50,8 +50,8 @@ CREATE INDEX proxies_user_id_idx ON proxies (user_id, id);
 -- What is on rent now, for usage and the forecast, among all that a user ever rented.
 CREATE INDEX proxies_user_id_date_end_idx ON proxies (user_id, date_end);
 CREATE INDEX proxies_order_id_idx ON proxies (order_id);
--- The proxies whose next stage before the end has come, without reading those that were announced.
-CREATE INDEX proxies_ending_idx ON proxies (date_end, told_hours) WHERE active;
+-- The proxies whose next stage before the end has come, without reading those whose reminder was sent.
+CREATE INDEX proxies_ending_idx ON proxies (date_end, reminded_hours) WHERE active;
 CREATE INDEX proxies_inactive_idx ON proxies (date_end) WHERE NOT active AND withdrawn_at IS NULL;
 CREATE INDEX proxies_host_idx ON proxies (host, order_id);
 
@@ -168,10 +168,10 @@ CREATE UNIQUE INDEX orders_open_prolongation_key ON orders (proxy_id)
 CREATE INDEX orders_due_idx ON orders (next_check_at) WHERE state IN ('reserved', 'submitting', 'confirming');
 CREATE INDEX orders_batch_id_idx ON orders (batch_id);
 CREATE INDEX orders_proxy_id_idx ON orders (proxy_id) WHERE proxy_id IS NOT NULL;
--- Orders of a customer. All of them are those of every state and kind, merged, so that orders_told_idx serves
--- all lists by id. It has the times of orders, too: without them the planner reads a whole period by the
--- primary key, once for each state and kind.
-CREATE INDEX orders_told_idx ON orders (user_id, state, kind, id) INCLUDE (created_at);
+-- Orders of a customer. All of them are those of every state and kind, merged, so that orders_listed_idx
+-- serves all lists by id. It has the times of orders, too: without them the planner reads a whole period by
+-- the primary key, once for each state and kind.
+CREATE INDEX orders_listed_idx ON orders (user_id, state, kind, id) INCLUDE (created_at);
 CREATE INDEX orders_user_id_idx ON orders (user_id, created_at, id);
 CREATE INDEX orders_prolongations_idx ON orders (user_id, created_at, id) WHERE proxy_id IS NOT NULL;
 CREATE INDEX orders_refunded_keys_idx ON orders (user_id, idempotency_key, id)

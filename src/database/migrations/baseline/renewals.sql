@@ -74,8 +74,8 @@ CREATE TABLE renewals (
   next_try_at timestamptz,
   -- How often it was skipped for its present reason: the pauses between tries grow with it.
   tries bigint NOT NULL DEFAULT 0,
-  -- How many days ahead its customer was last told that it will not work out: 7, 3 or 1.
-  last_told_days integer,
+  -- How many days ahead its customer was last reminded that it will not work out: 7, 3 or 1.
+  last_reminded_days integer,
   -- The month (UTC) of this moment is the one whose budget the renewal uses.
   charged_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),

@@ -7,15 +7,15 @@ import type { SkipReason } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
 import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
-const ANNOUNCED_AT_ONCE = 1000;
+const REMINDED_AT_ONCE = 1000;
 /** The number of users with a forecast at once; each takes some queries. */
 const FORECASTS_AT_ONCE = 100;
 
-/** Announced renewals become due within a week. */
+/** Renewals with a reminder become due within a week. */
 const DAYS_AHEAD = 8;
 
-/** A renewal that was not announced yet, or not at this stage. */
-interface UnannouncedRenewal extends RenewalOffer {
+/** A renewal without a reminder, or without that of its stage. */
+interface UnremindedRenewal extends RenewalOffer {
   readonly id: number;
   readonly proxyId: number;
   readonly dateEnd: Date;
@@ -24,12 +24,12 @@ interface UnannouncedRenewal extends RenewalOffer {
 }
 
 /**
- * Announces renewals to customers: each within seven days before the end, and again three days and one day
+ * Reminds customers of renewals: of each within seven days before the end, and again three days and one day
  * before it, if the renewal is expected to fail.
  */
 @Injectable()
-export class Announcements {
-  private readonly logger = new Logger(Announcements.name);
+export class Reminders {
+  private readonly logger = new Logger(Reminders.name);
   /** Expected failures by user. */
   private readonly forecasts = new Map<number, ReadonlyMap<string, SkipReason>>();
 
@@ -45,24 +45,24 @@ export class Announcements {
   }
 
   /**
-   * Announces some renewals that were not announced yet, in the order of their due times.
+   * Sends some reminders that are due, in the order of their due times.
    *
    * @returns how many
    */
-  async announceNext(): Promise<number> {
-    const unannounced: UnannouncedRenewal[] = [];
+  async remindNext(): Promise<number> {
+    const unreminded: UnremindedRenewal[] = [];
     let forecastCount = 0;
-    for (const renewal of await this.findUnannounced(ANNOUNCED_AT_ONCE)) {
+    for (const renewal of await this.findUnreminded(REMINDED_AT_ONCE)) {
       if (!this.forecasts.has(renewal.userId)) {
         if (forecastCount >= FORECASTS_AT_ONCE) break;
         forecastCount += 1;
         this.forecasts.set(renewal.userId, await this.obstaclesAhead(renewal.userId));
       }
-      unannounced.push(renewal);
+      unreminded.push(renewal);
     }
     const prices = new RenewalPrices(this.catalog);
-    const announced = await Promise.all(
-      unannounced.map(async (renewal) => {
+    const reminders = await Promise.all(
+      unreminded.map(async (renewal) => {
         const quote = await prices.of(renewal);
         return {
           id: renewal.id,
@@ -72,8 +72,8 @@ export class Announcements {
         };
       }),
     );
-    await this.announce(announced);
-    return announced.length;
+    await this.remind(reminders);
+    return reminders.length;
   }
 
   /** A forecast is only an estimate: when that of one customer fails, no renewal waits for it. */
@@ -81,12 +81,12 @@ export class Announcements {
     try {
       return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);
     } catch (error) {
-      this.logger.error(`user ${userId}: renewals are announced without a forecast`, stackOf(error));
+      this.logger.error(`user ${userId}: reminders of renewals are sent without a forecast`, stackOf(error));
       return new Map();
     }
   }
 
-  private findUnannounced(limit: number): Promise<UnannouncedRenewal[]> {
+  private findUnreminded(limit: number): Promise<UnremindedRenewal[]> {
     return queryRows(
       this.dataSource,
       `SELECT renewal.id, renewal.user_id AS "userId", proxy_id AS "proxyId", date_end_before AS "dateEnd",
@@ -95,18 +95,18 @@ export class Announcements {
               LATERAL (SELECT CASE WHEN date_end_before > now() + interval '3 days' THEN 7
                                    WHEN date_end_before > now() + interval '1 day' THEN 3
                                    ELSE 1 END AS days) AS stage
-        WHERE ${IS_OPEN} AND ${IS_IN_TIME} AND (last_told_days IS NULL OR days < last_told_days)
+        WHERE ${IS_OPEN} AND ${IS_IN_TIME} AND (last_reminded_days IS NULL OR days < last_reminded_days)
         ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1`,
       [limit],
     );
   }
 
   /**
-   * Announces renewals: each for the first time, and again at later stages if it is expected to fail.
+   * Reminds of renewals: of each for the first time, and again at later stages if it is expected to fail.
    *
    * @param renewals.obstacle why it is expected to fail; `null` if it is not
    */
-  private async announce(
+  private async remind(
     renewals: readonly {
       readonly id: number;
       readonly days: number;
@@ -122,20 +122,20 @@ export class Announcements {
                     AS given (id, days, price, obstacle)
        ),
        before AS MATERIALIZED (
-         SELECT id, last_told_days FROM renewals renewal
+         SELECT id, last_reminded_days FROM renewals renewal
           WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
        ),
-       announced AS (
+       reminded AS (
          UPDATE renewals renewal
-            SET last_told_days = given.days, price = coalesce(given.price, renewal.price)
+            SET last_reminded_days = given.days, price = coalesce(given.price, renewal.price)
            FROM before JOIN given USING (id)
           WHERE renewal.id = before.id
-            AND (before.last_told_days IS NULL OR given.days < before.last_told_days)
-         RETURNING renewal.*, obstacle, before.last_told_days AS announced_before
+            AND (before.last_reminded_days IS NULL OR given.days < before.last_reminded_days)
+         RETURNING renewal.*, obstacle, before.last_reminded_days AS reminded_before
        )
        SELECT log_event(user_id, 'renewal.planned',
-                ${eventData('announced', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
-         FROM announced WHERE announced_before IS NULL OR obstacle IS NOT NULL
+                ${eventData('reminded', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
+         FROM reminded WHERE reminded_before IS NULL OR obstacle IS NOT NULL
         ORDER BY date_end_before, proxy_id`,
       [
         renewals.map(({ id }) => id),
