@@ -2,7 +2,7 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES, type NewToken, TokensService } from '../s
 import { Money } from '../src/common';
 import { type Description, operationsOf, readDescription, scopesOf } from './support/description';
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
-import { forAllTests } from './support/fixtures';
+import { beforeClosing, forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
@@ -140,7 +140,7 @@ describe('A token', () => {
 
   describe('with a daily limit', () => {
     withinOneDay();
-    afterEach(() => service.audit({ withProvider: true }));
+    beforeClosing(() => service.audit({ withProvider: true }));
 
     const buy = (token: string, headers: Record<string, string> = {}, count = 1) =>
       sendRaw(service.baseUrl, {

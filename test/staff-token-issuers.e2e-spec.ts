@@ -2,7 +2,7 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES, type NewToken, TokensService } from '../s
 import { Money } from '../src/common';
 import type { ActionsPage } from '../src/staff/audit-log/audit-log.dto';
 import type * as dto from '../src/staff/tokens/staff-tokens.dto';
-import { forAllTests, forEachTest } from './support/fixtures';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Json, type Staff, staffWith } from './support/staff';
 import { sharedTestService } from './support/test-service';
@@ -147,7 +147,7 @@ describe('A token that is issued by another one', () => {
 
 describe('The daily limit of a token', () => {
   withinOneDay();
-  afterEach(() => service.audit({ withProvider: true }));
+  beforeClosing(() => service.audit({ withProvider: true }));
 
   let price: string;
 
