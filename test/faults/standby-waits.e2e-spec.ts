@@ -1,4 +1,5 @@
 import { AppConfig } from '../../src/config';
+import { DispatcherService } from '../../src/orders';
 import { connectAbsentStandby } from '../support/absent-standby';
 import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
@@ -18,16 +19,18 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   // Its server waits for a standby, and each replica sends what was placed at it.
   const postgres = forAllTests(startOwnPostgres);
   const service = forAllTests(() =>
-    startTestService({ database: postgres, jobIntervalsMs: { 'dispatch-orders': 600_000 } }),
+    startTestService({
+      database: postgres,
+      jobIntervalsMs: { 'dispatch-orders': 600_000 },
+      environment: { PROVIDER_TIMEOUT_MS: '1500' },
+    }),
   );
   const standby = forAllTests(() => connectAbsentStandby(postgres.ownerUrl));
   const relay = forAllTests(() =>
     startDatabaseRelay(service.app.get<unknown, AppConfig>(AppConfig).database.url),
   );
   /** Reaches the database through the relay. */
-  const replica = forAllTests(() =>
-    startReplica(service, { database: { url: relay.url }, provider: { timeoutMs: 1500 } }),
-  );
+  const replica = forAllTests(() => startReplica(service, { database: { url: relay.url } }));
   const user = forEachTest(() => service.createUser({ balance: '500.00' }));
   beforeEach(async () => {
     await service.control.clearCalls();
@@ -85,7 +88,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   );
 
   it.each([
-    // Another reading begins after the time of this one.
+    // A replica that looks into the queue reads it again, after the time of the first reading.
     ['the claim of a reading', 'WITH unread AS MATERIALIZED', 200, 'completed', 1],
     ['the store of an end', 'WITH read AS MATERIALIZED', 503, 'refunded', 0],
   ])('of %s: its prolongation is sent once or refunded', async (_, statement, status, state, calls) => {
@@ -97,6 +100,12 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     });
     await standby.cancel(pid);
     await standby.comeBack();
+    let isOver = false;
+    void result?.finally(() => (isOver = true));
+    await eventually(() => {
+      if (calls > 0) service.app.get(DispatcherService).wake('prolongation');
+      return isOver;
+    });
     expect((await result)?.response.status).toBe(status);
     expect(await orders()).toEqual([{ state: 'completed' }, { state }]);
     expect(await service.control.getCalls('prolong')).toHaveLength(calls);
