@@ -10,7 +10,7 @@ const allowed = {
   database: ['config', 'common'],
   work: ['common', 'database', 'metrics', 'tracing'],
   http: ['common', 'metrics', 'tracing', 'config', 'database', 'work'],
-  auth: ['http', 'common', 'database'],
+  auth: ['http', 'common', 'config', 'database'],
   users: ['http', 'common', 'database', 'auth', 'config'],
   ledger: ['http', 'common', 'work', 'database', 'auth', 'users'],
   events: ['http', 'common', 'work', 'config', 'database', 'metrics', 'auth', 'ledger'],

@@ -21,7 +21,7 @@ import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
 import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
-const CUSTOMERS: Omit<ApiInterface, 'takesPayments'> = {
+const CUSTOMERS: ApiInterface = {
   title: SERVICE_NAME,
   description:
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`, and a `code` ' +
@@ -57,7 +57,7 @@ const CUSTOMERS: Omit<ApiInterface, 'takesPayments'> = {
   webhooks: EVENT_WEBHOOKS,
 };
 
-const STAFF: Omit<ApiInterface, 'takesPayments'> = {
+const STAFF: ApiInterface = {
   title: `${SERVICE_NAME}: staff`,
   description:
     'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
@@ -80,7 +80,7 @@ const STAFF: Omit<ApiInterface, 'takesPayments'> = {
 };
 
 /** The interface of customers, where they can pay in. */
-const withDeposits = (api: typeof CUSTOMERS): typeof CUSTOMERS => ({
+const withDeposits = (api: ApiInterface): ApiInterface => ({
   ...api,
   tags: { ...api.tags, Deposits: 'Paying in' },
   modules: [...api.modules, PaymentsModule],
@@ -96,11 +96,11 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   });
   const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs };
   const takesPayments = config.payments.provider !== 'off';
-  configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics), !takesPayments);
+  configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics));
   const customers = takesPayments ? withDeposits(CUSTOMERS) : CUSTOMERS;
-  adapter.addPages(() => serveDescription(app, { ...customers, takesPayments }, ''));
+  adapter.addPages(() => serveDescription(app, customers, ''));
   const staff = takesPayments ? { ...STAFF, modules: [...STAFF.modules, StaffPaymentsModule] } : STAFF;
-  adapter.addPages(() => serveDescription(app, { ...staff, takesPayments }, 'staff/'));
+  adapter.addPages(() => serveDescription(app, staff, 'staff/'));
   return app;
 }
 

@@ -417,7 +417,7 @@ describe('A notification', () => {
       method: 'POST',
       body: '{}',
     });
-    expect([response.status, await response.json()]).toEqual([404, { detail: 'Not Found' }]);
+    expect([response.status, await response.json()]).toMatchObject([404, { detail: 'Not Found' }]);
   });
 });
 

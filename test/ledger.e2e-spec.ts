@@ -21,6 +21,7 @@ const COLUMNS = [
   'held_before',
   'held_delta',
   'held_after',
+  'deposit_id',
 ] as const satisfies readonly (keyof Change)[];
 const HEAD = COLUMNS.join(',');
 let user: TestUser;
@@ -54,7 +55,12 @@ async function readCsv(query = '/csv'): Promise<readonly Change[]> {
   return lines.map((line) => {
     const cells = Object.fromEntries(line.split(',').map((cell, n) => [COLUMNS[n], cell]));
     const { seq, order_id: order } = cells as Record<string, string>;
-    return { ...cells, seq: Number(seq), order_id: order === '' ? null : Number(order) } as Change;
+    return {
+      ...cells,
+      seq: Number(seq),
+      order_id: order === '' ? null : Number(order),
+      deposit_id: null,
+    } as Change;
   });
 }
 
@@ -270,7 +276,7 @@ describe('GET /ledger as CSV', () => {
     expect(excel).toHaveLength(file.length + 2);
     expect(excel.slice(0, 2)).toEqual([
       `\uFEFF${HEAD.replaceAll(',', ';')}`,
-      expect.stringMatching(/^1;"=""[^;]*Z""";credit;;0,00;1000,00;1000,00;0,00;0,00;0,00$/),
+      expect.stringMatching(/^1;"=""[^;]*Z""";credit;;0,00;1000,00;1000,00;0,00;0,00;0,00;$/),
     ]);
   });
 

@@ -413,7 +413,7 @@ describe('Signing in', () => {
     await replica.close();
   });
 
-  it.each(['staff:users', 'profile:write'])(
+  it.each(['staff:users', 'profile:write', 'deposits:read'])(
     'does not let a service start with the scope %s',
     async (scope) => {
       await expect(startReplica(service, { telegram: { scopes: ['profile:read', scope] } })).rejects.toThrow(

@@ -1,4 +1,6 @@
 import { domainError } from '../common';
+import { RequestInvalid } from '../http';
+import type { Scope } from './scopes';
 
 /** The `Authorization: Bearer …` header is missing or malformed. */
 export class NotAuthenticated extends domainError('not-authenticated', 'Not authenticated', {
@@ -23,6 +25,14 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
 /** The token may be used only from certain networks, and the request came from another. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
+
+/** A token with such scopes would gain a right when the service begins to accept payments. */
+export class NoPaymentsAccepted extends RequestInvalid {
+  constructor(scopes: readonly Scope[]) {
+    const msg = 'The service accepts no payments';
+    super(scopes.map((input) => ({ type: 'enum', loc: ['body', 'scopes'], msg, input })));
+  }
+}
 
 /** A token can grant only scopes that it has. */
 export class ScopeNotGrantable extends domainError(

@@ -1,5 +1,3 @@
-import { hidesPayments } from '../common';
-
 /** The scopes of customers, and the rights of each. */
 export const SCOPES = {
   'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
@@ -15,8 +13,8 @@ export const SCOPES = {
 } as const;
 
 /**
- * The scopes of deposits, which exist if the service accepts payments. They are always granted by name, so
- * that tokens with all scopes do not gain them.
+ * The scopes of deposits. They are always granted by name, so that tokens with all scopes do not gain them,
+ * and only while the service accepts payments, so that no token gains a right when that begins.
  */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',
@@ -54,12 +52,8 @@ export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write
 
 const GRANTS: Readonly<Record<Scope, string>> = { ...SCOPES, ...PAYMENT_SCOPES, ...STAFF_SCOPES };
 
-/** The scopes of deposits that exist for the current request. */
-export const offeredPaymentScopes = (): readonly CustomerScope[] =>
-  hidesPayments() ? [] : ALL_PAYMENT_SCOPES;
-
 export const isStaffScope = (text: string): text is StaffScope => Object.hasOwn(STAFF_SCOPES, text);
 export const isCustomerScope = (text: string): text is CustomerScope => isScope(text) && !isStaffScope(text);
-export const isScope = (text: string): text is Scope =>
-  Object.hasOwn(GRANTS, text) && !(hidesPayments() && Object.hasOwn(PAYMENT_SCOPES, text));
+export const isScope = (text: string): text is Scope => Object.hasOwn(GRANTS, text);
+export const isPaymentScope = (text: string): boolean => Object.hasOwn(PAYMENT_SCOPES, text);
 export const whatIsGranted = (scope: Scope): string => GRANTS[scope];

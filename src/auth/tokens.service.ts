@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clock, type Money } from '../common';
+import { AppConfig } from '../config';
 import {
   batchedLookup,
   lockUser,
@@ -14,9 +15,15 @@ import {
 } from '../database';
 import type { PageRequest, TooManyRequests } from '../http';
 import type { ApiToken, TokenOrigin } from './api-token';
-import { InvalidToken, StaffScopesForAnother, TokenNotFound, TokenUserNotFound } from './auth.errors';
+import {
+  InvalidToken,
+  NoPaymentsAccepted,
+  StaffScopesForAnother,
+  TokenNotFound,
+  TokenUserNotFound,
+} from './auth.errors';
 import { restrictedBy } from './issuing';
-import { ALL_STAFF_SCOPES, type Scope } from './scopes';
+import { ALL_STAFF_SCOPES, isPaymentScope, type Scope } from './scopes';
 import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
 
 /** The user who makes a request, and the rights of their token. */
@@ -63,17 +70,23 @@ export class TokensService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly clock: Clock,
+    private readonly config: AppConfig,
   ) {}
 
   /**
    * Issues a token, which is never wider than its issuer. Only the result has its text.
    *
-   * @throws TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
+   * @throws NoPaymentsAccepted, TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother,
+   *   TokenWiderThanIssuer, InvalidToken
    */
   async issue(
     token: NewToken,
     manager: EntityManager = this.dataSource.manager,
   ): Promise<{ text: string; token: ApiToken }> {
+    const ofPayments = token.scopes.filter(isPaymentScope);
+    if (this.config.payments.provider === 'off' && ofPayments.length > 0) {
+      throw new NoPaymentsAccepted(ofPayments);
+    }
     const text = generateToken();
     const requested = {
       userId: token.userId,

@@ -59,8 +59,7 @@ export const withServices = (
       abortOnError: false,
     });
     try {
-      const hidesPayments = config.payments.provider === 'off';
-      await runInRequest({ requestId: randomUUID(), hidesPayments }, () => useCase(app));
+      await runInRequest({ requestId: randomUUID() }, () => useCase(app));
     } finally {
       await app.close();
     }

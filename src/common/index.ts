@@ -17,7 +17,6 @@ export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } fro
 export { AppLogger } from './logging/app-logger';
 export {
   chooseRequestId,
-  hidesPayments,
   type RequestContext,
   requestId,
   runInRequest,

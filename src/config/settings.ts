@@ -384,7 +384,7 @@ export const SETTINGS = {
       default: (given: Lookup) => (isOnItsOwn(given) ? 'sandbox' : 'off'),
       defaultText: '`sandbox` without a database, provider key and shop, otherwise `off`',
       description:
-        'Payment provider for deposits. With `off`, neither routes nor descriptions have deposits.',
+        'Payment provider for deposits. With `off`, deposits have no routes, and their scopes are refused.',
     }),
     shopId: setting('YOOKASSA_SHOP_ID', key, { defaultText: 'none', description: 'Shop id at YooKassa.' }),
     secretKey: setting('YOOKASSA_SECRET_KEY', key, {

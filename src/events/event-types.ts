@@ -1,5 +1,3 @@
-import { hidesPayments } from '../common';
-
 export interface EventTypeDefinition {
   /** When it happens, for customers. */
   readonly description: string;
@@ -190,18 +188,10 @@ export const EVENT_TYPES = {
 
 export type EventType = keyof typeof EVENT_TYPES;
 
-/** Types that exist for a service that takes payments. */
-const OF_PAYMENTS = /^deposit\./;
-
-/** Whether it is a type for the current request. */
-export const isEventType = (text: string): text is EventType =>
-  Object.hasOwn(EVENT_TYPES, text) && !(hidesPayments() && OF_PAYMENTS.test(text));
+export const isEventType = (text: string): text is EventType => Object.hasOwn(EVENT_TYPES, text);
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.keys() gives texts
 export const ALL_EVENT_TYPES = Object.keys(EVENT_TYPES) as readonly EventType[];
-
-/** The types that exist for the current request. */
-export const offeredEventTypes = (): readonly EventType[] => ALL_EVENT_TYPES.filter(isEventType);
 
 const ID = 'evt_';
 

@@ -3,7 +3,6 @@ export {
   EVENT_TYPES,
   eventIdOf,
   isEventType,
-  offeredEventTypes,
   type EventOut,
   type EventType,
   type EventTypeDefinition,

@@ -13,17 +13,11 @@ const logger = new Logger('Http');
  * Gives the request an id, for its response and its log lines, and a span. When the request ends, the span
  * ends, and the request is logged and counted.
  *
- * @param hidesPayments whether the request refuses words of payments as unknown
  * @param goOn is run within the request
  */
-export function beginRequest(
-  request: Request,
-  response: Response,
-  { metrics, hidesPayments }: { readonly metrics: Metrics; readonly hidesPayments: boolean },
-  goOn: () => void,
-): void {
+export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const requestId = chooseRequestId(request.get('x-request-id'));
-  const context: RequestContext = { requestId, hidesPayments };
+  const context: RequestContext = { requestId };
   const span = beginRequestSpan(request.method, () => request.get('traceparent'));
   if (span?.traceId !== undefined) context.traceId = span.traceId;
   const startedMs = performance.now();

@@ -38,14 +38,12 @@ export interface ConnectionLimits {
  *
  * @param isUnavailable recognises failures of a dependency such as the database, which return 503
  * @param metrics counts the requests
- * @param hidesPayments whether all requests refuse words of payments as unknown
  */
 export function configureHttp(
   app: NestExpressApplication,
   limits: ConnectionLimits,
   isUnavailable: (error: unknown) => boolean = () => false,
   metrics = Metrics.off,
-  hidesPayments = true,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   // Nest has already made Express build its router, so the setting `case sensitive routing` comes too late.
@@ -57,7 +55,7 @@ export function configureHttp(
   neverFreshWithoutTag(express);
   preferFixedPaths(express, 'proxy_id');
 
-  app.use(prepareRequest({ metrics, hidesPayments }));
+  app.use(prepareRequest(metrics));
   app.useGlobalFilters(new ErrorFilter(isUnavailable));
   app.useGlobalPipes(new RequestValidationPipe());
 
@@ -87,9 +85,9 @@ const securityHeaders = helmet({
 
 /** A single middleware, because the router takes longer than each of its parts. */
 const prepareRequest =
-  (measured: { readonly metrics: Metrics; readonly hidesPayments: boolean }) =>
+  (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
-    beginRequest(request, response, measured, () => {
+    beginRequest(request, response, metrics, () => {
       // `fresh`, which Express and `send` use, ignores conditions if the client sends `no-cache`. That only
       // requests validation (RFC 9111, 5.2.1.4), and fetch adds it to each conditional request.
       delete request.headers['cache-control'];

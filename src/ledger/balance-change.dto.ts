@@ -22,7 +22,7 @@ export class BalanceChangeOut {
   order_id!: number | null;
 
   @ApiNullable('integer', 'The deposit that the change is for', null)
-  deposit_id?: number | null;
+  deposit_id!: number | null;
 
   @ApiRoubles('Available roubles before the change', '974.92')
   available_before!: string;

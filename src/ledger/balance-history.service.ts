@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { hidesPayments } from '../common';
 import { Conditions, queryRow, queryRows } from '../database';
 import { assertPeriod, type Page, type PageRequest, readPageBy } from '../http';
 import type { BalanceChangeOut } from './balance-change.dto';
@@ -8,7 +7,7 @@ import type { LedgerFilterQuery } from './ledger.query';
 import { SHOWN_KIND } from './shown-kind';
 
 /** The columns of a file, in order. */
-const ALL_COLUMNS = [
+const COLUMNS = [
   'seq',
   'created_at',
   'kind',
@@ -22,10 +21,6 @@ const ALL_COLUMNS = [
   'deposit_id',
 ] as const satisfies readonly (keyof BalanceChangeOut)[];
 
-/** The columns that exist for the current request. */
-const columnsOfFile = (): readonly string[] =>
-  hidesPayments() ? ALL_COLUMNS.filter((column) => column !== 'deposit_id') : ALL_COLUMNS;
-
 /** The deposit of an entry that credits its payment, or moves money of its refund. */
 const DEPOSIT_ID = `coalesce(
   (SELECT deposit_id FROM payments WHERE payments.id = ledger_entries.payment_id),
@@ -35,16 +30,15 @@ const DEPOSIT_ID = `coalesce(
 /**
  * The columns of a {@link BalanceChangeOut}. Without staff's reason and reference, which are for colleagues.
  */
-const shown = (): string => `
-  seq, created_at, ${SHOWN_KIND} AS kind, order_id, ${hidesPayments() ? '' : `${DEPOSIT_ID},`}
+const SHOWN = `
+  seq, created_at, ${SHOWN_KIND} AS kind, order_id,
   available_after - available_delta AS available_before, available_delta, available_after,
-  held_after - held_delta AS held_before, held_delta, held_after`;
+  held_after - held_delta AS held_before, held_delta, held_after, ${DEPOSIT_ID}`;
 
 /** RFC 4180. Numbers, times and our own words need no quotes and are no formulas. */
-const lineOf = (columns: readonly string[]): string =>
-  `format(E'${columns.map(() => '%s').join(',')}\\r\\n', ${columns
-    .map((column) => (column === 'created_at' ? 'iso_text(created_at)' : column))
-    .join(', ')})`;
+const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.map((column) =>
+  column === 'created_at' ? 'iso_text(created_at)' : column,
+).join(', ')})`;
 
 /** How many entries may have been written between an entry and one that has an earlier time. */
 const MOST_OVERTAKEN = 1000;
@@ -69,7 +63,7 @@ export class BalanceHistoryService {
       entries.by(cursor, (seq) => `seq < ${seq}`);
       return queryRows<BalanceChangeOut>(
         this.dataSource,
-        `SELECT ${shown()} FROM ledger_entries ${entries.toSql()}
+        `SELECT ${SHOWN} FROM ledger_entries ${entries.toSql()}
           ORDER BY seq DESC LIMIT ${entries.given(limit)}`,
         entries.parameters,
       );
@@ -90,15 +84,14 @@ export class BalanceHistoryService {
       'SELECT seq FROM accounts WHERE user_id = $1',
       [userId],
     );
-    const columns = columnsOfFile();
-    let head = `${columns.join(',')}\r\n`;
+    let head = `${COLUMNS.join(',')}\r\n`;
     for (let after = 0; ;) {
       const entries = selectEntries(userId, filter);
       entries.add(`seq > ${entries.given(after)} AND seq <= ${entries.given(end)}`);
       const { text, last }: { text: string | null; last: number } = await queryRow(
         this.dataSource,
-        `SELECT string_agg(${lineOf(columns)}, '') AS text, max(seq) AS last
-           FROM (SELECT ${shown()} FROM ledger_entries ${entries.toSql()}
+        `SELECT string_agg(${LINE}, '') AS text, max(seq) AS last
+           FROM (SELECT ${SHOWN} FROM ledger_entries ${entries.toSql()}
                   ORDER BY seq LIMIT ${BATCH_SIZE}) AS entry`,
         entries.parameters,
       );

@@ -18,7 +18,8 @@ const CAPTURED = {
   held_before: '25.08',
   held_delta: '-25.08',
   held_after: '0.00',
-} satisfies Record<keyof Required<Omit<BalanceChangeOut, 'deposit_id'>>, unknown>;
+  deposit_id: null,
+} satisfies Record<keyof BalanceChangeOut, unknown>;
 
 const HELD = {
   ...CAPTURED,
@@ -45,10 +46,7 @@ const CREDITED = {
   held_after: '0.00',
 };
 
-const PAGE = {
-  items: [CAPTURED, HELD, CREDITED].map((entry) => ({ ...entry, deposit_id: null })),
-  next_cursor: null,
-};
+const PAGE = { items: [CAPTURED, HELD, CREDITED], next_cursor: null };
 
 const FILE = [
   Object.keys(CAPTURED),

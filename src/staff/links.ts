@@ -1,5 +1,4 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { hidesPayments } from '../common';
 
 /** The column with the name of a user, so that staff need not look up the id. */
 export const usernameOf = (userId: string): string =>
@@ -22,7 +21,7 @@ export class UserLinks {
   tokens!: string;
 
   @ApiLink('/staff/deposits?user_id=42')
-  deposits?: string;
+  deposits!: string;
 }
 
 export const userLinks = (id: number): UserLinks => ({
@@ -30,7 +29,7 @@ export const userLinks = (id: number): UserLinks => ({
   orders: `/staff/orders?user_id=${id}`,
   ledger: `/staff/users/${id}/ledger`,
   tokens: `/staff/users/${id}/tokens`,
-  ...(!hidesPayments() && { deposits: `/staff/deposits?user_id=${id}` }),
+  deposits: `/staff/deposits?user_id=${id}`,
 });
 
 export const withUserLinks = <Found extends { readonly user_id: number }>(found: Found) => ({

@@ -4172,10 +4172,10 @@ export interface operations {
         };
         content: {
           /**
-           * @example seq,created_at,kind,order_id,available_before,available_delta,available_after,held_before,held_delta,held_after
-           *     1,2026-11-21T11:00:00.000Z,credit,,0.00,1000.00,1000.00,0.00,0.00,0.00
-           *     2,2026-11-21T12:00:00.000Z,hold,815,1000.00,-25.08,974.92,0.00,25.08,25.08
-           *     3,2026-11-21T12:00:01.000Z,capture,815,974.92,0.00,974.92,25.08,-25.08,0.00
+           * @example seq,created_at,kind,order_id,available_before,available_delta,available_after,held_before,held_delta,held_after,deposit_id
+           *     1,2026-11-21T11:00:00.000Z,credit,,0.00,1000.00,1000.00,0.00,0.00,0.00,
+           *     2,2026-11-21T12:00:00.000Z,hold,815,1000.00,-25.08,974.92,0.00,25.08,25.08,
+           *     3,2026-11-21T12:00:01.000Z,capture,815,974.92,0.00,974.92,25.08,-25.08,0.00,
            */
           'text/csv': string;
         };

@@ -8,9 +8,9 @@ import {
   TextField,
 } from '../../http';
 import { NetworksField } from '../networks-field';
-import { type CustomerScope, offeredPaymentScopes, USUAL_SCOPES } from '../scopes';
+import { ALL_PAYMENT_SCOPES, type CustomerScope, USUAL_SCOPES } from '../scopes';
 
-const grantable = (): readonly CustomerScope[] => [...USUAL_SCOPES, ...offeredPaymentScopes()];
+const GRANTABLE: readonly CustomerScope[] = [...USUAL_SCOPES, ...ALL_PAYMENT_SCOPES];
 
 @StrictRequest()
 export class NewCustomerTokenRequest {
@@ -18,18 +18,12 @@ export class NewCustomerTokenRequest {
     description: 'The scopes of the new token, all of which the token of the request must have',
     example: ['profile:read', 'proxies:read'],
     atLeast: 1,
-    get atMost() {
-      return grantable().length;
-    },
+    atMost: GRANTABLE.length,
     of: {
-      isValid: (text) => grantable().some((scope) => scope === text),
+      isValid: (text) => GRANTABLE.some((scope) => scope === text),
       type: 'enum',
-      choices: grantable(),
-      get msg() {
-        return `Input should be ${grantable()
-          .map((scope) => `'${scope}'`)
-          .join(', ')}`;
-      },
+      choices: GRANTABLE,
+      msg: `Input should be ${GRANTABLE.map((scope) => `'${scope}'`).join(', ')}`,
     },
   })
   scopes!: readonly CustomerScope[];

@@ -4,8 +4,6 @@ import { randomUUID } from 'node:crypto';
 /** The request that the running code serves. */
 export interface RequestContext {
   readonly requestId: string;
-  /** Whether the service accepts no payments. */
-  readonly hidesPayments?: boolean;
   /** The id of its trace, if that is recorded. */
   traceId?: string;
   userId?: string;
@@ -23,12 +21,6 @@ const contexts = new AsyncLocalStorage<RequestContext>();
 export function runInRequest<Result>(context: RequestContext, run: () => Result): Result {
   return contexts.run(context, run);
 }
-
-/**
- * Whether payments are disabled for the current request, so that their words are refused like any unknown
- * word. False outside a request.
- */
-export const hidesPayments = (): boolean => contexts.getStore()?.hidesPayments === true;
 
 /** The id of the current request; undefined outside of one, for example in a job. */
 export function requestId(): string | undefined {

@@ -18,7 +18,6 @@ import {
   PAGE_STYLE,
   preparePage,
 } from './swagger-page';
-import { withoutPayments } from './without-payments';
 import { writtenOnce } from './written-once';
 
 /** Of the specified interface, which does not change with the version of the service. */
@@ -32,15 +31,13 @@ export interface ApiInterface {
   /** The description of each tag, in the order of the page. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
-  /** Whether it accepts payments; otherwise the description omits them. */
-  readonly takesPayments: boolean;
   /** Requests that the service sends, by name. */
   readonly webhooks?: NonNullable<OpenAPIObject['webhooks']>;
 }
 
 function describe(
   app: NestExpressApplication,
-  { title, description, scheme, tags, modules, webhooks, takesPayments }: ApiInterface,
+  { title, description, scheme, tags, modules, webhooks }: ApiInterface,
 ): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -67,7 +64,7 @@ function describe(
   describeNull(document);
   addCommonResponses(document);
   liftParameterExamples(document);
-  return takesPayments ? document : withoutPayments(document);
+  return document;
 }
 
 /** The second style of the page, as `@nestjs/swagger` writes it: ours, then its own. */

@@ -99,8 +99,7 @@ function hasCode(request: Request): boolean {
 }
 
 function responseOf({ kind, detail, code, headers }: DomainError): ErrorBody {
-  // A hidden route has the response of a path without a route.
-  return { status: STATUS[kind], detail, headers, ...(detail !== statusText(404) && { code }) };
+  return { status: STATUS[kind], detail, code, headers };
 }
 
 function responseTo(error: unknown, request: Request): ErrorBody {

@@ -31,5 +31,4 @@ export class TooManyDeposits extends domainError(
   { retryAfterSeconds: 60 },
 ) {}
 
-/** Like any path that does not exist. */
 export class UnknownNotifier extends domainError('not-found', 'Not Found') {}

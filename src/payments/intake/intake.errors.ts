@@ -1,6 +1,5 @@
 import { domainError } from '../../common';
 
-/** Like any path that does not exist, so that strangers cannot find out which sources exist. */
 export class UnknownSource extends domainError('not-found', 'Not Found') {}
 
 export class IntakeNotSigned extends domainError(

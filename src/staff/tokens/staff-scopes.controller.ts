@@ -4,7 +4,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { findRoutes, isStaffScope, whatIsGranted } from '../../auth';
 import { StaffRoute } from '../staff-route';
 import { ScopeOut } from './scope.dto';
-import { everyScope } from './staff-tokens.dto';
+import { EVERY_SCOPE } from './staff-tokens.dto';
 
 @ApiTags('Access and log')
 @Controller('staff/scopes')
@@ -21,7 +21,7 @@ export class StaffScopesController {
   })
   list(): ScopeOut[] {
     const routes = findRoutes(this.discovery);
-    return everyScope().map((scope) => ({
+    return EVERY_SCOPE.map((scope) => ({
       scope,
       grants: whatIsGranted(scope),
       for: isStaffScope(scope) ? 'staff' : 'customers',

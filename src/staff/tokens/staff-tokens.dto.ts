@@ -1,10 +1,10 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
 import {
+  ALL_PAYMENT_SCOPES,
   ALL_SCOPES,
   ALL_STAFF_SCOPES,
   isScope,
   NetworksField,
-  offeredPaymentScopes,
   type Scope,
   Token,
   type TokenOrigin,
@@ -24,28 +24,18 @@ import {
 } from '../../http';
 import { ReasonRequest } from '../fields';
 
-export const everyScope = (): readonly Scope[] => [
-  ...ALL_SCOPES,
-  ...offeredPaymentScopes(),
-  ...ALL_STAFF_SCOPES,
-];
+export const EVERY_SCOPE: readonly Scope[] = [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, ...ALL_STAFF_SCOPES];
 
 @StrictRequest()
 export class NewTokenRequest {
   @StringListField({
     atLeast: 1,
-    get atMost() {
-      return everyScope().length;
-    },
+    atMost: EVERY_SCOPE.length,
     of: {
       isValid: isScope,
       type: 'enum',
-      choices: everyScope(),
-      get msg() {
-        return `Input should be ${everyScope()
-          .map((scope) => `'${scope}'`)
-          .join(', ')}`;
-      },
+      choices: EVERY_SCOPE,
+      msg: `Input should be ${EVERY_SCOPE.map((scope) => `'${scope}'`).join(', ')}`,
     },
   })
   scopes!: readonly Scope[];

@@ -5,6 +5,7 @@ import {
   type CustomerScope,
   CustomerTokensService,
   isCustomerScope,
+  isPaymentScope,
   TokensService,
   UserBlocked,
 } from '../../auth';
@@ -40,7 +41,8 @@ export class SignInService {
   ) {
     const { scopes } = config.telegram;
     this.scopes = scopes.filter(isCustomerScope);
-    if (this.scopes.length < scopes.length) {
+    const takesPayments = config.payments.provider !== 'off';
+    if (this.scopes.length < scopes.length || !(takesPayments || !scopes.some(isPaymentScope))) {
       throw new EnvironmentError(['TELEGRAM_SCOPES must be scopes of customers, e.g. profile:read']);
     }
   }

@@ -1,4 +1,4 @@
-import { ALL_EVENT_TYPES, isEventType, offeredEventTypes } from '../../events';
+import { ALL_EVENT_TYPES, isEventType } from '../../events';
 import { type FieldOptions, Refusal, StringField, StringListField } from '../../http';
 
 const MAX_URL_LENGTH = 2000;
@@ -26,11 +26,4 @@ const TYPE = {
 };
 
 export const TypesField = (options: FieldOptions): PropertyDecorator =>
-  StringListField({
-    ...options,
-    atLeast: 1,
-    get atMost() {
-      return offeredEventTypes().length;
-    },
-    of: TYPE,
-  });
+  StringListField({ ...options, atLeast: 1, atMost: ALL_EVENT_TYPES.length, of: TYPE });
