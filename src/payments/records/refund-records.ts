@@ -39,9 +39,9 @@ export class RefundRecords {
        )
        UPDATE deposit_refunds AS refund
           SET requested_at = coalesce(refund.requested_at, now()),
-              next_check_at = now() + make_interval(secs => coalesce(least(${LONGEST_PAUSE_SECONDS},
-                greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - due.requested_at) / 4)),
-                ${FIRST_PAUSE_SECONDS}))
+              next_check_at = now() + make_interval(secs => CASE WHEN due.requested_at IS NULL
+                THEN ${FIRST_PAUSE_SECONDS} ELSE least(${LONGEST_PAUSE_SECONDS},
+                greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - due.requested_at) / 4)) END)
          FROM due JOIN deposit_refunds USING (id) JOIN deposits ON deposits.id = deposit_refunds.deposit_id
         WHERE refund.id = due.id
        RETURNING refund.id AS "refundId", refund.refund_key AS "refundKey", refund.amount,
