@@ -24,8 +24,8 @@ export class OrderRetention {
     bulks: BulkRecords,
     { purchases: { replayDays }, retention: { historyDays, providerCallDays } }: AppConfig,
   ) {
-    retention.add<{ ended: string; id: number }>('order_passwords', (place) =>
-      this.forgetCredentials(replayDays, place ?? { ended: '', id: 0 }),
+    retention.add<{ ended: string; id: number }>('order_passwords', (cursor) =>
+      this.forgetCredentials(replayDays, cursor ?? { ended: '', id: 0 }),
     );
     retention.add('unused_bulks', () => bulks.forgetUnused());
     retention.add('forgotten_keys', () => this.clearForgottenKeys());

@@ -70,7 +70,7 @@ export class ProxiesModule {
     uses: LinkUses,
   ) {
     work.every('link-uses', WRITE_USES_MS, () => uses.write());
-    retention.add<number>('links', (place) => links.forgetEnded(place ?? 0));
+    retention.add<number>('links', (cursor) => links.forgetEnded(cursor ?? 0));
     retention.addOldRows({
       name: 'proxy-checks',
       table: 'proxy_checks',

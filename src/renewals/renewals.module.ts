@@ -28,7 +28,7 @@ export class RenewalsModule {
       removal: `DELETE FROM renewals WHERE id = ANY (ARRAY(SELECT id FROM old)) AND state = 'failed'`,
     });
     if (historyDays > 0) {
-      retention.add<number>('renewal_rules', (place) => records.forgetRules(historyDays, place ?? 0));
+      retention.add<number>('renewal_rules', (cursor) => records.forgetRules(historyDays, cursor ?? 0));
     }
   }
 }

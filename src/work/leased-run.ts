@@ -113,18 +113,18 @@ export class LeasedRun {
    *
    * @param step receives the previous step's `next`, null at first; the last one returns null
    */
-  async repeat<Place>(
+  async repeat<Cursor>(
     soFar: Record<string, number>,
     name: string,
-    step: (place: Place | null) => Promise<{ readonly done: number; readonly next: Place | null }>,
+    step: (cursor: Cursor | null) => Promise<{ readonly done: number; readonly next: Cursor | null }>,
   ): Promise<void> {
-    let place: Place | null = null;
+    let cursor: Cursor | null = null;
     do {
       await this.renew(soFar);
-      const { done, next }: { done: number; next: Place | null } = await step(place);
+      const { done, next }: { done: number; next: Cursor | null } = await step(cursor);
       soFar[name] = (soFar[name] ?? 0) + done;
-      place = next;
-    } while (place !== null);
+      cursor = next;
+    } while (cursor !== null);
   }
 
   /**

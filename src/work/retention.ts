@@ -5,10 +5,10 @@ import { queryRow, queryRows } from '../database';
 import type { LeasedRun } from './leased-run';
 import { Work } from './work';
 
-export interface RetentionStep<Place> {
+export interface RetentionStep<Cursor> {
   readonly removed: number;
   /** Where the next step begins; null after the last one. */
-  readonly next: Place | null;
+  readonly next: Cursor | null;
 }
 
 /** Which rows of a table are old, and how they are removed. */
@@ -31,7 +31,7 @@ export const STEP_ROWS = 1000;
 /** The pause after a step is longer than it by this factor: two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
 
-type Step = (place: unknown) => Promise<RetentionStep<unknown>>;
+type Step = (cursor: unknown) => Promise<RetentionStep<unknown>>;
 
 /**
  * Removes rows after their retention period: on one replica at a time, with statements that each read a
@@ -59,7 +59,7 @@ export class Retention {
    * @param name the removed rows, in the plural
    * @param step removes a bounded number; it receives the previous step's `next`, null at first
    */
-  add<Place>(name: string, step: (place: Place | null) => Promise<RetentionStep<Place>>): void {
+  add<Cursor>(name: string, step: (cursor: Cursor | null) => Promise<RetentionStep<Cursor>>): void {
     this.steps.set(name, step as Step);
   }
 
@@ -91,7 +91,7 @@ export class Retention {
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;
-    this.add<number>(name, async (place) => {
+    this.add<number>(name, async (cursor) => {
       const { removed, last } = await queryRow<{ removed: number; last: number | null }>(
         this.dataSource,
         `WITH ${walk},
@@ -100,7 +100,7 @@ export class Retention {
            ON CONFLICT (name) DO UPDATE SET last_id = excluded.last_id
          )
          SELECT removed, last FROM walked`,
-        [place ?? (await this.mark(name)), days, STEP_ROWS, name],
+        [cursor ?? (await this.mark(name)), days, STEP_ROWS, name],
       );
       return { removed, next: last };
     });
@@ -110,9 +110,9 @@ export class Retention {
   private async removeAll(run: LeasedRun, signal: AbortSignal): Promise<object> {
     const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
     for (const [name, step] of this.steps) {
-      await run.repeat(report, name, async (place) => {
+      await run.repeat(report, name, async (cursor) => {
         const begunMs = performance.now();
-        const { removed, next } = await step(place);
+        const { removed, next } = await step(cursor);
         if (next !== null) {
           await pause((performance.now() - begunMs) * PAUSE_FACTOR, undefined, { signal });
         }

@@ -2,7 +2,7 @@ import { IntegerField, LimitField, Refusal, StrictRequest, StringField } from '.
 import { ALL_EVENT_TYPES, type EventType, isEventType } from '../event-types';
 
 /**
- * A place in the log, opaque to callers: the id of any user's event. Events with a greater position come
+ * A cursor of the log, opaque to callers: the id of any user's event. Events with a greater position come
  * after it.
  */
 export const CURSOR_PATTERN = '^(now|evt_[0-9]{1,15})$';

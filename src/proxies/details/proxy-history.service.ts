@@ -5,8 +5,8 @@ import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
-  /** Its place in the history: microseconds since 1970, and the id of the note, or 0 without one. */
-  readonly place: string;
+  /** Its cursor in the history: microseconds since 1970, and the id of the note, or 0 without one. */
+  readonly cursor: string;
 }
 
 /**
@@ -54,14 +54,14 @@ export class ProxyHistoryService {
            SELECT *, (extract(epoch FROM at) * 1000000)::bigint AS microseconds FROM event
          )
          SELECT at, kind AS event, order_id, price::text, before AS from, after AS to,
-                microseconds || '.' || id AS place
+                microseconds || '.' || id AS cursor
            FROM placed
           WHERE $3::bigint IS NULL OR (microseconds, id) < ($3, $4::bigint)
           ORDER BY microseconds DESC, id DESC LIMIT $5`,
         [userId, proxyId, microseconds ?? null, id ?? null, limit],
       );
     };
-    const { items, next_cursor: next } = await readPageBy(page, find, ({ place }) => place);
-    return { items: items.map(({ place: _place, ...event }) => event), next_cursor: next };
+    const { items, next_cursor: next } = await readPageBy(page, find, ({ cursor }) => cursor);
+    return { items: items.map(({ cursor: _cursor, ...event }) => event), next_cursor: next };
   }
 }

@@ -37,7 +37,7 @@ export interface SkippedRenewal {
 }
 
 /** Where a page of rentals ended: ISO 8601. */
-export interface Place {
+export interface Cursor {
   readonly dateEnd: string;
   readonly id: number;
 }
@@ -99,7 +99,7 @@ export class RenewalRecords {
    *
    * @param after where the previous page ended
    */
-  async plan(after: Place | null): Promise<{ done: number; next: Place | null }> {
+  async plan(after: Cursor | null): Promise<{ done: number; next: Cursor | null }> {
     const [page] = await queryRows<{ done: number; looked: number; dateEnd: string; id: number }>(
       this.dataSource,
       `WITH page AS MATERIALIZED (
@@ -131,8 +131,8 @@ export class RenewalRecords {
       [after?.dateEnd ?? '-infinity', after?.id ?? 0],
     );
     if (!page) return { done: 0, next: null };
-    const { done, looked, ...place } = page;
-    return { done, next: looked === PLANNED_AT_ONCE ? place : null };
+    const { done, looked, ...cursor } = page;
+    return { done, next: looked === PLANNED_AT_ONCE ? cursor : null };
   }
 
   /**

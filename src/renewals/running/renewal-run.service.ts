@@ -5,7 +5,7 @@ import { type LeasedRun, Work } from '../../work';
 import { WAITING_RENEWALS } from '../waiting';
 import { DueRenewals } from './due-renewals.service';
 import { Reminders } from './reminders.service';
-import { type Place, RenewalRecords } from './renewal-records';
+import { type Cursor, RenewalRecords } from './renewal-records';
 
 const NOTHING_DONE = {
   planned: 0,
@@ -100,7 +100,7 @@ export class RenewalRun {
     }
     if (now - this.plannedAtMs >= PLAN_EVERY_MS) {
       this.plannedAtMs = now;
-      await run.repeat<Place>(report, 'planned', (place) => this.records.plan(place));
+      await run.repeat<Cursor>(report, 'planned', (cursor) => this.records.plan(cursor));
       report.superfluous += await this.records.removeSuperfluous();
       this.reminders.beginAnew();
       this.isUnreminded = true;

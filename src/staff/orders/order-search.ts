@@ -107,14 +107,14 @@ export function searchOrders(
     ];
     amongThoseOf([`proxies.host = ${given(host)}`, ...bounds].join(' AND '));
   }
-  const place = part ? deliveryOf('orders.proxy_id', 'orders.id') : 'orders.created_at';
+  const sortKey = part ? deliveryOf('orders.proxy_id', 'orders.id') : 'orders.created_at';
   if (last !== null) {
-    conditions.add(`(${place}, orders.id) < ((SELECT ${place} FROM orders WHERE id = ${last}), ${last})`);
+    conditions.add(`(${sortKey}, orders.id) < ((SELECT ${sortKey} FROM orders WHERE id = ${last}), ${last})`);
   }
   return queryRows(
     queryable,
     `SELECT ${ORDER_COLUMNS} FROM orders ${conditions.toSql()}
-      ORDER BY ${place} DESC, orders.id DESC LIMIT ${given(limit)}`,
+      ORDER BY ${sortKey} DESC, orders.id DESC LIMIT ${given(limit)}`,
     conditions.parameters,
   );
 }
