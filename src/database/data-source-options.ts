@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
-import { identifySession } from './lost-responses';
+import { identifySession } from './commit-outcome';
 import { Baseline1768000000000 } from './migrations/1768000000000-baseline';
 import { ServiceClient } from './service-client';
 

@@ -8,12 +8,12 @@ export { Notifier } from './notifier';
 export { AwaitedRows, type RowWait, type Waits } from './awaited-rows';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { batchedLookup, groupedStatement } from './grouped-statement';
-export { resolveLostReply, StatementOutcomeUnknown } from './lost-responses';
+export { resolveCommitOutcome, StatementOutcomeUnknown } from './commit-outcome';
 export { preparedRow, preparedRows } from './prepared';
 export { type Release, thisRelease } from './release';
 export { readSchemaDifference } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';
-export { untilReplicated } from './replicated';
+export { waitForStandby } from './standby';
 export {
   databaseTime,
   isDatabaseUnavailable,
@@ -33,4 +33,4 @@ export {
   violatedConstraint,
 } from './sql';
 export { inTransaction } from './transaction';
-export { changeOfUser, inTurnOf, lockUser } from './user-turns';
+export { changeOfUser, inQueueOf, lockUser } from './per-user-queue';

@@ -1,6 +1,6 @@
 import { DataSource, QueryFailedError } from 'typeorm';
+import { noteSession } from './commit-outcome';
 import { connectionPool } from './connection-pool';
-import { noteSession } from './lost-responses';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows, theRow } from './sql';
 

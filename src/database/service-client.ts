@@ -18,10 +18,10 @@ export interface ServiceClientConfig extends ClientConfig {
  * A commit that a standby may lack: its wait for the standby was cancelled. It is visible, but a failover may
  * undo it. It has no SQLSTATE, so that it counts as a statement without a response.
  */
-export class CommitNotReplicated extends Error {
+export class CommitNotOnStandby extends Error {
   constructor() {
     super('the wait of a commit for the standby was cancelled');
-    this.name = CommitNotReplicated.name;
+    this.name = CommitNotOnStandby.name;
   }
 }
 
@@ -53,7 +53,7 @@ class SessionSettingsLost extends Error {
  * A connection of the service to a database that may fail over. It closes itself, so that the pool opens
  * another one, when
  *
- * - a commit may not be replicated: the statement fails like one without a response;
+ * - a commit may not be on the standby: the statement fails like one without a response;
  * - the server refuses writes, because it is no longer the primary;
  * - no response arrives: a machine that hangs or is gone closes no connection.
  */
@@ -80,7 +80,7 @@ export class ServiceClient extends Client {
       this.responseTimeoutMs > 0 ? setTimeout(() => this.drop(), this.responseTimeoutMs) : undefined;
     try {
       const result = await response;
-      if (this.isCommitUncertain) throw new CommitNotReplicated();
+      if (this.isCommitUncertain) throw new CommitNotOnStandby();
       return result;
     } catch (error) {
       if (this.isCommitUncertain || (error as { code?: string }).code === READ_ONLY) this.drop();

@@ -91,7 +91,7 @@ const SESSION_LOST = /^(08|57P)/;
 
 /**
  * Whether a failed statement may have been committed, or still may be: it was sent, and its connection ended
- * before the response. Such a failure is no refusal, so use `resolveLostReply` before reporting the outcome.
+ * before the response. Such a failure is no refusal, so use `resolveCommitOutcome` before reporting it.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);

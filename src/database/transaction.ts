@@ -1,6 +1,6 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { messageOf } from '../common';
-import { noteSession, resolveLostReply } from './lost-responses';
+import { noteSession, resolveCommitOutcome } from './commit-outcome';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
@@ -45,7 +45,7 @@ async function runTransaction<Result>(
     await (runner as unknown as Releasing).releasePostgresConnection(new Error(messageOf(error)));
     if (error instanceof TransactionOutcomeUnknown) {
       noteSession(error, client);
-      await resolveLostReply(dataSource, error, () => Promise.resolve()).catch(() => undefined);
+      await resolveCommitOutcome(dataSource, error, () => Promise.resolve()).catch(() => undefined);
     }
     throw error;
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
-import { inTurnOf, queryRow, queryRows, refusedBy } from '../database';
+import { inQueueOf, queryRow, queryRows, refusedBy } from '../database';
 import { UserNotFound } from '../users';
 import { InvalidAmount, LARGEST_AMOUNT, OVERDRAFT, OVERFLOW } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
@@ -53,7 +53,7 @@ export class LedgerService {
 
   /** @returns the stored value */
   setLowBalance(userId: number, below: Money | null): Promise<string | null> {
-    return inTurnOf(userId, () =>
+    return inQueueOf(userId, () =>
       this.lowBalance(
         'UPDATE accounts SET low_balance = $2 WHERE user_id = $1 RETURNING low_balance AS below',
         [userId, below?.toString() ?? null],

@@ -10,7 +10,7 @@ import {
   preparedRows,
   queryRows,
   sqlList,
-  untilReplicated,
+  waitForStandby,
 } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
 import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
@@ -117,7 +117,7 @@ export class OrderQueries {
     const own = requests.find((request) => request.requestHash.equals(requestHash));
     if (requests.length > 0 && !own) throw new IdempotencyKeyReused(key);
     if (!own) return null;
-    await untilReplicated(this.dataSource);
+    await waitForStandby(this.dataSource);
     if (own.orderId === null) return WRITTEN_OFF;
     const [order] = await preparedRows<OrderOutcome>(
       this.dataSource,
@@ -161,7 +161,7 @@ export class OrderQueries {
          FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );
-    if (outcomes.some(({ state }) => !isOpen(state))) await untilReplicated(this.dataSource);
+    if (outcomes.some(({ state }) => !isOpen(state))) await waitForStandby(this.dataSource);
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
   }
 

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../common';
-import { mayHaveCommitted, queryRows, resolveLostReply } from '../database';
+import { mayHaveCommitted, queryRows, resolveCommitOutcome } from '../database';
 import type { ProviderCallRecord } from '../provider';
 
 /** Stores the calls to the provider for an order, so that staff can see what happened. */
@@ -45,7 +45,7 @@ export class ProviderCallLog {
   /** Queries it when the reply to the statement that stores it was lost. */
   private async isFirstStored({ orderId, records: [first], lost }: CallsForOrder): Promise<boolean> {
     if (!lost || !first) return false;
-    return resolveLostReply(this.dataSource, lost, async () => {
+    return resolveCommitOutcome(this.dataSource, lost, async () => {
       const found = await queryRows(
         this.dataSource,
         `SELECT FROM provider_calls

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { changeOfUser, inTurnOf, type Queryable, queryRow, queryRows } from '../database';
+import { changeOfUser, inQueueOf, type Queryable, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { type RetentionStep, STEP_ROWS } from '../work';
 import { AddressRefused, AddressRules } from './addresses';
@@ -136,7 +136,7 @@ export class WebhooksService {
 
   /** Deletes a webhook and its secrets. Its deliveries are removed later. @throws WebhookNotFound */
   async delete(userId: number, id: number): Promise<void> {
-    const deleted = await inTurnOf(userId, () =>
+    const deleted = await inQueueOf(userId, () =>
       queryRows(
         this.dataSource,
         `UPDATE webhooks
@@ -178,7 +178,7 @@ export class WebhooksService {
   async renewSecret(userId: number, id: number, overlapHours: number): Promise<NewSecret> {
     const secret = generateWebhookSecret();
     const until = overlapHours === 0 ? null : new Date(this.clock.now().getTime() + overlapHours * HOUR_MS);
-    const changed = await inTurnOf(userId, () =>
+    const changed = await inQueueOf(userId, () =>
       queryRows(
         this.dataSource,
         `UPDATE webhooks

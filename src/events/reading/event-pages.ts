@@ -5,7 +5,7 @@ import {
   groupedStatement,
   Notifier,
   preparedRows,
-  untilReplicated,
+  waitForStandby,
   type Waits,
 } from '../../database';
 import { type EventOut, type EventType, toEventOut } from '../event-types';
@@ -133,7 +133,7 @@ export class EventPages {
     const isNew = requests.some(
       ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
     );
-    if (isNew) await untilReplicated(this.dataSource);
+    if (isNew) await waitForStandby(this.dataSource);
     return pages;
   }, GROUP);
 
@@ -150,7 +150,7 @@ export class EventPages {
       [[...waits.keys()], seen],
     );
     // Callers continue from these positions, which a failover could undo.
-    if (rows.length > 0) await untilReplicated(this.dataSource);
+    if (rows.length > 0) await waitForStandby(this.dataSource);
     return rows;
   }
 }

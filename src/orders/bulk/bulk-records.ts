@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
-import { inTransaction, queryRow, queryRows, untilReplicated } from '../../database';
+import { inTransaction, queryRow, queryRows, waitForStandby } from '../../database';
 import { type RetentionStep } from '../../work';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
@@ -78,7 +78,7 @@ export class BulkRecords {
         WHERE user_id = $1 AND idempotency_key = ANY ($2) AND state <> 'refunded'`,
       [userId, proxyIds.map((id) => bulkOrderKey(key, id))],
     );
-    if (orders.length > 0) await untilReplicated(this.dataSource);
+    if (orders.length > 0) await waitForStandby(this.dataSource);
     return new Map(orders.map((order) => [order.proxyId ?? 0, order]));
   }
 

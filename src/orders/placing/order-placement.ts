@@ -8,7 +8,7 @@ import {
   mayHaveCommitted,
   preparedRow,
   preparedRows,
-  resolveLostReply,
+  resolveCommitOutcome,
 } from '../../database';
 import { annotateSpan, inSpan } from '../../tracing';
 import { longestQueueSeconds } from '../longest-order';
@@ -214,7 +214,7 @@ export class OrderPlacement {
   /** The reply was lost: orders that were not placed were refused or failed, with an error that is lost. */
   private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
     try {
-      const ids = await resolveLostReply(this.dataSource, error, () =>
+      const ids = await resolveCommitOutcome(this.dataSource, error, () =>
         this.queries.findIdsByAttempt(
           attempts.map(({ order, id }) => ({ userId: order.userId, attempt: id })),
         ),

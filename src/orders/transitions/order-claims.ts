@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { preparedRow, preparedRows, queryRows, resolveLostReply, sqlList } from '../../database';
+import { preparedRow, preparedRows, queryRows, resolveCommitOutcome, sqlList } from '../../database';
 import { longestQueueSeconds, longestReadingSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import type { OrderBatch } from '../order-batch';
 import { IS_RENEWAL_SQL } from '../order-keys';
@@ -147,7 +147,7 @@ export class OrderClaims {
    * @throws StatementOutcomeUnknown
    */
   undoClaim(claim: string, error: unknown): Promise<number[]> {
-    return resolveLostReply(this.dataSource, error, async () => {
+    return resolveCommitOutcome(this.dataSource, error, async () => {
       const claimed = await queryRows<{ id: number }>(
         this.dataSource,
         `SELECT id FROM orders WHERE claim = $1 AND state = 'submitting'`,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { AwaitedRows, inTurnOf, Notifier, preparedRows, queryRow, queryRows } from '../../database';
+import { AwaitedRows, inQueueOf, Notifier, preparedRows, queryRow, queryRows } from '../../database';
 import type { PageRequest } from '../../http';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
@@ -82,7 +82,7 @@ export class DepositRecords {
     { amount, receiptEmail, hasReceipt }: NewDeposit,
     { key, requestHash }: Idempotency,
   ): Promise<{ readonly id: number; readonly isNew: boolean; readonly isSame: boolean } | null> {
-    return inTurnOf(userId, async () => {
+    return inQueueOf(userId, async () => {
       const find = () =>
         queryRows<{ id: number; isSame: boolean }>(
           this.dataSource,

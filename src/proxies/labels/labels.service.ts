@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Caller } from '../../auth';
-import { inTurnOf, queryRows } from '../../database';
+import { inQueueOf, queryRows } from '../../database';
 import { type BulkTarget, BulkTargetsService } from '../bulk-target/bulk-targets.service';
 import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
 import type { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from './labels.dto';
@@ -59,7 +59,7 @@ export class LabelsService {
     change: LabelChange,
   ): Promise<Labelled[]> {
     const { descr, tags, add_tags: added, remove_tags: removed } = change;
-    const labelled = await inTurnOf(userId, () =>
+    const labelled = await inQueueOf(userId, () =>
       queryRows<Labelled>(
         this.dataSource,
         `WITH locked AS MATERIALIZED (

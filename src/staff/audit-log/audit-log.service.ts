@@ -7,7 +7,7 @@ import {
   type Queryable,
   queryRow,
   queryRows,
-  untilReplicated,
+  waitForStandby,
   violatedConstraint,
 } from '../../database';
 import { assertPeriod, type PageRequest, readPage, RequestInvalid } from '../../http';
@@ -102,7 +102,7 @@ export class AuditLogService {
       [key, ...(caller ? [caller.userId] : [])],
     );
     if (!action) return null;
-    await untilReplicated(this.dataSource);
+    await waitForStandby(this.dataSource);
     if (!action.hash.equals(requestHash)) throw new IdempotencyKeyReused(key);
     return action.id;
   }

@@ -20,7 +20,7 @@ const waits = new WeakMap<DataSource, () => Promise<void>>();
  *
  * @throws QueryFailedError
  */
-export async function untilReplicated(dataSource: DataSource): Promise<void> {
+export async function waitForStandby(dataSource: DataSource): Promise<void> {
   let wait = waits.get(dataSource);
   if (!wait) {
     wait = groupedStatement<void, void>(async (callers) => {

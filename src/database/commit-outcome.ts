@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { isOverWithin, messageOf } from '../common';
-import { untilReplicated } from './replicated';
 import { greet, type Session, type SessionSettings } from './service-client';
 import { queryRows } from './sql';
+import { waitForStandby } from './standby';
 
 /** How long finding out the outcome of a statement may take. */
 const PATIENCE_MS = 10_000;
@@ -28,7 +28,7 @@ export async function identifySession(client: Client, settings: SessionSettings)
   if (session) sessionsByClient.set(client, session);
 }
 
-/** Records for {@link resolveLostReply} on which connection a statement failed. */
+/** Records for {@link resolveCommitOutcome} on which connection a statement failed. */
 export function noteSession(error: Error, client: object): void {
   const session = sessionsByClient.get(client);
   if (session) sessionsByError.set(error, session);
@@ -45,7 +45,7 @@ export function noteSession(error: Error, client: object): void {
  * @param lookUp is retried if it fails
  * @throws StatementOutcomeUnknown if the outcome was not found within ten seconds
  */
-export async function resolveLostReply<Found>(
+export async function resolveCommitOutcome<Found>(
   dataSource: DataSource,
   error: unknown,
   lookUp: () => Promise<Found>,
@@ -56,7 +56,7 @@ export async function resolveLostReply<Found>(
     try {
       const outcome = await inTime(giveUpAtMs, async () => {
         if (!(await isSessionOver(dataSource, error))) return undefined;
-        await untilReplicated(dataSource);
+        await waitForStandby(dataSource);
         return { found: await lookUp() };
       });
       if (outcome) return outcome.found;

@@ -4,27 +4,27 @@ import { type Queryable, queryRows } from './sql';
 import { inTransaction } from './transaction';
 
 /** One change of each user at a time. */
-const turns = new Turns<number>(Infinity, 1);
+const queue = new Turns<number>(Infinity, 1);
 
 /**
  * Runs a change that locks rows of a user, after the same user's changes that this process is running.
  * Waiting changes occupy no connection, so that one user's changes do not exhaust the pool.
  */
-export const inTurnOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
-  turns.run(userId, change);
+export const inQueueOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
+  queue.run(userId, change);
 
 /** Locks a user, so that changes run one after the other across replicas. Take it before other locks. */
 export async function lockUser(manager: Queryable, userId: number): Promise<void> {
   await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
 }
 
-/** Runs a transaction that locks its user, in the turn of the user. @throws TransactionOutcomeUnknown */
+/** Runs a transaction that locks its user, in the queue of the user. @throws TransactionOutcomeUnknown */
 export const changeOfUser = <Result>(
   dataSource: DataSource,
   userId: number,
   change: (manager: EntityManager) => Promise<Result>,
 ): Promise<Result> =>
-  inTurnOf(userId, () =>
+  inQueueOf(userId, () =>
     inTransaction(dataSource, async (manager) => {
       await lockUser(manager, userId);
       return change(manager);
