@@ -50,6 +50,7 @@ describe('Users', () => {
       orders: `/staff/orders?user_id=${user.id}`,
       ledger: `/staff/users/${user.id}/ledger`,
       tokens: `/staff/users/${user.id}/tokens`,
+      deposits: `/staff/deposits?user_id=${user.id}`,
     });
     expect(user).toEqual({
       id: expect.any(Number),
