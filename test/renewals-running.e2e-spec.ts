@@ -1,6 +1,7 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { RenewalOrders } from '../src/orders';
+import { RenewalRoom } from '../src/orders/placing/renewal-room';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
@@ -250,6 +251,25 @@ describe('Renewals', () => {
     expect((await service.balanceOf(user)).available).toBe('0.00');
   });
 
+  it.each<[string, number, RenewalRoom]>([
+    ['room', 2, new RenewalRoom(0, 1, null, new Set())],
+    ['listings', 1, new RenewalRoom(0, 3, null, new Set(Array.from({ length: 10 }, (_, n) => `tag ${n}`)))],
+  ])('go in the announced order when %s run out in the middle', async (_, paid, room) => {
+    const { user, ids } = await customerWith(3, '1000.00');
+    // A sweep has confirmed all ends but the first.
+    await service.owner.query('UPDATE proxies SET absences = 1 WHERE id = $1', [ids[0]]);
+    await service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 1)');
+    await switchOn(user);
+    const price = Money.parse(await priceOf(user));
+    await leave(user, price.times(paid).toString());
+    jest.spyOn(service.app.get(RenewalOrders), 'room').mockResolvedValueOnce(room);
+    await run();
+    await service.dataSource.query('DELETE FROM completed_sweeps');
+    expect((await renewalsOf(user)).map(({ state, reason }) => [state, reason])).toEqual(
+      ids.map((__, n) => (n < paid ? ['done', null] : ['skipped', 'balance-short'])),
+    );
+  });
+
   it('wait until the rule that applies now makes them due, also after they were skipped', async () => {
     const { user, ids } = await customerWith(1);
     await switchOn(user);
@@ -292,45 +312,68 @@ describe('Renewals', () => {
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(['done', 'done']);
   });
 
-  it.each<[string, string, object[]]>([
-    ['its rule was switched off', `UPDATE renewal_rules SET switched_off_at = now() WHERE user_id = $1`, []],
+  const PLANNED = { state: 'planned', reason: null };
+  const skippedAs = (reason: string) => ({ state: 'skipped', reason });
+
+  it.each<[string, string, refused: object[], left: object[], announced: number]>([
+    [
+      'its rule was switched off',
+      `UPDATE renewal_rules SET switched_off_at = now() WHERE user_id = $1`,
+      [PLANNED],
+      [],
+      1,
+    ],
     [
       'its proxy was excluded',
       `INSERT INTO renewal_rules (user_id, proxy_id) SELECT user_id, id FROM proxies WHERE user_id = $1`,
+      [PLANNED],
       [],
+      1,
     ],
     [
       'another rule came to hold for it',
       `INSERT INTO renewal_rules (user_id, proxy_id, period, max_price, hours_before)
        SELECT user_id, id, ${PERIOD}, 0.01, ${AHEAD_HOURS} FROM proxies WHERE user_id = $1`,
-      [{ state: 'skipped', reason: 'price-above-max' }],
+      [PLANNED],
+      [skippedAs('price-above-max')],
+      1,
     ],
     [
       'its end has moved',
       `UPDATE proxies SET date_end = date_end - interval '1 second' WHERE user_id = $1`,
+      [],
       [{ state: 'done', reason: null }],
+      2,
     ],
     [
       'its user was blocked',
       `UPDATE users SET blocked_at = now(), blocked_reason = 'test' WHERE id = $1`,
-      [{ state: 'skipped', reason: 'user-blocked' }],
+      [skippedAs('user-blocked')],
+      [skippedAs('user-blocked')],
+      1,
     ],
     [
       'staff have paused its user',
       `INSERT INTO renewal_settings (user_id, paused_at, paused_reason) VALUES ($1, now(), 'test')`,
-      [{ state: 'skipped', reason: 'paused' }],
+      [skippedAs('paused')],
+      [skippedAs('paused')],
+      1,
     ],
     [
       'its budget is used up',
       `INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, 0)`,
-      [{ state: 'skipped', reason: 'budget-used-up' }],
+      [skippedAs('budget-used-up')],
+      [skippedAs('budget-used-up')],
+      1,
     ],
     [
       'its proxy was withdrawn',
       `UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE user_id = $1`,
-      [{ state: 'skipped', reason: 'proxy-withdrawn' }],
+      [skippedAs('proxy-withdrawn')],
+      [skippedAs('proxy-withdrawn')],
+      1,
     ],
-  ])('place nothing when between decision and order %s', async (_, statement, left) => {
+  ])('place nothing when between decision and order %s', async (_, statement, refused, left, announced) => {
     const { user } = await customerWith(1);
     await switchOn(user);
     const orders = service.app.get(RenewalOrders);
@@ -345,10 +388,12 @@ describe('Renewals', () => {
         user.id,
       ]),
     ).toEqual([]);
+    expect((await renewalsOf(user)).map(({ state, reason }) => ({ state, reason }))).toEqual(refused);
     await wait(user);
     await run();
-    const rows = await renewalsOf(user);
-    expect(rows.map(({ state, reason }) => ({ state, reason }))).toEqual(left);
+    expect((await renewalsOf(user)).map(({ state, reason }) => ({ state, reason }))).toEqual(left);
+    const events = await eventsOf(user);
+    expect(events.filter((event) => event.startsWith('renewal.planned'))).toHaveLength(announced);
     await service.owner.query(
       `UPDATE proxies SET withdrawn_at = NULL, absences = 0 WHERE user_id = $1 AND withdrawn_at IS NOT NULL`,
       [user.id],

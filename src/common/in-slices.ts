@@ -19,7 +19,7 @@ export async function* inSlices<Item>(
     await yieldAfterAWhile();
     slice = [];
   }
-  yield slice;
+  if (slice.length > 0) yield slice;
   await yieldAfterAWhile();
 }
 

@@ -48,24 +48,11 @@ export interface RenewalOrder extends NewOrder {
   readonly waitSeconds: number;
 }
 
-/**
- * Why the order of a renewal was not placed: `place_renewals.sql` decides. `superfluous`: the end has moved,
- * or the renewal was placed already. `not-now`: the account, or another row of the statement, is locked.
- */
-export type RenewalRefusal =
-  | PlacementRefusal
-  | 'superfluous'
-  | 'not-now'
-  | 'rule-off'
-  | 'paused'
-  | 'user-blocked'
-  | 'proxy-withdrawn'
-  | 'budget-used-up';
-
 export interface RenewalPlacement {
   /** `null` when it was not placed. */
   readonly id: number | null;
-  readonly refusal: RenewalRefusal | null;
+  /** As `place_renewals.sql` returns it, or `not-now`: a row that it locks is locked. */
+  readonly refusal: string | null;
 }
 
 /** An order with the client-generated id by which it is found when the reply to its statement was lost. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CatalogService, RenewalPrices } from '../../catalog';
-import { DomainError, Money, ServiceUnavailable } from '../../common';
+import { DomainError, inSlices, Money, ServiceUnavailable } from '../../common';
 import { databaseTime } from '../../database';
 import { RenewalOrders, type RenewalRoom, type WantedRenewal } from '../../orders';
 import {
@@ -12,6 +12,7 @@ import {
   OBSTACLES,
   PROXY_OBSTACLES,
   type ProxyObstacle,
+  SKIP_REASONS,
 } from '../decide';
 import { type DueRenewal, RenewalRecords, type SkippedRenewal } from './renewal-records';
 
@@ -49,9 +50,8 @@ export class DueRenewals {
   /** Decides due renewals, and places orders while there is room in the queue. */
   async decideSome(room: RenewalRoom): Promise<Decided> {
     const due = await this.records.findDue(DECIDED_AT_ONCE);
-    const superfluous = await this.records.remove(
-      due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id),
-    );
+    const superfluous = due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id);
+    const undecided: number[] = [];
     const skipped: SkippedRenewal[] = [];
     const wanted: WantedRenewal[] = [];
     const prices = new RenewalPrices(this.catalog);
@@ -72,9 +72,27 @@ export class DueRenewals {
         wanted.push({ ...offer, renewalId, dateEndBefore, maxPrice, quote });
       }
     }
+    const asked = wanted.filter((one) => room.take(one));
+    let placed = 0;
+    for await (const together of inSlices(asked, PLACED_AT_ONCE)) {
+      const placements = await this.orders.place(together);
+      for (const [n, { renewalId: id, quote }] of together.entries()) {
+        const refusal = placements[n]?.refusal;
+        const reason = SKIP_REASONS.find((one) => one === refusal);
+        if (!refusal) placed += 1;
+        else if (reason) skipped.push({ id, reason, price: quote.unitPrice.toString() });
+        // Another rule applies now, or a row is locked: it is decided again, and its reminder counts.
+        else (refusal === 'superfluous' ? superfluous : undecided).push(id);
+      }
+    }
     await this.records.skip(skipped);
-    const placed = await this.place(wanted.filter((one) => room.take(one)));
-    return { due: due.length, superfluous, skipped: skipped.length, placed };
+    await this.records.putOff(undecided);
+    return {
+      due: due.length,
+      superfluous: await this.records.remove(superfluous),
+      skipped: skipped.length,
+      placed,
+    };
   }
 
   private async decideAll(
@@ -95,20 +113,6 @@ export class DueRenewals {
       decisions.push(...decide(means, candidates));
     }
     return decisions;
-  }
-
-  /** @returns how many were placed */
-  private async place(wanted: readonly WantedRenewal[]): Promise<number> {
-    let placed = 0;
-    for (let first = 0; first < wanted.length; first += PLACED_AT_ONCE) {
-      const together = wanted.slice(first, first + PLACED_AT_ONCE);
-      const placements = await this.orders.place(together);
-      const refused = together.filter((_, n) => placements[n]?.id === null);
-      placed += together.length - refused.length;
-      // The conditions have changed since the decision, which is made again.
-      await this.records.putOff(refused.map(({ renewalId }) => renewalId));
-    }
-    return placed;
   }
 }
 
