@@ -37,7 +37,7 @@ const tables = {
     owner: 'orders',
     readers: ['sync', 'ledger', 'proxies', 'renewals', 'staff', 'status', 'usage'],
   },
-  orphans: { owner: 'sync', readers: ['status'] },
+  unmatched_proxies: { owner: 'sync', readers: ['status'] },
   payment_comparisons: { owner: 'payments' },
   payments: { owner: 'payments', readers: ['ledger'] },
   permit_demand: { owner: 'provider' },

@@ -70,7 +70,7 @@ const STAFF: ApiInterface = {
     Users: 'Customers and their accounts',
     Tokens: 'Tokens of users',
     Money: 'Balances and the ledger',
-    Orders: 'Orders, orders in review, and orphans',
+    Orders: 'Orders, orders in review, and unmatched proxies',
     Renewals: 'Renewals: done, skipped and failed, and how to pause them',
     Prices: 'The rules that set the markup',
     System: 'The state of the service, and sales',

@@ -32,10 +32,12 @@ describe('an audit against the provider', () => {
     await service.wire.call(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
     const found = await broken();
     expect(found).toEqual({
-      'provider-proxies-have-an-order-or-are-known-orphans': [{ provider_proxy_id: expect.any(String), tag }],
+      'provider-proxies-have-an-order-or-are-known-as-unmatched': [
+        { provider_proxy_id: expect.any(String), tag },
+      ],
     });
-    const [[orphan]] = Object.values(found) as [[{ provider_proxy_id: string }]];
-    await service.control.withdrawProxy(Number(orphan.provider_proxy_id));
+    const [[unmatchedProxy]] = Object.values(found) as [[{ provider_proxy_id: string }]];
+    await service.control.withdrawProxy(Number(unmatchedProxy.provider_proxy_id));
   });
 
   it('finds a rented proxy that the provider no longer has', async () => {

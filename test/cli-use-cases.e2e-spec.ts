@@ -4,7 +4,7 @@ import { StaffModule, StaffPaymentsModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
 import { forAllTests, forEachTest } from './support/fixtures';
-import { insertOrphan } from './support/proxy-rows';
+import { insertUnmatchedProxy } from './support/proxy-rows';
 import { createStaff } from './support/staff';
 import { DESCRIBES_DEPOSITS, startTestService } from './support/test-service';
 
@@ -21,7 +21,7 @@ const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'maintenance begin'];
 
-// The tests insert orders, orphans and maintenance, and withdraw proxies that the provider lists.
+// The tests insert orders, unmatched proxies and maintenance, and withdraw proxies that the provider lists.
 const service = forAllTests(() => startTestService({ environment: DESCRIBES_DEPOSITS }));
 forAllTests(shareServicesOfCommands);
 const customer = forEachTest(() => service.createUser());
@@ -83,7 +83,7 @@ const orderInReview = async (): Promise<number> =>
     await buy(),
   );
 
-const orphan = (tag?: string): Promise<number> => insertOrphan(service.dataSource, tag);
+const unmatchedProxy = (tag?: string): Promise<number> => insertUnmatchedProxy(service.dataSource, tag);
 
 const insertWebhook = (): Promise<number> =>
   insert(
@@ -173,13 +173,19 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'webhooks list': ['webhooks.list', async () => '--disabled'],
   'webhooks disable': ['webhooks.disable', async () => `--id ${await insertWebhook()} ${REASON}`],
   'webhooks enable': ['webhooks.enable', async () => `--id ${await insertWebhook()} ${REASON}`],
-  'orphans list': ['orphans.list', async () => '--state open'],
-  'orphans assign': ['orphans.assign', async () => `--id ${await orphan()} --order ${await buy()} ${REASON}`],
-  'orphans mark': ['orphans.mark', async () => `--id ${await orphan()} --as written-off ${REASON}`],
-  'orphans deliver': [
-    'orphans.deliver',
+  'unmatched-proxies list': ['unmatched-proxies.list', async () => '--state open'],
+  'unmatched-proxies assign': [
+    'unmatched-proxies.assign',
+    async () => `--id ${await unmatchedProxy()} --order ${await buy()} ${REASON}`,
+  ],
+  'unmatched-proxies mark': [
+    'unmatched-proxies.mark',
+    async () => `--id ${await unmatchedProxy()} --as written-off ${REASON}`,
+  ],
+  'unmatched-proxies deliver': [
+    'unmatched-proxies.deliver',
     async () => {
-      const id = await orphan(`prs.test.u${customer.id}.o999x`);
+      const id = await unmatchedProxy(`prs.test.u${customer.id}.o999x`);
       return `--id ${id} --user ${customer.id} --price 1.00 ${REASON}`;
     },
   ],
@@ -197,7 +203,8 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     'maintenance.end',
     async () => {
       await query(
-        `UPDATE orphans SET resolution = 'written-off', resolved_at = now() WHERE resolution IS NULL`,
+        `UPDATE unmatched_proxies SET resolution = 'written-off', resolved_at = now()
+      WHERE resolution IS NULL`,
       );
       await query(
         `UPDATE found_prolongations SET resolution = 'written-off', resolved_at = now()

@@ -2,7 +2,7 @@ import { OutcomeSearches } from '../src/orders/transitions/outcome-searches';
 import { RenewalRecords } from '../src/renewals/running/renewal-records';
 import { WithdrawalsService } from '../src/sync';
 import { forAllTests } from './support/fixtures';
-import { insertOrphan, insertProxies } from './support/proxy-rows';
+import { insertUnmatchedProxy, insertProxies } from './support/proxy-rows';
 import { createStaff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
@@ -190,12 +190,12 @@ describe('Renewals are locked in the order of their ids when', () => {
   });
 });
 
-it('Staff who assign an orphan lock the order before the account, as a settlement does', async () => {
+it('Staff who assign an unmatched proxy lock the order first, as a settlement does', async () => {
   const staff = await createStaff(service);
   const { data } = await user.buy();
-  const orphan = await insertOrphan(service.owner);
+  const unmatchedProxy = await insertUnmatchedProxy(service.owner);
   const settling = await lockRow(service.owner, `SELECT FROM orders WHERE id = ${data?.order_id} FOR UPDATE`);
-  const assigned = staff.post(`/staff/orphans/${orphan}/assign`, {
+  const assigned = staff.post(`/staff/unmatched-proxies/${unmatchedProxy}/assign`, {
     order_id: data?.order_id,
     reason: 'test',
   });

@@ -321,7 +321,7 @@ describe('The linter of migrations', () => {
       ['ALTER TABLE orders RENAME COLUMN country TO land', 'renaming-column'],
       ['ALTER TABLE orders ADD COLUMN colour text NOT NULL', 'adding-required-field'],
       ['ALTER TABLE orders ALTER COLUMN country SET NOT NULL', 'adding-not-nullable-field'],
-      ['DROP TABLE orphans', 'ban-drop-table'],
+      ['DROP TABLE unmatched_proxies', 'ban-drop-table'],
     ] as const;
     const lines = lint(expected.map(([statement], n) => [`bad-${n}`, `BEGIN; ${statement}; COMMIT;`]))
       .trim()

@@ -37,7 +37,11 @@ describe('After the replay window', () => {
     const prolonged = await prolong(proxyId, 'p');
     await end(31);
     expect(await storedSecrets()).toBeGreaterThan(0);
-    expect(await close()).toMatchObject({ order_passwords: 2, orphan_passwords: 0, unused_bulks: 0 });
+    expect(await close()).toMatchObject({
+      order_passwords: 2,
+      unmatched_proxy_passwords: 0,
+      unused_bulks: 0,
+    });
     expect(await storedSecrets()).toBe(0);
 
     const gone = {
@@ -60,7 +64,11 @@ describe('After the replay window', () => {
     });
     const { sales } = await service.control.getState();
     expect(sales.filter(({ descr }) => descr.includes(`.u${user.id}.`))).toHaveLength(1);
-    expect(await close()).toMatchObject({ order_passwords: 0, orphan_passwords: 0, unused_bulks: 0 });
+    expect(await close()).toMatchObject({
+      order_passwords: 0,
+      unmatched_proxy_passwords: 0,
+      unused_bulks: 0,
+    });
     await service.audit();
   });
 
@@ -78,20 +86,20 @@ describe('After the replay window', () => {
     expect((await buy('k')).data?.proxies[0]?.password).toBe(first.data?.proxies[0]?.password);
   });
 
-  it('orphans that ended as long ago keep no password either', async () => {
+  it('unmatched proxies that ended as long ago keep no password either', async () => {
     const insert = (id: string, daysAgo: number) =>
       service.owner.query(
-        `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                              date_start, date_end)
+        `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
+                              proxy_type, date_start, date_end)
          VALUES ('px6', $1, 'prs', '127.0.0.1', '1', 'login', 'password', 'http', now(),
                  now() - make_interval(days => $2))`,
         [id, daysAgo],
       );
     await insert('old', 31);
     await insert('young', 29);
-    expect(await close()).toMatchObject({ orphan_passwords: 1 });
+    expect(await close()).toMatchObject({ unmatched_proxy_passwords: 1 });
     expect(
-      await service.owner.query('SELECT provider_proxy_id AS id, password FROM orphans ORDER BY 1'),
+      await service.owner.query('SELECT provider_proxy_id AS id, password FROM unmatched_proxies ORDER BY 1'),
     ).toEqual([
       { id: 'old', password: '' },
       { id: 'young', password: 'password' },

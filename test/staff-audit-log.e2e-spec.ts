@@ -58,9 +58,9 @@ const orderInReview = async (): Promise<number> =>
     await purchase(),
   );
 
-const orphan = (tag = 'prs.test.u1.o1'): Promise<number> =>
+const unmatchedProxy = (tag = 'prs.test.u1.o1'): Promise<number> =>
   insert(
-    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
+    `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
                           country, version, date_start, date_end)
      VALUES ('px6', gen_random_uuid(), $1, '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6', now(),
              now())
@@ -117,8 +117,8 @@ const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
     await service.dataSource.query('UPDATE proxies SET absences = 2 WHERE order_id = $1', [await purchase()]);
     return { body: { proxies: 1, ...REASON } };
   },
-  'POST /staff/orphans/{orphan_id}/deliver': async () => ({
-    path: { orphan_id: await orphan(`prs.test.u${customer.id}.o999x`) },
+  'POST /staff/unmatched-proxies/{unmatched_proxy_id}/deliver': async () => ({
+    path: { unmatched_proxy_id: await unmatchedProxy(`prs.test.u${customer.id}.o999x`) },
     body: { user_id: customer.id, price: '1.00', period: 3, ...REASON },
   }),
   'POST /staff/found-prolongations/{prolongation_id}/charge': async () => ({
@@ -136,12 +136,12 @@ const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
     );
     return {};
   },
-  'POST /staff/orphans/{orphan_id}/assign': async () => ({
-    path: { orphan_id: await orphan() },
+  'POST /staff/unmatched-proxies/{unmatched_proxy_id}/assign': async () => ({
+    path: { unmatched_proxy_id: await unmatchedProxy() },
     body: { order_id: await purchase(), ...REASON },
   }),
-  'POST /staff/orphans/{orphan_id}/mark': async () => ({
-    path: { orphan_id: await orphan() },
+  'POST /staff/unmatched-proxies/{unmatched_proxy_id}/mark': async () => ({
+    path: { unmatched_proxy_id: await unmatchedProxy() },
     body: { state: 'written-off', ...REASON },
   }),
   'GET /staff/sales': () => ({ query: '?from=2026-01-01&to=2026-02-01' }),

@@ -3,7 +3,7 @@ import type { Page } from '../src/http';
 import { ForgottenOrderRecords } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
-import type { FoundProlongationOut, OrphanOut } from '../src/sync';
+import type { FoundProlongationOut, UnmatchedProxyOut } from '../src/sync';
 import { refusalsOf, withFullDisk } from './support/audit-log';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
@@ -14,7 +14,7 @@ import { startTestService, type TestUser } from './support/test-service';
 import { WireClient } from './support/wire-client';
 
 type Order = Json<OrderOut>;
-type Orphan = Json<OrphanOut>;
+type UnmatchedProxy = Json<UnmatchedProxyOut>;
 type Finding = Json<FoundProlongationOut>;
 
 const ascending = (one: number, other: number): number => one - other;
@@ -89,10 +89,10 @@ const decide = (id: number, decision: string, who = staff) =>
 
 /** A client of the provider's account other than the service. */
 const wire = () => new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
-const findOrphans = async (query: string): Promise<readonly Orphan[]> =>
-  (await staff.get<Page<Orphan>>(`/staff/orphans?${query}`)).body.items;
-const mark = (orphan: Orphan | undefined, state: string) =>
-  staff.post<Orphan>(`/staff/orphans/${orphan?.id}/mark`, { state, ...REASON });
+const findUnmatchedProxies = async (query: string): Promise<readonly UnmatchedProxy[]> =>
+  (await staff.get<Page<UnmatchedProxy>>(`/staff/unmatched-proxies?${query}`)).body.items;
+const mark = (unmatchedProxy: UnmatchedProxy | undefined, state: string) =>
+  staff.post<UnmatchedProxy>(`/staff/unmatched-proxies/${unmatchedProxy?.id}/mark`, { state, ...REASON });
 
 describe('An order in review', () => {
   it('is delivered with what the provider has of it, and charged', async () => {
@@ -110,16 +110,16 @@ describe('An order in review', () => {
     ]);
   });
 
-  it('is refunded, and what the provider has nevertheless becomes an orphan', async () => {
+  it('is refunded, and what the provider has nevertheless becomes an unmatched proxy', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
     const { status, body } = await decide(order?.id ?? 0, 'refund');
     expect([status, body.state, body.released]).toEqual([200, 'refunded', PRICE]);
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
     expect(await proxiesOf()).toEqual([]);
     await service.runJob('sweep');
-    const orphans = await findOrphans(`state=open&tag=${order?.tag}`);
-    expect(orphans).toEqual([expect.objectContaining({ tag_order_id: order?.id, order_id: null })]);
-    await mark(orphans[0], 'written-off');
+    const unmatched = await findUnmatchedProxies(`state=open&tag=${order?.tag}`);
+    expect(unmatched).toEqual([expect.objectContaining({ tag_order_id: order?.id, order_id: null })]);
+    await mark(unmatched[0], 'written-off');
   });
 
   it('is not delivered when the provider has nothing of it', async () => {
@@ -165,7 +165,7 @@ describe('An order in review', () => {
     );
     expect(responses.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
     expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
-    // If the order was refunded, what the provider has becomes an orphan.
+    // If the order was refunded, what the provider has becomes an unmatched proxy.
     await service.runJob('sweep');
   });
 
@@ -192,7 +192,7 @@ describe('An order in review', () => {
       [second, third].map((order) => [order?.id, order?.count]),
     );
     await service.runJob('sweep');
-    expect(await findOrphans(`tag=${first?.tag}`)).toHaveLength(first?.count ?? 0);
+    expect(await findUnmatchedProxies(`tag=${first?.tag}`)).toHaveLength(first?.count ?? 0);
   });
 
   describe('that is a prolongation', () => {
@@ -347,90 +347,99 @@ describe('A refund', () => {
   });
 });
 
-describe('An orphan', () => {
-  async function orphanOf(id: number): Promise<Orphan> {
+describe('An unmatched proxy', () => {
+  async function unmatchedProxyOf(id: number): Promise<UnmatchedProxy> {
     const { tag } = await orderOf(id);
     await wire().call(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
     await service.runJob('sweep');
-    return (await findOrphans(`state=open&tag=${tag}`))[0] as Orphan;
+    return (await findUnmatchedProxies(`state=open&tag=${tag}`))[0] as UnmatchedProxy;
   }
 
-  const assign = (orphan: Orphan, orderId: number) =>
-    staff.post<Orphan & { detail?: unknown }>(`/staff/orphans/${orphan.id}/assign`, {
-      order_id: orderId,
-      ...REASON,
-    });
+  const assign = (unmatchedProxy: UnmatchedProxy, orderId: number) =>
+    staff.post<UnmatchedProxy & { detail?: unknown }>(
+      `/staff/unmatched-proxies/${unmatchedProxy.id}/assign`,
+      {
+        order_id: orderId,
+        ...REASON,
+      },
+    );
 
   it('is given to the user of a purchase, who can use and prolong it', async () => {
     const bought = await buy();
-    const orphan = await orphanOf(bought);
+    const unmatchedProxy = await unmatchedProxyOf(bought);
     const other = await buy();
-    const { status, body } = await assign(orphan, other);
+    const { status, body } = await assign(unmatchedProxy, other);
     expect([status, body]).toEqual([
       200,
       expect.objectContaining({ state: 'assigned', order_id: other, tag_order_id: bought }),
     ]);
-    expect(await linesOf('orphans.assign', orphan.id)).toHaveLength(1);
+    expect(await linesOf('unmatched-proxies.assign', unmatchedProxy.id)).toHaveLength(1);
     const proxies = await proxiesOf();
     expect(proxies).toHaveLength(3);
     const { response } = await user.prolong(proxies.at(-1)?.id ?? '');
     expect(response.status).toBe(200);
-    expect((await assign(orphan, other)).body.detail).toBe('The orphan is already assigned to an order');
+    expect((await assign(unmatchedProxy, other)).body.detail).toBe(
+      'The unmatched proxy is already assigned to an order',
+    );
   });
 
   it('is not assigned by staff to an order of their own', async () => {
     const { colleague, buyer } = await createBuyingStaff();
     const id = await buy(buyer);
-    const orphan = await orphanOf(id);
+    const unmatchedProxy = await unmatchedProxyOf(id);
     const request = { order_id: id, ...REASON };
-    const response = await colleague.post(`/staff/orphans/${orphan.id}/assign`, request);
+    const response = await colleague.post(`/staff/unmatched-proxies/${unmatchedProxy.id}/assign`, request);
     expect([response.status, response.body]).toMatchObject([403, OWN_ACCOUNT]);
     expect(await proxiesOf(buyer)).toHaveLength(1);
-    expect(await refusalsOf(service, 'orphans.assign', orphan.id)).toEqual([OWN_ACCOUNT.detail]);
+    expect(await refusalsOf(service, 'unmatched-proxies.assign', unmatchedProxy.id)).toEqual([
+      OWN_ACCOUNT.detail,
+    ]);
   });
 
   it('is assigned once, even by concurrent requests', async () => {
     const id = await buy();
-    const orphan = await orphanOf(id);
-    const responses = await Promise.all(Array.from({ length: 4 }, () => assign(orphan, id)));
+    const unmatchedProxy = await unmatchedProxyOf(id);
+    const responses = await Promise.all(Array.from({ length: 4 }, () => assign(unmatchedProxy, id)));
     expect(responses.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409]);
     expect(await proxiesOf()).toHaveLength(2);
   });
 
   it('can be assigned to closed purchases only', async () => {
     const id = await buy();
-    const orphan = await orphanOf(id);
+    const unmatchedProxy = await unmatchedProxyOf(id);
     const [proxy] = await proxiesOf();
     const { data } = await user.prolong(proxy?.id ?? '');
-    expect((await assign(orphan, data?.order_id ?? 0)).body.detail).toBe(
-      'Orphans can be assigned only to closed purchases',
+    expect((await assign(unmatchedProxy, data?.order_id ?? 0)).body.detail).toBe(
+      'Unmatched proxies can be assigned only to closed purchases',
     );
-    expect((await assign(orphan, 999_999)).status).toBe(404);
-    expect((await assign({ ...orphan, id: 999_999 }, id)).body).toMatchObject({ detail: 'Orphan not found' });
-    expect(await linesOf('orphans.assign', orphan.id)).toEqual([]);
+    expect((await assign(unmatchedProxy, 999_999)).status).toBe(404);
+    expect((await assign({ ...unmatchedProxy, id: 999_999 }, id)).body).toMatchObject({
+      detail: 'Unmatched proxy not found',
+    });
+    expect(await linesOf('unmatched-proxies.assign', unmatchedProxy.id)).toEqual([]);
   });
 
   it('is written off, found by that state, and opened again', async () => {
-    const orphan = await orphanOf(await buy());
-    const listed = async (state: string) => (await findOrphans(`state=${state}&limit=1`))[0]?.id;
-    expect((await mark(orphan, 'written-off')).body.state).toBe('written-off');
-    expect(await listed('open')).not.toBe(orphan.id);
-    expect(await listed('written-off')).toBe(orphan.id);
-    expect((await mark(orphan, 'open')).body.state).toBe('open');
-    expect(await listed('open')).toBe(orphan.id);
-    expect((await mark(orphan, 'assigned')).status).toBe(422);
-    expect(await linesOf('orphans.mark', orphan.id)).toHaveLength(2);
+    const unmatchedProxy = await unmatchedProxyOf(await buy());
+    const listed = async (state: string) => (await findUnmatchedProxies(`state=${state}&limit=1`))[0]?.id;
+    expect((await mark(unmatchedProxy, 'written-off')).body.state).toBe('written-off');
+    expect(await listed('open')).not.toBe(unmatchedProxy.id);
+    expect(await listed('written-off')).toBe(unmatchedProxy.id);
+    expect((await mark(unmatchedProxy, 'open')).body.state).toBe('open');
+    expect(await listed('open')).toBe(unmatchedProxy.id);
+    expect((await mark(unmatchedProxy, 'assigned')).status).toBe(422);
+    expect(await linesOf('unmatched-proxies.mark', unmatchedProxy.id)).toHaveLength(2);
   });
 
   it('is listed without login and password, newest first', async () => {
-    const first = await orphanOf(await buy());
-    const second = await orphanOf(await buy());
-    const page = (await staff.get<Page<Orphan>>('/staff/orphans?limit=1')).body;
+    const first = await unmatchedProxyOf(await buy());
+    const second = await unmatchedProxyOf(await buy());
+    const page = (await staff.get<Page<UnmatchedProxy>>('/staff/unmatched-proxies?limit=1')).body;
     expect(page.items.map(({ id }) => id)).toEqual([second.id]);
-    const next = await findOrphans(`limit=1&cursor=${page.next_cursor}`);
+    const next = await findUnmatchedProxies(`limit=1&cursor=${page.next_cursor}`);
     expect(next.map(({ id }) => id)).toEqual([first.id]);
     expect(JSON.stringify(page)).not.toMatch(/login|password/);
-    expect((await staff.get('/staff/orphans?state=lost')).status).toBe(422);
+    expect((await staff.get('/staff/unmatched-proxies?state=lost')).status).toBe(422);
   });
 });
 
@@ -441,19 +450,19 @@ describe('An order that a restore of the database has forgotten', () => {
     return sales.length + prolongations.length;
   };
 
-  /** The purchase of an order that is no longer in the database. Gives one of its orphans. */
-  async function forgottenPurchase(count: number): Promise<Orphan> {
+  /** The purchase of an order that is no longer in the database. Gives one of its unmatched proxies. */
+  async function forgottenPurchase(count: number): Promise<UnmatchedProxy> {
     const [{ tag }] = await service.owner.query(
       `SELECT order_tag(tag_prefix(), $1, nextval(pg_get_serial_sequence('orders', 'id'))) AS tag`,
       [user.id],
     );
     await wire().call(`buy/?count=${count}&period=30&country=ru&version=6&descr=${tag}`);
     await service.runJob('sweep');
-    return (await findOrphans(`tag=${tag}`))[0] as Orphan;
+    return (await findUnmatchedProxies(`tag=${tag}`))[0] as UnmatchedProxy;
   }
 
-  const deliver = (orphan: Orphan, count: number) =>
-    staff.post<Orphan>(`/staff/orphans/${orphan.id}/deliver`, {
+  const deliver = (unmatchedProxy: UnmatchedProxy, count: number) =>
+    staff.post<UnmatchedProxy>(`/staff/unmatched-proxies/${unmatchedProxy.id}/deliver`, {
       user_id: user.id,
       count,
       price: PRICE,
@@ -578,8 +587,8 @@ describe('An order that a restore of the database has forgotten', () => {
   });
 
   it('is neither bought nor charged by a retry when staff wrote it off, until staff deliver it', async () => {
-    const orphan = await forgottenPurchase(2);
-    await mark(orphan, 'written-off');
+    const unmatchedProxy = await forgottenPurchase(2);
+    await mark(unmatchedProxy, 'written-off');
     const before = [await sold(), await service.balanceOf(user)];
     for (let time = 0; time < 2; time += 1) {
       const { error, response } = await user.buy({ count: 2 }, 'lost');
@@ -592,9 +601,9 @@ describe('An order that a restore of the database has forgotten', () => {
     // It stands for one key.
     expect((await user.buy({ count: 2 }, 'next')).response.status).toBe(200);
 
-    await mark(orphan, 'open');
+    await mark(unmatchedProxy, 'open');
     expect((await user.buy({ count: 2 }, 'lost')).error).toEqual(WRITTEN_OFF);
-    const { body } = await deliver(orphan, 1);
+    const { body } = await deliver(unmatchedProxy, 1);
     expect((await user.buy({ count: 2 }, 'lost')).data).toMatchObject({ order_id: body.order_id });
   });
 
@@ -652,18 +661,18 @@ describe('An order that a restore of the database has forgotten', () => {
   });
 
   it('is no longer written off when it is open again, or its proxy belongs to another order', async () => {
-    const orphans = [await forgottenPurchase(1), await forgottenPurchase(1)] as const;
-    for (const orphan of orphans) await mark(orphan, 'written-off');
-    await mark(orphans[0], 'open');
+    const unmatched = [await forgottenPurchase(1), await forgottenPurchase(1)] as const;
+    for (const unmatchedProxy of unmatched) await mark(unmatchedProxy, 'written-off');
+    await mark(unmatched[0], 'open');
     const other = await buy();
-    await staff.post(`/staff/orphans/${orphans[1].id}/assign`, { order_id: other, ...REASON });
+    await staff.post(`/staff/unmatched-proxies/${unmatched[1].id}/assign`, { order_id: other, ...REASON });
     expect((await user.buy({}, 'new')).response.status).toBe(200);
 
     // A tag has several proxies: it counts while one of them does.
-    const orphan = await forgottenPurchase(2);
-    const [, second] = await findOrphans(`tag=${orphan.tag}`);
-    for (const one of [orphan, second as Orphan]) await mark(one, 'written-off');
-    await mark(orphan, 'open');
+    const unmatchedProxy = await forgottenPurchase(2);
+    const [, second] = await findUnmatchedProxies(`tag=${unmatchedProxy.tag}`);
+    for (const one of [unmatchedProxy, second as UnmatchedProxy]) await mark(one, 'written-off');
+    await mark(unmatchedProxy, 'open');
     expect((await user.buy({ count: 2 }, 'lost')).error).toEqual(WRITTEN_OFF);
   });
 

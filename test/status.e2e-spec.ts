@@ -150,15 +150,15 @@ describe('the status of the service', () => {
     expect(await read()).toMatchObject({ spent_24_hours: '0.00', runway_hours: null });
   });
 
-  it('counts the orphans that staff have not resolved', async () => {
+  it('counts the unmatched proxies that staff have not resolved', async () => {
     await service.dataSource.query(
-      `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                            date_start, date_end, resolution, resolved_at)
+      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
+                            proxy_type, date_start, date_end, resolution, resolved_at)
        SELECT 'px6', n, 'tag', 'host', '1', 'login', 'password', 'http', now(), now(),
               CASE n WHEN 3 THEN 'written-off' END, CASE n WHEN 3 THEN now() END
          FROM generate_series(1, 3) AS n`,
     );
-    expect(await read()).toMatchObject({ open_orphans: 2 });
+    expect(await read()).toMatchObject({ open_unmatched_proxies: 2 });
   });
 
   it('counts the open orders by state', async () => {
@@ -251,7 +251,7 @@ describe('the status of the service', () => {
           listed: await countProxies(),
           changed: 0,
           extended: 0,
-          orphans: 0,
+          unmatched: 0,
           withdrawn: 0,
           doubted: 0,
           unread_foreign: 0,

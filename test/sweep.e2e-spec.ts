@@ -12,7 +12,7 @@ import { WireClient } from './support/wire-client';
 const NOTHING = {
   changed: 0,
   extended: 0,
-  orphans: 0,
+  unmatched: 0,
   withdrawn: 0,
   doubted: 0,
   unread_foreign: 0,
@@ -95,7 +95,7 @@ describe('The full sweep', () => {
     await service.control.setDialect({ pageLimit: 1000 });
   });
 
-  it('records proxies with our tag and no order as orphans, once, and ignores those of others', async () => {
+  it('records proxies with our tag and no order as unmatched, once, and ignores others', async () => {
     await buy(await service.createUser());
     const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders');
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
@@ -105,15 +105,15 @@ describe('The full sweep', () => {
     await buyUnder(tag.replace(/\.o\d+x$/, '.o999999x'));
     await buyUnder('someone-else');
 
-    expect(await run()).toMatchObject({ listed: 4, orphans: 2 });
-    expect(await run()).toMatchObject({ listed: 4, orphans: 0 });
-    const orphans = await service.dataSource.query('SELECT tag FROM orphans ORDER BY tag');
-    expect(orphans).toEqual([{ tag }, { tag: tag.replace(/\.o\d+x$/, '.o999999x') }]);
+    expect(await run()).toMatchObject({ listed: 4, unmatched: 2 });
+    expect(await run()).toMatchObject({ listed: 4, unmatched: 0 });
+    const unmatched = await service.dataSource.query('SELECT tag FROM unmatched_proxies ORDER BY tag');
+    expect(unmatched).toEqual([{ tag }, { tag: tag.replace(/\.o\d+x$/, '.o999999x') }]);
   });
 
-  it('records no orphan that an open order may account for', async () => {
+  it('records no unmatched proxy that an open order may account for', async () => {
     await leaveOrderOpen(service, await service.createUser());
-    expect(await run()).toMatchObject({ listed: 1, orphans: 0 });
+    expect(await run()).toMatchObject({ listed: 1, unmatched: 0 });
     await service.control.resetFaults();
   });
 
@@ -200,7 +200,7 @@ describe('The full sweep', () => {
       await run();
       expect((await user.api.GET('/proxies')).data).toMatchObject([{ active: false }]);
       await unhide();
-      await service.owner.query('TRUNCATE orphans');
+      await service.owner.query('TRUNCATE unmatched_proxies');
       expect(await run()).toEqual({ ...NOTHING, listed: 1, changed: 1 });
       expect((await user.api.GET('/proxies')).data).toEqual(bought);
       const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
@@ -213,7 +213,7 @@ describe('The full sweep', () => {
         await hide();
         expect(await run()).toMatchObject({ withdrawn: 0 });
         await unhide();
-        await service.owner.query('TRUNCATE orphans');
+        await service.owner.query('TRUNCATE unmatched_proxies');
         expect(await run()).toMatchObject({ changed: 1, withdrawn: 0, doubted: 0 });
       }
     });

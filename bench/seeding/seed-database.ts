@@ -2,7 +2,13 @@ import { Client } from 'pg';
 import { ALL_SCOPES } from '../../src/auth';
 import { generateToken, hashToken } from '../../src/auth/token-text';
 import { withoutIndexes } from './bulk-load';
-import { ENTRIES_PER_ORDER, findSampleUser, historyOf, type SeedPlan, writeOrphans } from './seed-statements';
+import {
+  ENTRIES_PER_ORDER,
+  findSampleUser,
+  historyOf,
+  type SeedPlan,
+  writeUnmatchedProxies,
+} from './seed-statements';
 
 export interface SeedOptions {
   readonly databaseUrl: string;
@@ -31,10 +37,10 @@ const TABLES = [
   'proxies',
   'ledger_entries',
   'provider_calls',
-  'orphans',
+  'unmatched_proxies',
 ] as const;
 
-const ORPHANS = 20;
+const UNMATCHED_PROXIES = 20;
 const SAMPLE_PROXIES = 100;
 const SAMPLE_TOPUP = '100000.00';
 
@@ -89,7 +95,7 @@ async function fill(client: Client, options: SeedOptions): Promise<void> {
     }
     onProgress('indexes');
   });
-  await client.query(writeOrphans, [ORPHANS]);
+  await client.query(writeUnmatchedProxies, [UNMATCHED_PROXIES]);
   // The job sums up all days again, because seeded sales fall on days that were already summed up.
   await client.query('DELETE FROM sales_days; DELETE FROM sales_rollup');
   for (const table of ['users', 'orders', 'proxies']) {

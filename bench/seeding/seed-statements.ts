@@ -353,10 +353,10 @@ export const historyOf = (plan: SeedPlan, scopes: readonly string[]): (readonly 
   [writeAccounts, []],
 ];
 
-/** At most $1 orphans, of purchases that were refunded because nothing was found. */
-export const writeOrphans = `
-  INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, country,
-                       version, date_start, date_end, found_at)
+/** At most $1 unmatched proxies, of purchases that were refunded because nothing was found. */
+export const writeUnmatchedProxies = `
+  INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
+                       country, version, date_start, date_end, found_at)
   SELECT 'px6', ${FIRST_PROVIDER_PROXY_ID / 2} + id, tag, '185.250.0.' || 1 + id % 250, 1024 + id % 60000,
          substr(md5(tag), 1, 6),
          substr(md5(tag), 7, 8), proxy_type, country, version, created_at,

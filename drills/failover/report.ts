@@ -17,7 +17,7 @@ export function failoverMarkdown(report: FailoverReport): string {
     longestResponseSeconds,
     timelines,
     sales,
-    orphans,
+    unmatched,
     violations,
   } = report;
   const faults = [...new Set(rounds.map(({ fault }) => fault))];
@@ -46,7 +46,7 @@ export function failoverMarkdown(report: FailoverReport): string {
     '| --- | ---: |',
     `| orders acknowledged to clients | ${orders} |`,
     `| purchases at the provider | ${sales} |`,
-    `| orphans | ${orphans} |`,
+    `| unmatched proxies | ${unmatched} |`,
     `| violations | ${violations.length} |`,
     `| longest without writes, s (30 at most) | ${Math.max(...all).toFixed(1)} |`,
     ...(violations.length > 0 ? ['', ...violations.map((violation) => `- ${violation}`)] : []),

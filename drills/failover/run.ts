@@ -24,7 +24,7 @@ export interface FailoverReport {
   readonly longestResponseSeconds: number;
   readonly timelines: number;
   readonly sales: number;
-  readonly orphans: number;
+  readonly unmatched: number;
   readonly violations: readonly string[];
 }
 
@@ -92,8 +92,8 @@ export async function runFailover(
 
   const completed = clients.completed.map(({ intent, response }) => ({ order: intent, response }));
   const book = await cluster.control.getState();
-  const [{ orphans } = { orphans: -1 }] = await cluster.query<{ orphans: number }>(
-    'SELECT count(*)::int AS orphans FROM orphans',
+  const [{ unmatched } = { unmatched: -1 }] = await cluster.query<{ unmatched: number }>(
+    'SELECT count(*)::int AS unmatched FROM unmatched_proxies',
   );
   return {
     rounds,
@@ -103,7 +103,7 @@ export async function runFailover(
     longestResponseSeconds: clients.longestResponseMs / 1000,
     timelines: Math.max(...(await cluster.database.readMembers()).map(({ timeline }) => timeline ?? 0)),
     sales: book.sales.length,
-    orphans,
+    unmatched,
     violations: [
       ...Object.entries(clients.counts)
         .filter(([response]) => !ALLOWED.test(response))

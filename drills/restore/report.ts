@@ -29,7 +29,7 @@ export function restoreMarkdown(report: RestoreReport): string {
     `| orders with a response | ${orders.answered} |`,
     `| of them forgotten by the restored database | ${orders.lost} |`,
     `| sold since that moment: proxies · prolongations | ${soldSince.proxies} · ${soldSince.prolongations} |`,
-    `| decided by staff: orphans · found prolongations | ${decided.orphans} · ${decided.prolongations} |`,
+    `| decided: unmatched proxies · found prolongations | ${decided.unmatched} · ${decided.prolongations} |`,
     `| orders after the opening | ${orders.afterwards} |`,
     ...Object.entries(responses)
       .toSorted(([one], [other]) => one.localeCompare(other))

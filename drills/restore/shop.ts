@@ -34,7 +34,7 @@ const QUICK = {
 };
 
 /** A proxy that was bought after the restored moment, as staff see it. */
-export interface Orphan {
+export interface UnmatchedProxy {
   readonly id: number;
   readonly tag: string;
   readonly tag_order_id: number;
@@ -195,8 +195,8 @@ export class Shop {
     return refunded;
   }
 
-  listOrphans(): Promise<Orphan[]> {
-    return this.list('/orphans');
+  listUnmatchedProxies(): Promise<UnmatchedProxy[]> {
+    return this.list('/unmatched-proxies');
   }
 
   listFoundProlongations(): Promise<FoundProlongationOut[]> {

@@ -1,8 +1,8 @@
 import type { CompletedRequest, Intent } from '../support/clients';
-import type { Orphan, Shop } from './shop';
+import type { UnmatchedProxy, Shop } from './shop';
 
 export interface Decided {
-  readonly orphans: number;
+  readonly unmatched: number;
   readonly prolongations: number;
 }
 
@@ -26,8 +26,8 @@ export async function decide(
   reason: string,
 ): Promise<Decided> {
   // Of a tag, the service delivers the one that is named and then those of the lowest ids.
-  const orphans = (await shop.listOrphans()).toSorted((one, other) => one.id - other.id);
-  const leaders = new Set(orphans.map((orphan) => orphan.tag_order_id));
+  const unmatched = (await shop.listUnmatchedProxies()).toSorted((one, other) => one.id - other.id);
+  const leaders = new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.tag_order_id));
   const purchases = [
     ...completed.map(({ intent, response }) => ({
       intent,
@@ -39,11 +39,11 @@ export async function decide(
     const at = purchases.findIndex(matches);
     return at < 0 ? undefined : purchases.splice(at, 1)[0];
   };
-  for (const tag of new Set(orphans.map((orphan) => orphan.tag))) {
-    const left = orphans.filter((orphan) => orphan.tag === tag);
+  for (const tag of new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.tag))) {
+    const left = unmatched.filter((unmatchedProxy) => unmatchedProxy.tag === tag);
     const deliver = async (userId: number, count: number): Promise<void> => {
       const [first] = left.splice(0, count);
-      await shop.asStaff('POST', `/orphans/${first?.id}/deliver`, {
+      await shop.asStaff('POST', `/unmatched-proxies/${first?.id}/deliver`, {
         user_id: userId,
         count,
         period: 30,
@@ -51,7 +51,7 @@ export async function decide(
         reason,
       });
     };
-    const leader = left[0] as Orphan;
+    const leader = left[0] as UnmatchedProxy;
     const fits = ({ body: { country, count = 1 } }: Intent) =>
       country === leader.country && count <= left.length;
     // The orders of a batch were placed in the same moment.
@@ -77,5 +77,5 @@ export async function decide(
   for (const { id } of prolongations) {
     await shop.asStaff('POST', `/found-prolongations/${id}/charge`, { price: unitPrice, reason });
   }
-  return { orphans: orphans.length, prolongations: prolongations.length };
+  return { unmatched: unmatched.length, prolongations: prolongations.length };
 }

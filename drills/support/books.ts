@@ -12,7 +12,7 @@ export interface CompletedOrder {
   readonly response: { readonly status: number; readonly body: Record<string, unknown> };
 }
 
-/** Each sold proxy has one owner or is a known orphan. Each prolongation belongs to one paid order. */
+/** Each sold proxy has one owner or is known as unmatched. Each prolongation belongs to one paid order. */
 export async function compareWithBook(books: Books): Promise<string[]> {
   const book = await books.control.getState();
   const owned = new Map(
@@ -25,15 +25,17 @@ export async function compareWithBook(books: Books): Promise<string[]> {
       )
     ).map((row) => [row.id, row]),
   );
-  const orphans = new Set(
-    (await books.query<{ id: string }>('SELECT provider_proxy_id AS id FROM orphans')).map(({ id }) => id),
+  const unmatched = new Set(
+    (await books.query<{ id: string }>('SELECT provider_proxy_id AS id FROM unmatched_proxies')).map(
+      ({ id }) => id,
+    ),
   );
   const tags = book.sales.map(({ descr }) => descr);
   const twice = tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`);
   const unowned = book.sales.flatMap(({ descr, proxyIds }) =>
     proxyIds
       .map(String)
-      .filter((id) => owned.get(id)?.tag !== descr && !orphans.has(id))
+      .filter((id) => owned.get(id)?.tag !== descr && !unmatched.has(id))
       .map((id) => `proxy ${id} of ${descr} has no owner`),
   );
   const sold = new Set(book.sales.flatMap(({ proxyIds }) => proxyIds.map(String)));

@@ -30,7 +30,7 @@ export const STAFF_SCOPES = {
   'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
   'staff:grant': 'With staff:tokens and staff:users: tokens with staff scopes of others, and blocking staff',
-  'staff:orders': 'Finding orders, deciding those in review, assigning orphans; renewals of users',
+  'staff:orders': 'Finding orders, deciding those in review, assigning unmatched proxies; renewals of users',
   'staff:audit': 'Reading the audit log',
   'staff:system':
     'The state of the service, maintenance, missing proxies, sales, price rules, pausing all renewals',

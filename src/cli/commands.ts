@@ -11,7 +11,7 @@ export const GROUPS = {
   deposits: 'Deposits of customers, and their refunds',
   payments: 'Payments that were not credited automatically',
   orders: 'Orders',
-  orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
+  'unmatched-proxies': 'Proxies that the provider lists under our tags and that no order accounts for',
   prolongations: 'Prolongations that the provider shows and that no order accounts for',
   maintenance: 'Maintenance after the database was restored to an earlier moment',
   renewals: 'Renewals, which customers have enabled',
@@ -86,10 +86,10 @@ export const COMMANDS: readonly AddCommand[] = [
   }),
   routeCommand('orders refund'),
 
-  routeCommand('orphans list'),
-  routeCommand('orphans assign'),
-  routeCommand('orphans deliver'),
-  routeCommand('orphans mark', { names: { state: 'as' } }),
+  routeCommand('unmatched-proxies list'),
+  routeCommand('unmatched-proxies assign'),
+  routeCommand('unmatched-proxies deliver'),
+  routeCommand('unmatched-proxies mark', { names: { state: 'as' } }),
 
   routeCommand('renewals list', { names: { reason: 'why' } }),
   routeCommand('renewals show', { action: 'renewals.read' }),

@@ -483,8 +483,8 @@ export const INVARIANTS: readonly Invariant[] = [
  */
 export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
-    // A proxy under a tag of this installation was delivered to an order, or is a known orphan.
-    name: 'provider-proxies-have-an-order-or-are-known-orphans',
+    // A proxy under a tag of this installation was delivered to an order, or is known as unmatched.
+    name: 'provider-proxies-have-an-order-or-are-known-as-unmatched',
     violations: `
       SELECT l.provider_proxy_id, l.tag
         FROM provider_listing l
@@ -492,7 +492,8 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
          AND NOT EXISTS (SELECT FROM proxies
                           WHERE proxies.provider_proxy_id = l.provider_proxy_id
                             AND ${PURCHASE_TAG_SQL} = l.tag)
-         AND NOT EXISTS (SELECT FROM orphans WHERE orphans.provider_proxy_id = l.provider_proxy_id)
+         AND NOT EXISTS (SELECT FROM unmatched_proxies
+           WHERE unmatched_proxies.provider_proxy_id = l.provider_proxy_id)
          AND NOT EXISTS (SELECT FROM orders o
                           WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },

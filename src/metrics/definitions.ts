@@ -135,7 +135,9 @@ export const METRICS = {
   provider_rows_unread: sharedGauge('Rows of the last sweep that cannot be read. Absent before the first.', {
     owner: '`own`: under our tags; `foreign`; `unknown`: absences did not count',
   }),
-  orphans_open: sharedGauge('Proxies at the provider that no order accounts for, until staff decide.'),
+  unmatched_proxies_open: sharedGauge(
+    'Proxies at the provider that no order accounts for, until staff decide.',
+  ),
   renewals: sharedGauge('Renewals that became due in the last 24 hours.', {
     state: '`planned`, `placed`, `done`, `skipped`, `failed`',
     reason: RENEWAL_REASON,

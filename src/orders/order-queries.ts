@@ -38,7 +38,7 @@ export const TAG_PREFIX_SQL = '(SELECT tag_prefix())';
 
 /**
  * The tag under which the provider lists a row of `proxies`: that of the leader of the batch it was bought
- * with, or its own when it was an orphan that staff assigned.
+ * with, or its own when it was an unmatched proxy that staff assigned.
  */
 export const PURCHASE_TAG_SQL = `coalesce(proxies.tag,
   (SELECT leader.tag

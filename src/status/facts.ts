@@ -27,7 +27,7 @@ interface Count {
 interface Overview {
   /** The database's time, from which ages are measured: all times are the database's. */
   readonly at: Date;
-  readonly openOrphans: number;
+  readonly openUnmatchedProxies: number;
   readonly isClosed: boolean;
   /** Since when all renewals are paused. */
   readonly renewalsPausedAt: Date | null;
@@ -52,8 +52,8 @@ export class Facts {
   overview(): Promise<Overview> {
     return this.row(
       `SELECT now() AS at,
-              (SELECT count(*)::integer FROM orphans WHERE resolution IS NULL) AS "openOrphans",
-              ${CLOSED_FOR_MAINTENANCE} AS "isClosed",
+              (SELECT count(*)::integer FROM unmatched_proxies
+              WHERE resolution IS NULL) AS "openUnmatchedProxies", ${CLOSED_FOR_MAINTENANCE} AS "isClosed",
               (SELECT paused_at FROM renewals_pause) AS "renewalsPausedAt",
               (SELECT count(*)::integer FROM renewal_settings WHERE paused_at IS NOT NULL)
                 AS "usersWithPausedRenewals"`,

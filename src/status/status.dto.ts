@@ -73,7 +73,7 @@ export class JobStatusOut {
   @ApiProperty({
     anyOf: [{ type: 'object', additionalProperties: { type: 'integer' } }, { type: 'null' }],
     description: 'Counts by name: the results of the run, or its progress',
-    example: { listed: 51234, changed: 2, orphans: 0, withdrawn: 1, doubted: 0, unread_foreign: 1 },
+    example: { listed: 51234, changed: 2, unmatched: 0, withdrawn: 1, doubted: 0, unread_foreign: 1 },
   })
   report!: Readonly<Record<string, number>> | null;
 }
@@ -218,7 +218,7 @@ export class StatusOut {
   oldest_in_review_at!: Date | null;
 
   @ApiCount('Proxies at the provider that no order accounts for, for staff to decide')
-  open_orphans!: number;
+  open_unmatched_proxies!: number;
 
   @ApiCount('Renewals whose time has come and that wait for the service or the provider', 2)
   renewals_due!: number;

@@ -90,7 +90,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       const { at, ...overview } = await facts.overview();
       const ageOf: AgeOf = (moment) => (moment ? Math.max(0, (at.getTime() - moment.getTime()) / 1000) : 0);
       setLater('closed_for_maintenance', {}, overview.isClosed ? 1 : 0);
-      setLater('orphans_open', {}, overview.openOrphans);
+      setLater('unmatched_proxies_open', {}, overview.openUnmatchedProxies);
       setLater('renewals_paused', { of: 'all' }, overview.renewalsPausedAt ? 1 : 0);
       setLater('renewals_paused', { of: 'users' }, overview.usersWithPausedRenewals);
       await readOrders(facts, setLater, ageOf);

@@ -43,7 +43,7 @@ export class StatusService {
       orders_confirming: orders.get('confirming')?.count ?? 0,
       orders_in_review: orders.get('review')?.count ?? 0,
       oldest_in_review_at: orders.get('review')?.oldest ?? null,
-      open_orphans: overview.openOrphans,
+      open_unmatched_proxies: overview.openUnmatchedProxies,
       renewals_due: waiting.count,
       oldest_renewal_due_at: waiting.oldest,
       renewals_failed: due

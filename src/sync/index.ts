@@ -5,12 +5,12 @@ export {
   MaintenanceNotOver,
   MissingProxiesChanged,
   NotInMaintenance,
-  OrphanAssigned,
-  OrphanNotFound,
+  UnmatchedProxyAssigned,
+  UnmatchedProxyNotFound,
   OrderNotAssignable,
-  OrphansIncomplete,
+  UnmatchedProxiesIncomplete,
   TaggedUserFirst,
-  TooFewOrphans,
+  TooFewUnmatchedProxies,
 } from './sync.errors';
 export { SyncModule } from './sync.module';
 export { ForgottenOrdersService } from './maintenance/forgotten-orders.service';
@@ -21,6 +21,11 @@ export {
   MaintenanceOut,
 } from './maintenance/maintenance.dto';
 export { DEFAULT_SKIPPED_IDS, MaintenanceService } from './maintenance/maintenance.service';
-export { MissingProxiesOut, ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/sweep.dto';
-export { OrphansService } from './sweep/orphans.service';
+export {
+  MissingProxiesOut,
+  UNMATCHED_PROXY_STATES,
+  UnmatchedProxyOut,
+  type UnmatchedProxyState,
+} from './sweep/sweep.dto';
+export { UnmatchedProxiesService } from './sweep/unmatched-proxies.service';
 export { WithdrawalsService } from './sweep/withdrawals.service';

@@ -20,13 +20,13 @@ export class MaintenanceNotOver extends domainError(
   (toBeDone: readonly string[]) => `The service stays closed for maintenance: ${toBeDone.join('; ')}`,
 ) {}
 
-export class TooFewOrphans extends domainError(
+export class TooFewUnmatchedProxies extends domainError(
   'conflict',
-  'Fewer orphans of this tag are undecided than requested',
+  'Fewer unmatched proxies of this tag are undecided than requested',
 ) {}
 
 /** Listings may lack the country or the version. */
-export class OrphansIncomplete extends domainError(
+export class UnmatchedProxiesIncomplete extends domainError(
   'conflict',
   'The provider does not report the country or the version of this proxy',
 ) {}
@@ -41,14 +41,17 @@ export class FoundProlongationDecided extends domainError(
   'The found prolongation is already decided',
 ) {}
 
-export class OrphanNotFound extends domainError('not-found', 'Orphan not found') {}
+export class UnmatchedProxyNotFound extends domainError('not-found', 'Unmatched proxy not found') {}
 
-export class OrphanAssigned extends domainError('conflict', 'The orphan is already assigned to an order') {}
+export class UnmatchedProxyAssigned extends domainError(
+  'conflict',
+  'The unmatched proxy is already assigned to an order',
+) {}
 
-/** A prolongation has no proxies, and an open order may still account for the orphan. */
+/** A prolongation has no proxies, and an open order may still account for the unmatched proxy. */
 export class OrderNotAssignable extends domainError(
   'conflict',
-  'Orphans can be assigned only to closed purchases',
+  'Unmatched proxies can be assigned only to closed purchases',
 ) {}
 
 /** A change of type usually ends soon. */

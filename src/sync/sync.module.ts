@@ -7,8 +7,8 @@ import { Retention } from '../work';
 import { ForgottenOrdersService } from './maintenance/forgotten-orders.service';
 import { MaintenanceService } from './maintenance/maintenance.service';
 import { ServerChange } from './maintenance/server-change';
-import { OrphansService } from './sweep/orphans.service';
 import { SweepService } from './sweep/sweep.service';
+import { UnmatchedProxiesService } from './sweep/unmatched-proxies.service';
 import { WithdrawalsService } from './sweep/withdrawals.service';
 import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
@@ -19,18 +19,22 @@ import { TypeChangeService } from './type-change/type-change.service';
   providers: [
     ForgottenOrdersService,
     MaintenanceService,
-    OrphansService,
+    UnmatchedProxiesService,
     ServerChange,
     SweepService,
     TypeChangeService,
     WithdrawalsService,
   ],
-  exports: [ForgottenOrdersService, MaintenanceService, OrphansService, WithdrawalsService],
+  exports: [ForgottenOrdersService, MaintenanceService, UnmatchedProxiesService, WithdrawalsService],
 })
 export class SyncModule {
-  constructor(retention: Retention, orphans: OrphansService, { purchases: { replayDays } }: AppConfig) {
-    retention.add('orphan_passwords', async () => ({
-      removed: await orphans.forgetCredentials(replayDays),
+  constructor(
+    retention: Retention,
+    unmatched: UnmatchedProxiesService,
+    { purchases: { replayDays } }: AppConfig,
+  ) {
+    retention.add('unmatched_proxy_passwords', async () => ({
+      removed: await unmatched.forgetCredentials(replayDays),
       next: null,
     }));
   }

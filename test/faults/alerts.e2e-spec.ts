@@ -256,7 +256,7 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
     await failToRenew();
     await buyForNoOrder();
     await leaveOrdersOpen();
-    await fires('OrphanOpen', 'OrdersUnconfirmed', 'OrderInReview', 'RenewalsLate', 'RenewalsFailed');
+    await fires('UnmatchedProxyOpen', 'OrdersUnconfirmed', 'OrderInReview', 'RenewalsLate', 'RenewalsFailed');
 
     let waiting: Promise<unknown> | undefined;
     await replicas.holdPermits(async () => {

@@ -35,6 +35,6 @@ describeWith(missing, 'A cluster of Patroni, etcd and HAProxy', () => {
     // On a busy machine the new primary may fall silent as well.
     expect(report.timelines).toBeGreaterThanOrEqual(2);
     expect(report.orders).toBeGreaterThan(0);
-    expect(report.orphans).toBe(0);
+    expect(report.unmatched).toBe(0);
   });
 });

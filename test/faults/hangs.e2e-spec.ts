@@ -23,7 +23,7 @@ async function countWaiting(): Promise<number> {
 }
 
 it('A database that hangs is queried once for all scrapes, which report that it is down', async () => {
-  const lock = await lockRow(service.owner, 'LOCK TABLE orphans IN ACCESS EXCLUSIVE MODE');
+  const lock = await lockRow(service.owner, 'LOCK TABLE unmatched_proxies IN ACCESS EXCLUSIVE MODE');
   const scrapes = Array.from({ length: 10 }, () => scrape());
   await eventually(async () => (await countWaiting()) > 0);
   expect(await countWaiting()).toBe(1);

@@ -79,7 +79,7 @@ describe('Odd values in each field of each response of the provider', () => {
   const agree = async () => {
     await service.control.resetFaults();
     await service.untilSettled();
-    expect(await service.runJob('sweep')).toMatchObject({ unread_own: 0, unread_unknown: 0, orphans: 0 });
+    expect(await service.runJob('sweep')).toMatchObject({ unread_own: 0, unread_unknown: 0, unmatched: 0 });
     await service.audit({ withProvider: true });
     expect(await countOf(`orders WHERE state = 'review'`)).toBe(0);
     expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
@@ -117,7 +117,7 @@ describe('Odd values in each field of each response of the provider', () => {
     });
     for (let sweep = 0; sweep < 3; sweep += 1) {
       const report = await service.runJob('sweep');
-      expect(report).toMatchObject({ listed: 2 * own.length, orphans: 0, withdrawn: 0, doubted: 0 });
+      expect(report).toMatchObject({ listed: 2 * own.length, unmatched: 0, withdrawn: 0, doubted: 0 });
       expect(report?.['unread_own']).toBeGreaterThan(40);
       expect(report?.['unread_foreign']).toBeGreaterThan(40);
       expect(report?.['unread_unknown']).toBeGreaterThan(10);
@@ -248,7 +248,7 @@ describe('Odd rows of others in the listing', () => {
       const report = await service.runJob('sweep');
       expect(report).toMatchObject({
         listed: rows.length + RENEWALS,
-        orphans: 0,
+        unmatched: 0,
         withdrawn: 0,
         unread_own: 0,
       });

@@ -61,7 +61,7 @@ const HOT: Readonly<Record<string, string>> = {
   'the ends before prolongations': 'SET date_end_before',
   'delivering a prolongation': 'prolonged AS',
   'changes in a page of the sweep': 'SET host = changing.host',
-  'orphans in a page of the sweep': 'INSERT INTO orphans',
+  'unmatched proxies in a page of the sweep': 'INSERT INTO unmatched_proxies',
   'what the sweep has not seen': 'SET absences = CASE WHEN',
   'sales that are not summed up yet': 'grouping(day, country, version)',
   'summing up a week of sales': 'INSERT INTO sales_days',

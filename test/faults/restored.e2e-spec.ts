@@ -1,4 +1,4 @@
-import type { FoundProlongationOut, OrphanOut, MaintenanceOut } from '../../src/sync';
+import type { FoundProlongationOut, UnmatchedProxyOut, MaintenanceOut } from '../../src/sync';
 import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { forEachTest } from '../support/fixtures';
@@ -181,34 +181,39 @@ describe('After the database was restored to an earlier moment', () => {
     await untilSwept(staff);
     expect(await staff.post('/maintenance/end', {})).toMatchObject({
       detail:
-        'The service stays closed for maintenance: 4 orphans are undecided; ' +
+        'The service stays closed for maintenance: 4 unmatched proxies are undecided; ' +
         '2 found prolongations are undecided',
     });
-    const orphans = async () => (await staff.get<{ items: OrphanOut[] }>('/orphans?state=open')).items;
-    const found = await orphans();
+    const unmatched = async () =>
+      (await staff.get<{ items: UnmatchedProxyOut[] }>('/unmatched-proxies?state=open')).items;
+    const found = await unmatched();
     expect(found).toHaveLength(4);
-    for (const orphan of found) {
-      expect(orphan).toMatchObject({ tag_user_id: user.id, is_order_forgotten: true });
+    for (const unmatchedProxy of found) {
+      expect(unmatchedProxy).toMatchObject({ tag_user_id: user.id, is_order_forgotten: true });
     }
     const deliver = (orderId: number | null | undefined, { id }: TestUser, count?: number) => {
-      const orphan = found.findLast(({ tag_order_id: named }) => named === orderId);
-      return staff.post(`/orphans/${orphan?.id}/deliver`, { user_id: id, price: '2.00', count });
+      const unmatchedProxy = found.findLast(({ tag_order_id: named }) => named === orderId);
+      return staff.post(`/unmatched-proxies/${unmatchedProxy?.id}/deliver`, {
+        user_id: id,
+        price: '2.00',
+        count,
+      });
     };
     // The tag names the user, whose order gets its number back.
     expect(await deliver(mine?.order_id, other, 1)).toMatchObject({
       detail: 'Deliver to the user in the tag first',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
-      detail: 'Fewer orphans of this tag are undecided than requested',
+      detail: 'Fewer unmatched proxies of this tag are undecided than requested',
     });
     expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
     expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });
     expect(await deliver(mine?.order_id, user)).toMatchObject({
-      detail: 'The orphan is already assigned to an order',
+      detail: 'The unmatched proxy is already assigned to an order',
     });
-    const [rest] = await orphans();
+    const [rest] = await unmatched();
     expect(
-      await staff.post(`/orphans/${rest?.id}/deliver`, { user_id: other.id, price: '2.00' }),
+      await staff.post(`/unmatched-proxies/${rest?.id}/deliver`, { user_id: other.id, price: '2.00' }),
     ).toMatchObject({ state: 'assigned' });
     const { items: prolonged } = await staff.get<{ items: FoundProlongationOut[] }>(
       '/found-prolongations?state=open',

@@ -7,7 +7,7 @@ export async function emptyDatabase({ owner }: Pick<TestService, 'owner'>): Prom
   await inTransaction(owner, (manager) =>
     manager.query(
       `SET LOCAL session_replication_role = replica;
-       TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs, completed_sweeps,
+       TRUNCATE users, orders, proxies, proxy_changes, events, unmatched_proxies, job_runs, completed_sweeps,
                 audit_log, retention_marks, sales_days, sales_rollup CASCADE`,
     ),
   );

@@ -3,7 +3,7 @@ import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { PriceRulesService } from '../../src/pricing';
 import { operationsOf, readDescription } from './description';
 import { type FuzzCase, fuzzCases, rawNuls, type World } from './fuzz-cases';
-import { insertOrphan } from './proxy-rows';
+import { insertUnmatchedProxy } from './proxy-rows';
 import { exchangeRaw, type RawResponse, sendRaw } from './raw-http';
 import { createStaff } from './staff';
 import { startTestService, type TestService, type TestUser } from './test-service';
@@ -102,8 +102,8 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
   );
   await service.dataSource.query('UPDATE users SET tg_id = $2 WHERE id = $1', [victim.id, TG_ID]);
   const token = await customer.api.POST('/tokens', { body: { scopes: ['profile:read'] } as never });
-  const [orphan, marked, delivered] = await Promise.all(
-    [1, 2, 3].map(() => insertOrphan(service.dataSource, `prs.t.u${victim.id}.o1`)),
+  const [unmatchedProxy, marked, delivered] = await Promise.all(
+    [1, 2, 3].map(() => insertUnmatchedProxy(service.dataSource, `prs.t.u${victim.id}.o1`)),
   );
   const links = await Promise.all([1, 2].map(() => customer.api.POST('/links', { body: {} as never })));
   const [webhook, webhookOfVictim] = await Promise.all(
@@ -131,9 +131,9 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     'GET /orders/{order_id} order_id': Number(ownOrder?.id),
     token_id: Number(token.data?.id),
     initData: sign({ user: { id: TG_ID, first_name: 'Anna' } }, BOT_TOKEN, service.clock.now()),
-    orphan_id: Number(orphan),
-    'POST /staff/orphans/{orphan_id}/mark orphan_id': Number(marked),
-    'POST /staff/orphans/{orphan_id}/deliver orphan_id': Number(delivered),
+    unmatched_proxy_id: Number(unmatchedProxy),
+    'POST /staff/unmatched-proxies/{unmatched_proxy_id}/mark unmatched_proxy_id': Number(marked),
+    'POST /staff/unmatched-proxies/{unmatched_proxy_id}/deliver unmatched_proxy_id': Number(delivered),
     rule_id: priceRule.id,
     'DELETE /renewals/rules/{rule_id} rule_id': Number(renewalRule.data?.id),
     proxy_id: '1',

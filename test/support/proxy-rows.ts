@@ -58,10 +58,10 @@ export async function insertProxies(
 }
 
 /** Inserts a proxy that the provider lists under a tag of ours, and that no order accounts for. */
-export async function insertOrphan(database: Database, tag = 'prs.test.u1.o1'): Promise<number> {
+export async function insertUnmatchedProxy(database: Database, tag = 'prs.test.u1.o1'): Promise<number> {
   const [row] = (await database.query(
-    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, country,
-                          version, date_start, date_end)
+    `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
+                          proxy_type, country, version, date_start, date_end)
      VALUES ('px6', gen_random_uuid(), $1, '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6', now(),
              now() + interval '1 day')
      RETURNING id`,

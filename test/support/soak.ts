@@ -55,7 +55,7 @@ export interface SoakReport {
   readonly responses: Readonly<Record<string, number>>;
   readonly requests: number;
   readonly faults: Readonly<Record<string, number>>;
-  readonly orphans: number;
+  readonly unmatched: number;
   /** Orders that were sent in a batch with others. */
   readonly batched: number;
   /** How many events readers received, and how many of their requests failed. */
@@ -261,8 +261,8 @@ export async function soak(
   readersDone.abort();
   await Promise.all(reading);
 
-  const [{ orphans } = { orphans: 0 }] = await replicas.query<{ orphans: number }>(
-    'SELECT count(*) AS orphans FROM orphans',
+  const [{ unmatched } = { unmatched: 0 }] = await replicas.query<{ unmatched: number }>(
+    'SELECT count(*) AS unmatched FROM unmatched_proxies',
   );
   const [{ batched } = { batched: 0 }] = await replicas.query<{ batched: number }>(
     `SELECT coalesce(sum(size), 0)::integer AS batched
@@ -286,7 +286,7 @@ export async function soak(
     responses: statuses.counts,
     requests: Object.values(requests.counts).reduce((sum, count) => sum + count, 0),
     faults: faults.counts,
-    orphans,
+    unmatched,
     batched,
     eventsRead: readers.reduce((sum, { received }) => sum + received.length, 0),
     failedReads: readers.reduce((sum, { failures }) => sum + failures, 0),

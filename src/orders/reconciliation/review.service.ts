@@ -49,7 +49,7 @@ export class ReviewService {
   }
 
   /**
-   * Releases the hold. If the provider did deliver, the next sweep finds orphans.
+   * Releases the hold. If the provider did deliver, the next sweep finds unmatched proxies.
    *
    * @throws OrderNotInReview
    */

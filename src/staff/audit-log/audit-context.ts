@@ -6,7 +6,7 @@ export const ID_PARAMETERS = {
   user: 'user_id',
   token: 'token_id',
   order: 'order_id',
-  orphan: 'orphan_id',
+  'unmatched-proxy': 'unmatched_proxy_id',
   'found-prolongation': 'prolongation_id',
   'price-rule': 'rule_id',
   webhook: 'webhook_id',

@@ -8,12 +8,12 @@ import {
   FoundProlongationNotFound,
   FoundProlongationOut,
   OrderNotAssignable,
-  OrphanAssigned,
-  OrphanNotFound,
-  OrphanOut,
-  OrphansIncomplete,
+  UnmatchedProxyAssigned,
+  UnmatchedProxyNotFound,
+  UnmatchedProxyOut,
+  UnmatchedProxiesIncomplete,
   TaggedUserFirst,
-  TooFewOrphans,
+  TooFewUnmatchedProxies,
 } from '../../sync';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -26,8 +26,8 @@ import {
   FoundProlongationsPage,
   FoundProlongationsQuery,
   MarkRequest,
-  OrphansPage,
-  OrphansQuery,
+  UnmatchedProxiesPage,
+  UnmatchedProxiesQuery,
 } from './staff-findings.dto';
 import { StaffFindingsService } from './staff-findings.service';
 
@@ -36,98 +36,100 @@ import { StaffFindingsService } from './staff-findings.service';
 export class StaffFindingsController {
   constructor(private readonly findings: StaffFindingsService) {}
 
-  @Get('orphans')
+  @Get('unmatched-proxies')
   @StaffRoute({
     scope: 'staff:orders',
-    action: 'orphans.list',
-    summary: 'List orphans',
+    action: 'unmatched-proxies.list',
+    summary: 'List unmatched proxies',
     description:
       'For support and accounting: proxies that the provider lists under our tags and that no order ' +
-      'accounts for, newest first. `state` is `open`, `assigned` or `written-off`; without it, orphans in ' +
+      'accounts for, newest first. `state` is `open`, `assigned` or `written-off`; without it, unmatched ' +
+      'proxies in ' +
       'every state are listed.',
-    response: { description: 'A page of orphans, newest first', type: OrphansPage },
+    response: { description: 'A page of unmatched proxies, newest first', type: UnmatchedProxiesPage },
   })
-  listOrphans(@Query() query: OrphansQuery): Promise<OrphansPage> {
-    return this.findings.listOrphans(query);
+  listUnmatchedProxies(@Query() query: UnmatchedProxiesQuery): Promise<UnmatchedProxiesPage> {
+    return this.findings.listUnmatchedProxies(query);
   }
 
-  @Post('orphans/:orphan_id/assign')
+  @Post('unmatched-proxies/:unmatched_proxy_id/assign')
   @StaffRoute({
     scope: 'staff:orders',
-    action: 'orphans.assign',
-    on: 'orphan',
-    summary: 'Assign an orphan',
+    action: 'unmatched-proxies.assign',
+    on: 'unmatched-proxy',
+    summary: 'Assign an unmatched proxy',
     description:
       'For support, when the owner of the proxy is known: the user of the named purchase gets it free ' +
       'of charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
-    response: { description: 'The orphan as it is now', type: OrphanOut },
+    response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
     errors: {
       403: NOT_FOR_ONESELF,
-      404: notFound(OrphanNotFound, OrderNotFound),
-      409: ['Nothing was changed', OrphanAssigned, OrderNotAssignable, ProxyBelongsToAnother],
+      404: notFound(UnmatchedProxyNotFound, OrderNotFound),
+      409: ['Nothing was changed', UnmatchedProxyAssigned, OrderNotAssignable, ProxyBelongsToAnother],
     },
   })
   assign(
     @CurrentAudit() audit: AuditContext,
-    @IdParam('orphan_id') orphanId: number,
+    @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() { order_id: orderId, reason }: AssignmentRequest,
-  ): Promise<OrphanOut> {
-    return this.findings.assignOrphan(audit, orphanId, orderId, reason);
+  ): Promise<UnmatchedProxyOut> {
+    return this.findings.assignUnmatchedProxy(audit, unmatchedProxyId, orderId, reason);
   }
 
-  @Post('orphans/:orphan_id/deliver')
+  @Post('unmatched-proxies/:unmatched_proxy_id/deliver')
   @StaffRoute({
     scope: 'staff:orders',
-    action: 'orphans.deliver',
-    on: 'orphan',
-    summary: 'Deliver orphans and charge for them',
+    action: 'unmatched-proxies.deliver',
+    on: 'unmatched-proxy',
+    summary: 'Deliver unmatched proxies and charge for them',
     description:
       'For support, after the database was restored to an earlier moment: turns the proxies that ' +
       'were bought under a tag since then into a purchase of the user, at `price` for each. If ' +
       'the order that the tag names is lost, the purchase gets its number. The tag names only the ' +
       'first order of a batch: deliver the shares of the other users with `count`.',
-    response: { description: 'The orphan as it is now', type: OrphanOut },
+    response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
-      404: notFound(OrphanNotFound, UserNotFound),
+      404: notFound(UnmatchedProxyNotFound, UserNotFound),
       409: [
         'Nothing was changed',
-        OrphanAssigned,
-        TooFewOrphans,
+        UnmatchedProxyAssigned,
+        TooFewUnmatchedProxies,
         TaggedUserFirst,
         OrderNotAssignable,
-        OrphansIncomplete,
+        UnmatchedProxiesIncomplete,
         ProxyBelongsToAnother,
       ],
     },
   })
   deliver(
     @CurrentAudit() audit: AuditContext,
-    @IdParam('orphan_id') orphanId: number,
+    @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() delivery: DeliveryRequest,
-  ): Promise<OrphanOut> {
-    return this.findings.deliverOrphans(audit, orphanId, delivery);
+  ): Promise<UnmatchedProxyOut> {
+    return this.findings.deliverUnmatchedProxies(audit, unmatchedProxyId, delivery);
   }
 
-  @Post('orphans/:orphan_id/mark')
+  @Post('unmatched-proxies/:unmatched_proxy_id/mark')
   @StaffRoute({
     scope: 'staff:orders',
-    action: 'orphans.mark',
-    on: 'orphan',
-    summary: 'Mark an orphan',
+    action: 'unmatched-proxies.mark',
+    on: 'unmatched-proxy',
+    summary: 'Mark an unmatched proxy',
     description:
-      'For accounting: `written-off` if the orphan has no customer and remains our cost, `open` to ' +
+      'For accounting: `written-off` if the unmatched proxy has no customer and remains our cost, `open` ' +
+      'to ' +
       'review it again.',
-    response: { description: 'The orphan as it is now', type: OrphanOut },
-    errors: { 404: notFound(OrphanNotFound), 409: ['Nothing was changed', OrphanAssigned] },
+    response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
+    errors: { 404: notFound(UnmatchedProxyNotFound), 409: ['Nothing was changed', UnmatchedProxyAssigned] },
   })
   mark(
     @CurrentAudit() audit: AuditContext,
-    @IdParam('orphan_id') orphanId: number,
+    @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() { state, reason }: MarkRequest,
-  ): Promise<OrphanOut> {
-    return this.findings.markOrphan(audit, orphanId, state, reason);
+  ): Promise<UnmatchedProxyOut> {
+    return this.findings.markUnmatchedProxy(audit, unmatchedProxyId, state, reason);
   }
 
   @Get('found-prolongations')

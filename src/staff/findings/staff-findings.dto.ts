@@ -4,24 +4,24 @@ import {
   FOUND_PROLONGATION_STATES,
   FoundProlongationOut,
   type FoundProlongationState,
-  ORPHAN_STATES,
-  OrphanOut,
-  type OrphanState,
+  UNMATCHED_PROXY_STATES,
+  UnmatchedProxyOut,
+  type UnmatchedProxyState,
 } from '../../sync';
 import { ReasonRequest } from '../fields';
 
-export const ORPHAN_MARKS = ['open', 'written-off'] as const;
-export type OrphanMark = (typeof ORPHAN_MARKS)[number];
+export const UNMATCHED_PROXY_MARKS = ['open', 'written-off'] as const;
+export type UnmatchedProxyMark = (typeof UNMATCHED_PROXY_MARKS)[number];
 
-export class OrphansQuery extends PageQuery {
-  @ChoiceField(ORPHAN_STATES, { description: 'The decision', absent: 'null' })
-  state!: OrphanState | null;
+export class UnmatchedProxiesQuery extends PageQuery {
+  @ChoiceField(UNMATCHED_PROXY_STATES, { description: 'The decision', absent: 'null' })
+  state!: UnmatchedProxyState | null;
 
   @SearchField({ description: 'The whole tag under which the provider lists them' })
   tag!: string | null;
 }
 
-export class OrphansPage extends PageOf(OrphanOut) {}
+export class UnmatchedProxiesPage extends PageOf(UnmatchedProxyOut) {}
 
 export class AssignmentRequest extends ReasonRequest {
   @IdField({ description: 'The purchase' })
@@ -33,7 +33,7 @@ export class DeliveryRequest extends ReasonRequest {
   user_id!: number;
 
   @IdField({
-    description: 'The number of orphans of this tag, this one first. If omitted, all',
+    description: 'The number of unmatched proxies of this tag, this one first. If omitted, all',
     absent: 'null',
   })
   count!: number | null;
@@ -55,8 +55,10 @@ export class DeliveryRequest extends ReasonRequest {
 }
 
 export class MarkRequest extends ReasonRequest {
-  @ChoiceField(ORPHAN_MARKS, { description: '`written-off`: it stays our cost; `open`: review it again' })
-  state!: OrphanMark;
+  @ChoiceField(UNMATCHED_PROXY_MARKS, {
+    description: '`written-off`: it stays our cost; `open`: review it again',
+  })
+  state!: UnmatchedProxyMark;
 }
 
 export class FoundProlongationsQuery extends PageQuery {

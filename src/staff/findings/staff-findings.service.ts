@@ -5,8 +5,8 @@ import { LedgerService } from '../../ledger';
 import {
   ForgottenOrdersService,
   type FoundProlongationOut,
-  type OrphanOut,
-  OrphansService,
+  type UnmatchedProxyOut,
+  UnmatchedProxiesService,
 } from '../../sync';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
@@ -15,9 +15,9 @@ import type {
   DeliveryRequest,
   FoundProlongationsPage,
   FoundProlongationsQuery,
-  OrphanMark,
-  OrphansPage,
-  OrphansQuery,
+  UnmatchedProxyMark,
+  UnmatchedProxiesPage,
+  UnmatchedProxiesQuery,
 } from './staff-findings.dto';
 
 /**
@@ -27,68 +27,79 @@ import type {
 @Injectable()
 export class StaffFindingsService {
   constructor(
-    private readonly orphans: OrphansService,
+    private readonly unmatched: UnmatchedProxiesService,
     private readonly forgotten: ForgottenOrdersService,
     private readonly ledger: LedgerService,
     private readonly auditLog: AuditLogService,
   ) {}
 
-  listOrphans(query: OrphansQuery): Promise<OrphansPage> {
-    return readPage(query, (page) => this.orphans.list(query, page));
+  listUnmatchedProxies(query: UnmatchedProxiesQuery): Promise<UnmatchedProxiesPage> {
+    return readPage(query, (page) => this.unmatched.list(query, page));
   }
 
   /**
-   * Gives an orphan to the user of a closed purchase, free of charge.
+   * Gives an unmatched proxy to the user of a closed purchase, free of charge.
    *
-   * @throws OrphanNotFound, OrphanAssigned, OrderNotFound, OrderNotAssignable, ProxyBelongsToAnother,
-   *   OwnAccount
+   * @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned, OrderNotFound, OrderNotAssignable,
+   *   ProxyBelongsToAnother, OwnAccount
    */
-  assignOrphan(audit: AuditContext, orphanId: number, orderId: number, reason: string): Promise<OrphanOut> {
+  assignUnmatchedProxy(
+    audit: AuditContext,
+    unmatchedProxyId: number,
+    orderId: number,
+    reason: string,
+  ): Promise<UnmatchedProxyOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.orphans.lockUndecided(orphanId, manager);
+      const before = await this.unmatched.lockUndecided(unmatchedProxyId, manager);
       const after = Object.assign({}, before, { state: 'assigned', order_id: orderId });
       const actionId = await record({ reason, before, after });
-      audit.assertConcernsAnother(await this.orphans.assign(orphanId, orderId, actionId, manager));
-      return this.orphans.get(orphanId, manager);
+      audit.assertConcernsAnother(await this.unmatched.assign(unmatchedProxyId, orderId, actionId, manager));
+      return this.unmatched.get(unmatchedProxyId, manager);
     });
   }
 
   /**
-   * Delivers orphans of one tag to a user as a purchase, and charges for it.
+   * Delivers unmatched proxies of one tag to a user as a purchase, and charges for it.
    *
-   * @throws OrphanNotFound, OrphanAssigned, UserNotFound, TooFewOrphans, OrderNotAssignable,
-   *   OrphansIncomplete, TaggedUserFirst, InsufficientBalance, ProxyBelongsToAnother, OwnAccount
+   * @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned, UserNotFound, TooFewUnmatchedProxies,
+   *   OrderNotAssignable, UnmatchedProxiesIncomplete, TaggedUserFirst, InsufficientBalance,
+   *   ProxyBelongsToAnother, OwnAccount
    */
-  async deliverOrphans(
+  async deliverUnmatchedProxies(
     audit: AuditContext,
-    orphanId: number,
+    unmatchedProxyId: number,
     { user_id: userId, reason, ...terms }: DeliveryRequest,
-  ): Promise<OrphanOut> {
+  ): Promise<UnmatchedProxyOut> {
     audit.assertConcernsAnother(userId);
-    return this.decideOrphan(audit, orphanId, reason, async (manager) => {
+    return this.decideUnmatchedProxy(audit, unmatchedProxyId, reason, async (manager) => {
       await this.ledger.available(userId);
-      await this.forgotten.deliver(orphanId, userId, terms, manager);
+      await this.forgotten.deliver(unmatchedProxyId, userId, terms, manager);
     });
   }
 
-  /** @throws OrphanNotFound, OrphanAssigned */
-  markOrphan(audit: AuditContext, orphanId: number, state: OrphanMark, reason: string): Promise<OrphanOut> {
-    return this.decideOrphan(audit, orphanId, reason, (manager) =>
-      this.orphans.mark(orphanId, state, manager),
+  /** @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned */
+  markUnmatchedProxy(
+    audit: AuditContext,
+    unmatchedProxyId: number,
+    state: UnmatchedProxyMark,
+    reason: string,
+  ): Promise<UnmatchedProxyOut> {
+    return this.decideUnmatchedProxy(audit, unmatchedProxyId, reason, (manager) =>
+      this.unmatched.mark(unmatchedProxyId, state, manager),
     );
   }
 
-  private decideOrphan(
+  private decideUnmatchedProxy(
     audit: AuditContext,
     id: number,
     reason: string,
     decision: (manager: EntityManager) => Promise<void>,
-  ): Promise<OrphanOut> {
+  ): Promise<UnmatchedProxyOut> {
     return this.auditLog.recordChangeOf(audit, reason, {
-      before: (manager) => this.orphans.lockUndecided(id, manager),
+      before: (manager) => this.unmatched.lockUndecided(id, manager),
       change: async (manager) => {
         await decision(manager);
-        return this.orphans.get(id, manager);
+        return this.unmatched.get(id, manager);
       },
     });
   }

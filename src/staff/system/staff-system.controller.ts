@@ -132,7 +132,7 @@ export class StaffSystemController {
         'Nothing was changed',
         NotInMaintenance,
         DatabaseWasRestored,
-        new MaintenanceNotOver(['no sweep has been complete yet', '2 orphans are undecided']),
+        new MaintenanceNotOver(['no sweep has been complete yet', '2 unmatched proxies are undecided']),
       ],
     },
   })

@@ -10,9 +10,9 @@ import {
   FoundProlongationDecided,
   FoundProlongationNotFound,
   OrderNotAssignable,
-  OrphansIncomplete,
+  UnmatchedProxiesIncomplete,
   TaggedUserFirst,
-  TooFewOrphans,
+  TooFewUnmatchedProxies,
 } from '../sync.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
 
@@ -26,8 +26,8 @@ interface ForgottenTerms {
   readonly cost: Money | null;
 }
 
-type OrphanProxy = ProviderProxy & {
-  readonly orphanId: number;
+type UnmatchedProxyProxy = ProviderProxy & {
+  readonly unmatchedProxyId: number;
   readonly provider: string;
   readonly tag: string;
   readonly country: string | null;
@@ -36,7 +36,7 @@ type OrphanProxy = ProviderProxy & {
   readonly found: number;
 };
 
-/** The order in the tag of an orphan. */
+/** The order in the tag of an unmatched proxy. */
 interface TaggedOrder extends Pick<
   ForgottenOrder,
   'batchId' | 'kind' | 'country' | 'version' | 'period' | 'proxyType'
@@ -74,25 +74,25 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers orphans of one tag to a user as one purchase. When the order in the tag is forgotten, the
-   * purchase gets its id and tag. Otherwise it joins the batch of that order, because the tag of a batch
+   * Delivers unmatched proxies of one tag to a user as one purchase. When the order in the tag is forgotten,
+   * the purchase gets its id and tag. Otherwise it joins the batch of that order, because the tag of a batch
    * contains only its leader.
    *
-   * @param orphanId one of them, which the caller has locked
+   * @param unmatchedProxyId one of them, which the caller has locked
    * @param count how many of the tag; `null` for all undecided ones
    * @returns the id of the order
-   * @throws TooFewOrphans, OrderNotAssignable, OrphansIncomplete, TaggedUserFirst, InsufficientBalance,
-   *   ProxyBelongsToAnother
+   * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, TaggedUserFirst,
+   *   InsufficientBalance, ProxyBelongsToAnother
    */
   async deliver(
-    orphanId: number,
+    unmatchedProxyId: number,
     userId: number,
     { count, period, price, cost }: ForgottenTerms & { readonly count: number | null },
     manager: EntityManager,
   ): Promise<number> {
-    const orphans = await this.lockOrphans(orphanId, count, manager);
-    const [first] = orphans;
-    if (!first || (count && orphans.length < count)) throw new TooFewOrphans();
+    const unmatched = await this.lockUnmatchedProxies(unmatchedProxyId, count, manager);
+    const [first] = unmatched;
+    if (!first || (count && unmatched.length < count)) throw new TooFewUnmatchedProxies();
     const [tagged] = await queryRows<TaggedOrder>(
       manager,
       `SELECT id, batch_id AS "batchId", kind, country, version, period, proxy_type AS "proxyType",
@@ -103,7 +103,7 @@ export class ForgottenOrdersService {
     if (tagged && (tagged.kind !== 'purchase' || !tagged.isClosed)) throw new OrderNotAssignable();
     const country = tagged?.country ?? first.country;
     const version = tagged?.version ?? first.version;
-    if (country === null || version === null) throw new OrphansIncomplete();
+    if (country === null || version === null) throw new UnmatchedProxiesIncomplete();
     const place = tagged
       ? { id: null, batchId: tagged.batchId ?? tagged.id, tag: null }
       : await this.placeOfTag(first.tag, userId, manager);
@@ -116,7 +116,7 @@ export class ForgottenOrdersService {
         country,
         version,
         period: tagged?.period ?? period ?? rented,
-        count: orphans.length,
+        count: unmatched.length,
         foundCount: first.found,
         proxyType: tagged?.proxyType ?? (first.type === 'auto' ? 'http' : first.type),
         proxyId: null,
@@ -130,14 +130,14 @@ export class ForgottenOrdersService {
     await refusedBy(PROXY_OF_ANOTHER, () =>
       this.settlement.deliverPurchases(
         place.batchId ?? id,
-        { proxies: orphans },
+        { proxies: unmatched },
         { only: [id], queryable: manager },
       ),
     );
     await queryRows(
       manager,
-      `UPDATE orphans SET resolution = 'assigned', resolved_at = now() WHERE id = ANY ($1)`,
-      [orphans.map((orphan) => orphan.orphanId)],
+      `UPDATE unmatched_proxies SET resolution = 'assigned', resolved_at = now() WHERE id = ANY ($1)`,
+      [unmatched.map((unmatchedProxy) => unmatchedProxy.unmatchedProxyId)],
     );
     return id;
   }
@@ -245,20 +245,21 @@ export class ForgottenOrdersService {
     return refusedBy(OVERDRAFT, () => this.records.putBackForgotten(order, manager));
   }
 
-  private lockOrphans(
-    orphanId: number,
+  private lockUnmatchedProxies(
+    unmatchedProxyId: number,
     count: number | null,
     manager: EntityManager,
-  ): Promise<OrphanProxy[]> {
-    const found = 'tag = (SELECT tag FROM orphans WHERE id = $1) AND (id = $1 OR resolution IS NULL)';
+  ): Promise<UnmatchedProxyProxy[]> {
+    const found =
+      'tag = (SELECT tag FROM unmatched_proxies WHERE id = $1) AND (id = $1 OR resolution IS NULL)';
     return queryRows(
       manager,
-      `SELECT id AS "orphanId", provider, provider_proxy_id AS id, tag, host, port, login, password,
+      `SELECT id AS "unmatchedProxyId", provider, provider_proxy_id AS id, tag, host, port, login, password,
               proxy_type AS type, country, version, date_start AS "dateStart", date_end AS "dateEnd",
-              (SELECT count(*)::integer FROM orphans WHERE ${found}) AS found
-         FROM orphans WHERE ${found}
+              (SELECT count(*)::integer FROM unmatched_proxies WHERE ${found}) AS found
+         FROM unmatched_proxies WHERE ${found}
         ORDER BY id <> $1, id LIMIT $2 FOR UPDATE`,
-      [orphanId, count],
+      [unmatchedProxyId, count],
     );
   }
 

@@ -32,7 +32,7 @@ export class MaintenanceOut {
   open_orders!: number;
 
   @ApiInteger('Proxies that were bought after the restored moment, for staff to decide', 0)
-  undecided_orphans!: number;
+  undecided_unmatched_proxies!: number;
 
   @ApiInteger('Prolongations executed after the restored moment, for staff to decide', 0)
   undecided_prolongations!: number;

@@ -87,7 +87,7 @@ export class MaintenanceService {
       manager,
       `SELECT skip_ids(listed.id - last_value + 1000)
          FROM (SELECT max(order_id) AS id
-                 FROM orphans, named_by_tag(tag)) AS listed, pg_sequences
+                 FROM unmatched_proxies, named_by_tag(tag)) AS listed, pg_sequences
         WHERE schemaname = 'public'
           AND sequencename = 'orders_id_seq' AND listed.id >= last_value`,
     );
@@ -117,8 +117,8 @@ export class MaintenanceService {
               coalesce(swept_at >= sweep_counts_from, false) AS is_swept,
               (SELECT count(*) FROM orders
                 WHERE state IN ${sqlList(OPEN_STATES)} AND created_at < begun_at) AS open_orders,
-              (SELECT count(*) FROM orphans
-                WHERE resolution IS NULL AND found_at >= begun_at) AS undecided_orphans,
+              (SELECT count(*) FROM unmatched_proxies
+                WHERE resolution IS NULL AND found_at >= begun_at) AS undecided_unmatched_proxies,
               (SELECT count(*) FROM found_prolongations WHERE resolution IS NULL)
                 AS undecided_prolongations
          FROM closed`,
@@ -137,7 +137,7 @@ const OPEN: MaintenanceOut = {
   swept_at: null,
   sweep_counts_from: null,
   open_orders: 0,
-  undecided_orphans: 0,
+  undecided_unmatched_proxies: 0,
   undecided_prolongations: 0,
   to_be_done: [],
 };
@@ -145,7 +145,9 @@ const OPEN: MaintenanceOut = {
 const toBeDone = (found: Found): string[] => [
   ...(found.open_orders > 0 ? [`${found.open_orders} orders of before are not settled`] : []),
   ...(found.is_swept ? [] : ['no sweep has been complete yet']),
-  ...(found.undecided_orphans > 0 ? [`${found.undecided_orphans} orphans are undecided`] : []),
+  ...(found.undecided_unmatched_proxies > 0
+    ? [`${found.undecided_unmatched_proxies} unmatched proxies are undecided`]
+    : []),
   ...(found.undecided_prolongations > 0
     ? [`${found.undecided_prolongations} found prolongations are undecided`]
     : []),

@@ -1,15 +1,15 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiBoolean, ApiInteger, ApiMoment, ApiNullable, ApiNullableMoment, ApiText } from '../../http';
 
-export const ORPHAN_STATES = ['open', 'assigned', 'written-off'] as const;
-export type OrphanState = (typeof ORPHAN_STATES)[number];
+export const UNMATCHED_PROXY_STATES = ['open', 'assigned', 'written-off'] as const;
+export type UnmatchedProxyState = (typeof UNMATCHED_PROXY_STATES)[number];
 
-export class OrphanOut {
+export class UnmatchedProxyOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;
 
-  @ApiProperty({ type: 'string', enum: ORPHAN_STATES, example: 'open' })
-  state!: OrphanState;
+  @ApiProperty({ type: 'string', enum: UNMATCHED_PROXY_STATES, example: 'open' })
+  state!: UnmatchedProxyState;
 
   @ApiProperty({ type: 'string', example: 'px6' })
   provider!: string;

@@ -18,7 +18,7 @@ const NOTHING_FOUND = {
    */
   extended: 0,
   /** New proxies under our tags that belong to no order. */
-  orphans: 0,
+  unmatched: 0,
   /** Rented proxies that were missing for the second time in a row: they are inactive from now on. */
   withdrawn: 0,
   /** Missing proxies that were not marked, because they are implausibly many: staff decide. */
@@ -118,7 +118,7 @@ export class SweepService {
       const takenOver = await this.takeOverChanges(page, pageRequestedAt);
       report.changed += takenOver.length;
       report.extended += this.logExtended(takenOver);
-      report.orphans += await this.storeOrphans(page, pageRequestedAt);
+      report.unmatched += await this.storeUnmatchedProxies(page, pageRequestedAt);
       if (unread.length > 0) {
         const counts = await this.markUnread(unread);
         report.unread_foreign += counts.unread_foreign;
@@ -157,8 +157,8 @@ export class SweepService {
   }
 
   private logReport(report: SweepReport): void {
-    const { listed, changed, orphans, withdrawn, doubted } = report;
-    const findings = `${changed} changed, ${orphans} new orphans, ${withdrawn} withdrawn`;
+    const { listed, changed, unmatched, withdrawn, doubted } = report;
+    const findings = `${changed} changed, ${unmatched} new unmatched proxies, ${withdrawn} withdrawn`;
     const text = `the provider lists ${listed} proxies; ${findings}`;
     if (report.unread_own + report.unread_unknown > 0) {
       const unread = `${report.unread_own} rows of ours and ${report.unread_unknown} of unknown owners`;
@@ -166,7 +166,7 @@ export class SweepService {
     }
     if (doubted > 0) {
       this.logger.error(`${text}; ${doubted} are missing, too many to be believed: staff have to decide`);
-    } else if (orphans + withdrawn > 0) this.logger.warn(text);
+    } else if (unmatched + withdrawn > 0) this.logger.warn(text);
     else if (changed > 0) this.logger.log(text);
     else this.logger.debug(text);
   }
@@ -237,14 +237,14 @@ export class SweepService {
   }
 
   /**
-   * A proxy is not an orphan while an open order may still account for it, or when its order was settled
-   * after the page was requested.
+   * A proxy is not an unmatched proxy while an open order may still account for it, or when its order was
+   * settled after the page was requested.
    */
-  private async storeOrphans(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
-    const orphans = await queryRows(
+  private async storeUnmatchedProxies(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
+    const unmatched = await queryRows(
       this.dataSource,
-      `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                            country, version, date_start, date_end)
+      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
+                            proxy_type, country, version, date_start, date_end)
        SELECT $1, id, tag, host, port, login, password, type, country, version, date_start, date_end
          FROM ${PAGE}
         WHERE starts_with(tag, ${TAG_PREFIX_SQL})
@@ -256,7 +256,7 @@ export class SweepService {
        RETURNING id`,
       [this.provider.name, jsonOf(page), requestedAt],
     );
-    return orphans.length;
+    return unmatched.length;
   }
 
   /**

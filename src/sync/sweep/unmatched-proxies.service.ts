@@ -1,0 +1,160 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Conditions, type Queryable, queryRows, refusedBy } from '../../database';
+import type { PageRequest } from '../../http';
+import { ForgottenOrderRecords, OrderNotFound, PROXY_OF_ANOTHER, type WrittenOffRequest } from '../../orders';
+import { OrderNotAssignable, UnmatchedProxyAssigned, UnmatchedProxyNotFound } from '../sync.errors';
+import type { UnmatchedProxyOut, UnmatchedProxyState } from './sweep.dto';
+
+const UNMATCHED_PROXY = `
+  SELECT unmatched.id, coalesce(resolution, 'open') AS state, unmatched.provider, unmatched.provider_proxy_id,
+         unmatched.tag,
+         coalesce(named.id, tagged.order_id) AS tag_order_id,
+         coalesce(named.user_id, tagged.user_id) AS tag_user_id, named.id IS NULL AS is_order_forgotten,
+         unmatched.host, unmatched.port, unmatched.proxy_type, unmatched.country, unmatched.version,
+         unmatched.date_start, unmatched.date_end, found_at,
+         resolved_at, assigned.order_id
+    FROM unmatched_proxies unmatched
+    CROSS JOIN named_by_tag(unmatched.tag) AS tagged
+    LEFT JOIN orders named ON named.tag = unmatched.tag
+    LEFT JOIN proxies assigned ON resolution = 'assigned' AND assigned.provider = unmatched.provider
+                              AND assigned.provider_proxy_id = unmatched.provider_proxy_id`;
+
+/**
+ * Unmatched proxies: proxies that the provider lists under our tags and that no order accounts for. Staff
+ * assign each to an order, or write it off.
+ */
+@Injectable()
+export class UnmatchedProxiesService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly records: ForgottenOrderRecords,
+  ) {}
+
+  /** Newest first. @param filter.tag under which the provider lists them */
+  list(
+    { state, tag }: { state: UnmatchedProxyState | null; tag: string | null },
+    page: PageRequest,
+  ): Promise<UnmatchedProxyOut[]> {
+    const conditions = new Conditions();
+    conditions.by(tag, (text) => `unmatched.tag = ${text}`);
+    if (state) conditions.add(state === 'open' ? 'resolution IS NULL' : `resolution = '${state}'`);
+    const statement = `${UNMATCHED_PROXY} ${conditions.toPageSql(page, 'unmatched.id')}`;
+    return queryRows(this.dataSource, statement, conditions.parameters);
+  }
+
+  /** @throws UnmatchedProxyNotFound */
+  async get(unmatchedProxyId: number, queryable: Queryable = this.dataSource): Promise<UnmatchedProxyOut> {
+    const [unmatchedProxy] = await queryRows<UnmatchedProxyOut>(
+      queryable,
+      `${UNMATCHED_PROXY} WHERE unmatched.id = $1`,
+      [unmatchedProxyId],
+    );
+    if (!unmatchedProxy) throw new UnmatchedProxyNotFound();
+    return unmatchedProxy;
+  }
+
+  /**
+   * Locks an unmatched proxy until the transaction ends, so that decisions about it run one after the other.
+   *
+   * @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned
+   */
+  async lockUndecided(unmatchedProxyId: number, manager: EntityManager): Promise<UnmatchedProxyOut> {
+    await queryRows(manager, 'SELECT FROM unmatched_proxies WHERE id = $1 FOR UPDATE', [unmatchedProxyId]);
+    const unmatchedProxy = await this.get(unmatchedProxyId, manager);
+    if (unmatchedProxy.state === 'assigned') throw new UnmatchedProxyAssigned();
+    return unmatchedProxy;
+  }
+
+  /**
+   * Gives an unmatched proxy to the user of a closed purchase, free of charge.
+   *
+   * @param actionId the entry in the audit log
+   * @returns the id of the user
+   * @throws OrderNotFound, OrderNotAssignable, ProxyBelongsToAnother
+   */
+  async assign(
+    unmatchedProxyId: number,
+    orderId: number,
+    actionId: number,
+    manager: EntityManager,
+  ): Promise<number> {
+    const [order] = await queryRows<{ userId: number; takes: boolean }>(
+      manager,
+      `SELECT user_id AS "userId", kind = 'purchase' AND closed_at IS NOT NULL AS takes
+         FROM orders WHERE id = $1 FOR KEY SHARE`,
+      [orderId],
+    );
+    if (!order) throw new OrderNotFound();
+    if (!order.takes) throw new OrderNotAssignable();
+    // As in every delivery, proxies of a user become visible in the order of their ids.
+    await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
+    await refusedBy(PROXY_OF_ANOTHER, () =>
+      queryRows(
+        manager,
+        `WITH resolved AS (
+           UPDATE unmatched_proxies SET resolution = 'assigned', resolved_at = now() WHERE id = $1 RETURNING *
+         )
+         INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, tag, assigned_action_id, host,
+                              port, login, password, proxy_type, country, version, period, date_start,
+                              date_end, active)
+         SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id, resolved.tag, $3,
+                host, port, login, password,
+                CASE resolved.proxy_type WHEN 'auto' THEN orders.proxy_type ELSE resolved.proxy_type END,
+                coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version),
+                period, date_start, date_end, date_end > now()
+           FROM resolved, orders WHERE orders.id = $2`,
+        [unmatchedProxyId, orderId, actionId],
+      ),
+    );
+    await this.withdrawWriteOff(unmatchedProxyId, manager);
+    return order.userId;
+  }
+
+  /**
+   * Removes the logins and passwords of unmatched proxies whose rental ended some days ago. Returns their
+   * number.
+   */
+  async forgetCredentials(days: number): Promise<number> {
+    const forgotten = await queryRows(
+      this.dataSource,
+      `UPDATE unmatched_proxies SET login = '', password = ''
+        WHERE date_end < now() - make_interval(days => $1) AND password <> ''
+       RETURNING id`,
+      [days],
+    );
+    return forgotten.length;
+  }
+
+  /**
+   * `written-off`: it requires no further decision; `open`: it requires one again. A retry does not buy a
+   * forgotten purchase again that was written off, unless staff deliver it after all.
+   */
+  async mark(unmatchedProxyId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
+    const [unmatchedProxy] = await queryRows<Omit<WrittenOffRequest, 'userId'> & { userId: number | null }>(
+      manager,
+      `UPDATE unmatched_proxies SET resolution = $2::text,
+         resolved_at = CASE WHEN $2::text IS NOT NULL THEN now() END
+        WHERE id = $1
+       RETURNING (SELECT id FROM users WHERE id = (named_by_tag(tag)).user_id) AS "userId", tag, country,
+                 version, round(extract(epoch FROM date_end - date_start) / 86400)::integer AS days`,
+      [unmatchedProxyId, state === 'open' ? null : state],
+    );
+    if (state === 'open') await this.withdrawWriteOff(unmatchedProxyId, manager);
+    else if (unmatchedProxy && unmatchedProxy.userId !== null) {
+      await this.records.writeOff({ ...unmatchedProxy, userId: unmatchedProxy.userId }, manager);
+    }
+  }
+
+  /** The order in the tag counts as written off while any unmatched proxy of the tag does. */
+  private async withdrawWriteOff(unmatchedProxyId: number, manager: EntityManager): Promise<void> {
+    const [{ tag } = { tag: null }] = await queryRows<{ tag: string | null }>(
+      manager,
+      `SELECT tag FROM unmatched_proxies unmatched
+        WHERE id = $1 AND NOT EXISTS (SELECT FROM unmatched_proxies other
+                                       WHERE other.tag = unmatched.tag AND resolution = 'written-off')`,
+      [unmatchedProxyId],
+    );
+    if (tag !== null) await this.records.withdrawWriteOff(tag, manager);
+  }
+}
