@@ -141,14 +141,14 @@ describe('Orders that are in the queue at the same moment', () => {
         { state: 'reserved' },
       ]);
       // Not awaited here: it returns once the lock is released.
-      return { answer: response };
+      return { response };
     });
-    expect((await bought.answer).status).toBe(200);
+    expect((await bought.response).status).toBe(200);
     claims.mockRestore();
   });
 
   it('are delivered once after a lost response, by one check for all of them', async () => {
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost', match: { country: 'ru' } });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost', match: { country: 'ru' } });
     const members = await users(4);
     const responses = await inQueue(members.length, () => members.map((user) => buy(user)));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);

@@ -281,14 +281,14 @@ describe('The catalog cache', () => {
 
   it.each<[string, FaultSpec]>([
     ['fails', { method: 'any', kind: 'http-status', status: 500 }],
-    ['answers 429', { method: 'any', kind: 'http-status', status: 429 }],
+    ['responds with 429', { method: 'any', kind: 'http-status', status: 429 }],
     ['refuses the key', { method: 'any', kind: 'error', errorId: 100 }],
-    ['answers error 30', { method: 'any', kind: 'error', errorId: 30 }],
-    ['answers with a web page', { method: 'any', kind: 'html' }],
-    ['answers half of its JSON', { method: 'any', kind: 'truncated-json' }],
-    ['answers in another currency', { method: 'any', kind: 'wrong-currency' }],
+    ['responds with error 30', { method: 'any', kind: 'error', errorId: 30 }],
+    ['responds with a web page', { method: 'any', kind: 'html' }],
+    ['returns half of its JSON', { method: 'any', kind: 'truncated-json' }],
+    ['responds in another currency', { method: 'any', kind: 'wrong-currency' }],
     ['resets the connection', { method: 'any', kind: 'reset' }],
-    ['does not answer', { method: 'any', kind: 'hang' }],
+    ['does not respond', { method: 'any', kind: 'hang' }],
   ])('keeps serving while the provider %s', async (_, fault) => {
     const all = async () => {
       const responses = await Promise.all([countries('4'), stock('de', '4'), price(1, 30, '4')]);

@@ -79,7 +79,7 @@ describe('The TypeScript client', () => {
 
   it('waits for the end of an order that is being confirmed', async () => {
     await leaveOrderOpen(service, user);
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     const requested: string[] = [];
     const client = clientOf({
       fetch: async (request) => {

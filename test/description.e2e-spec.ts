@@ -378,7 +378,7 @@ describe('A document', () => {
   });
 });
 
-describe('Every other answer', () => {
+describe('Every other response', () => {
   it.each([
     '/',
     '/health',

@@ -159,7 +159,7 @@ describe('A dry run', () => {
   });
 
   it('says that the order of its key is being confirmed', async () => {
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     const lost = await post(BUY, ORDER, 'k');
     expect(lost.status).toBe(503);

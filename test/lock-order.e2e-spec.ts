@@ -250,7 +250,7 @@ describe('Due checks of a batch', () => {
     await settling.query(`SET LOCAL lock_timeout = '500ms'`);
     await settling.query(
       `INSERT INTO provider_calls (order_id, method, request, outcome, duration_ms)
-       VALUES ($1, 'buy', '{}', 'answered', 1)`,
+       VALUES ($1, 'buy', '{}', 'ok', 1)`,
       [leader],
     );
     await settling.rollbackTransaction();

@@ -191,7 +191,7 @@ describe('GET /metrics', () => {
     }
   });
 
-  it('answers nothing else', async () => {
+  it('returns nothing else', async () => {
     const statusOf = async (path: string, method = 'GET') =>
       (await fetch(new URL(path, metricsUrl()), { method })).status;
     expect(await statusOf('/')).toBe(404);

@@ -162,7 +162,7 @@ describe('A request that waits for the end of an order', () => {
   it('is named by the response to an order whose outcome is unknown', async () => {
     const { data } = await user.buy();
     const proxyId = data?.proxies[0]?.id ?? '';
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     const listing = { method: 'getproxy', kind: 'http-status', status: 500, times: null } as const;
     await service.control.addFault({ ...listing, match: { descr: 'prs*' } });
     const bought = await buy('unknown');
@@ -179,7 +179,7 @@ describe('A request that waits for the end of an order', () => {
     expect((await read(unknown)).order.state).toBe('completed');
 
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
-    await service.control.addFault({ method: 'prolong', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'prolong', kind: 'response-lost' });
     const prolonging = fetchAs(user, 'POST', `${service.baseUrl}/proxies/${proxyId}/prolong`, {
       period: 30,
     });

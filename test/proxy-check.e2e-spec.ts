@@ -189,7 +189,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
     const checked = await checkImpostor((socket) => {
       socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     });
-    expect(checked).toMatchObject({ works: false, reason: 'wrong-answer', exit_address: null });
+    expect(checked).toMatchObject({ works: false, reason: 'wrong-response', exit_address: null });
   });
 
   it('reads no more of a response than it needs', async () => {
@@ -202,7 +202,7 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
       socket.on('drain', pour);
       pour();
     });
-    expect(checked).toMatchObject({ works: false, reason: 'wrong-answer' });
+    expect(checked).toMatchObject({ works: false, reason: 'wrong-response' });
     expect(sent).toBeLessThan(20_000_000);
   });
 });

@@ -165,7 +165,7 @@ describe('An order in the queue that no request waits for', () => {
 
     it.each([
       ['reset', 1],
-      ['answer-lost', 2],
+      ['response-lost', 2],
     ] as const)(
       'is charged once when somebody prolonged it by hand and its call is lost (%s)',
       async (kind, times) => {

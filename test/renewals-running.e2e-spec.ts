@@ -420,7 +420,12 @@ describe('Renewals', () => {
     await switchOn(user);
     // Later tests need the present time: what is rented ahead of it may be due an hour later.
     await service.control.setClockOffset(-60_000);
-    await service.control.addFault({ method: 'prolong', kind: 'answer-lost', hiddenForMs: 60_000, times: 1 });
+    await service.control.addFault({
+      method: 'prolong',
+      kind: 'response-lost',
+      hiddenForMs: 60_000,
+      times: 1,
+    });
     await run();
     const before = await renewalsOf(user);
     expect(before.map(({ state }) => state)).toEqual(['placed', 'placed']);

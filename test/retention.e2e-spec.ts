@@ -53,9 +53,9 @@ describe('Rows past their retention', () => {
     const earlier = (column: string) => `${column} = ${column} - interval '${days} days'`;
     return tamper(
       `UPDATE orders SET ${earlier('created_at')}, ${earlier('closed_at')},
-              answer = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end',
+              response = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end',
                                  now() + interval '30 days' - interval '${days} days'))
-                          FROM jsonb_array_elements(answer) AS proxy)`,
+                          FROM jsonb_array_elements(response) AS proxy)`,
       `UPDATE ledger_entries SET ${earlier('created_at')}`,
       `UPDATE provider_calls SET ${earlier('created_at')}`,
       `UPDATE proxies SET ${earlier('created_at')}, ${earlier('date_end')}, ${earlier('date_start')}`,
@@ -136,7 +136,7 @@ describe('Rows past their retention', () => {
     expect(new Set(bought)).toEqual(new Set([200]));
     expect(report).toMatchObject({
       order_passwords: 1,
-      answers: 1,
+      responses: 1,
       order_histories: MANY + 2,
       provider_calls: MANY + 2,
       token_spending_days: 1,
@@ -161,7 +161,7 @@ describe('Rows past their retention', () => {
       order_histories: 0,
       provider_calls: 0,
       staff_reads: 0,
-      answers: 0,
+      responses: 0,
     });
   });
 

@@ -136,7 +136,7 @@ describe('The response of the provider to an order', () => {
       embellisher.close();
     }
     const stored = await idle.owner.query<{ note: string }[]>(
-      `SELECT substring(answer FROM '"note":"[^"]*"') AS note
+      `SELECT substring(response FROM '"note":"[^"]*"') AS note
          FROM provider_calls WHERE method IN ('buy', 'prolong')`,
     );
     expect(stored).toEqual([{ note: String.raw`"note":"\u0000"` }, { note: String.raw`"note":"\u0000"` }]);

@@ -73,7 +73,7 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Pr
   return openOrders();
 }
 
-const BOUGHT_UNSEEN: FaultSpec = { method: 'buy', kind: 'answer-lost' };
+const BOUGHT_UNSEEN: FaultSpec = { method: 'buy', kind: 'response-lost' };
 const NOT_BOUGHT: FaultSpec = { method: 'buy', kind: 'http-status', status: 502 };
 
 const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a colleague' };
@@ -204,7 +204,7 @@ describe('An order in review', () => {
     const prolong = () => user.prolong(proxy?.id ?? '');
 
     it('is delivered with the end date that the provider shows', async () => {
-      const [order] = await untilInReview(prolong, { method: 'prolong', kind: 'answer-lost' });
+      const [order] = await untilInReview(prolong, { method: 'prolong', kind: 'response-lost' });
       expect((await decide(order?.id ?? 0, 'deliver')).body.state).toBe('completed');
       const [prolonged] = await proxiesOf();
       expect(Date.parse(prolonged?.date_end ?? '') - Date.parse(proxy?.date_end ?? '')).toBe(30 * 86_400_000);
@@ -544,7 +544,7 @@ describe('An order that a restore of the database has forgotten', () => {
     expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(delivered);
 
     // Earlier versions stored no response: the proxies are shown as they are.
-    await service.owner.query(`UPDATE orders SET answer = NULL WHERE idempotency_key = 'lost'`);
+    await service.owner.query(`UPDATE orders SET response = NULL WHERE idempotency_key = 'lost'`);
     expect((await user.buy({ count: 2 }, 'lost')).data?.proxies).toEqual(await proxiesOf());
   });
 

@@ -90,7 +90,7 @@ describe('The description for staff', () => {
   it('has an example of every response, field by field', () => {
     const bare = operationsOf(description).flatMap(({ name, operation }) => {
       const successes = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
-      if (successes.length === 0) return [`${name} has no answer`];
+      if (successes.length === 0) return [`${name} has no response`];
       return successes.flatMap(([status, { content = {} }]) => {
         const types = Object.values(content);
         if (types.length === 0) return [`${name} ${status} has no content`];

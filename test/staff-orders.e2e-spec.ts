@@ -263,7 +263,7 @@ describe('An order', () => {
   it('shows the latest calls only, and very long responses without their list', async () => {
     const { orderId } = await buy(await service.createUser());
     await service.dataSource.query(
-      `INSERT INTO provider_calls (order_id, method, request, outcome, answer, duration_ms, created_at)
+      `INSERT INTO provider_calls (order_id, method, request, outcome, response, duration_ms, created_at)
        SELECT $1, 'getproxy', jsonb_build_object('n', n::text), 'done',
               CASE n WHEN 250 THEN format('{"list_count": 1000, "list": "%s"}', repeat('x', 30000)) END,
               1, now() + make_interval(secs => n)
@@ -286,7 +286,7 @@ describe('An order', () => {
     ];
     for (const response of responses) {
       await service.dataSource.query(
-        `INSERT INTO provider_calls (order_id, method, request, outcome, answer, duration_ms)
+        `INSERT INTO provider_calls (order_id, method, request, outcome, response, duration_ms)
          VALUES ($1, 'getproxy', '{}', 'done', $2, 1)`,
         [orderId, JSON.stringify(response)],
       );

@@ -140,7 +140,7 @@ describe('PUT /proxies/{id}/type', () => {
 
 describe('A change of type whose response says nothing', () => {
   it.each<[string, Omit<FaultSpec, 'method'>]>([
-    ['lost', { kind: 'answer-lost' }],
+    ['lost', { kind: 'response-lost' }],
     ['error 30', { kind: 'error', errorId: 30, effect: true }],
     ['a web page', { kind: 'html', effect: true }],
     ['502', { kind: 'http-status', status: 502, effect: true }],
@@ -179,7 +179,7 @@ describe('A change of type whose response says nothing', () => {
   /** Changes a type at the provider, whose listing says nothing either. */
   async function changeUnseen() {
     const proxy = await buy();
-    await fault({ kind: 'answer-lost' });
+    await fault({ kind: 'response-lost' });
     await fault({ kind: 'http-status', status: 500 }, 'getproxy');
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 503, retryAfter: '5' });
     return proxy;

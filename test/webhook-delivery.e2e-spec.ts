@@ -100,8 +100,8 @@ describe('Delivery of webhooks', () => {
   }
 
   const attemptsOf = (deliveryId: number) =>
-    owner<{ status: number | null; answer: string | null; error: string | null; duration_ms: number }>(
-      'SELECT status, answer, error, duration_ms FROM webhook_attempts WHERE delivery_id = $1 ORDER BY id',
+    owner<{ status: number | null; response: string | null; error: string | null; duration_ms: number }>(
+      'SELECT status, response, error, duration_ms FROM webhook_attempts WHERE delivery_id = $1 ORDER BY id',
       [deliveryId],
     );
 
@@ -135,7 +135,7 @@ describe('Delivery of webhooks', () => {
       'user-agent': `proxy-rental-service/${SERVICE_VERSION}`,
     });
     expect(await attemptsOf(id)).toEqual([
-      { status: 204, answer: '', error: null, duration_ms: expect.any(Number) },
+      { status: 204, response: '', error: null, duration_ms: expect.any(Number) },
     ]);
   });
 
@@ -153,10 +153,10 @@ describe('Delivery of webhooks', () => {
     expect(new Set(receiver.of(webhook.path).map((sent) => sent.id)).size).toBe(1);
     const response = 'x'.repeat(1024);
     expect(await attemptsOf(id)).toMatchObject([
-      { status: 500, answer: response, error: 'the status 500 is no success' },
-      { status: 302, answer: response, error: 'redirects are not followed' },
-      { status: 404, answer: response, error: 'the status 404 is no success' },
-      { status: 200, answer: response, error: null },
+      { status: 500, response, error: 'the status 500 is no success' },
+      { status: 302, response, error: 'redirects are not followed' },
+      { status: 404, response, error: 'the status 404 is no success' },
+      { status: 200, response, error: null },
     ]);
     expect(await webhookOf(webhook.id)).toEqual({ fails: false, failures: 0, reason: null });
   });
@@ -165,7 +165,7 @@ describe('Delivery of webhooks', () => {
     const webhook = await createWebhook();
     await owner(`UPDATE webhooks SET url = 'http://10.1.2.3/' WHERE id = $1`, [webhook.id]);
     const [attempt] = await untilAttempted(await deliver(webhook), 1);
-    expect(attempt).toMatchObject({ status: null, answer: null, error: 'the address is not public' });
+    expect(attempt).toMatchObject({ status: null, response: null, error: 'the address is not public' });
     expect(await webhookOf(webhook.id)).toMatchObject({ fails: true });
   });
 

@@ -26,7 +26,7 @@ export function restoreMarkdown(report: RestoreReport): string {
     '',
     '| orders and books | |',
     '| --- | ---: |',
-    `| orders with a response | ${orders.answered} |`,
+    `| orders with a response | ${orders.confirmed} |`,
     `| of them forgotten by the restored database | ${orders.lost} |`,
     `| sold since that moment: proxies · prolongations | ${soldSince.proxies} · ${soldSince.prolongations} |`,
     `| decided: unmatched proxies · found prolongations | ${decided.unmatched} · ${decided.prolongations} |`,

@@ -39,7 +39,7 @@ export interface RestoreReport {
   readonly secondsLost: number;
   /** How long before the destruction the newest archived part of the log ended. */
   readonly secondsNotArchived: number;
-  readonly orders: Readonly<Record<'answered' | 'lost' | 'afterwards', number>>;
+  readonly orders: Readonly<Record<'confirmed' | 'lost' | 'afterwards', number>>;
   /** Sales after the restored moment, in proxies and prolongations. */
   readonly soldSince: { readonly proxies: number; readonly prolongations: number };
   readonly decided: Decided;
@@ -154,7 +154,7 @@ async function sellAndRestore(
     secondsLost: (destroyedAtMs - target.getTime()) / 1000,
     secondsNotArchived: (destroyedAtMs - lastArchivedAt.getTime()) / 1000,
     orders: {
-      answered: clients.completed.filter(({ response }) => response.status === 200).length,
+      confirmed: clients.completed.filter(({ response }) => response.status === 200).length,
       lost: forgotten.length,
       afterwards: clients.countCompleted(openedAt),
     },

@@ -32,10 +32,10 @@ export interface OrderOutcome {
   readonly country: string;
   readonly version: IpVersion;
   /** `null` when the proxies must be read. */
-  readonly answer: readonly DeliveredProxy[] | null;
+  readonly response: readonly DeliveredProxy[] | null;
 }
 
-/** The columns of an {@link OrderOutcome}, except for `answer`. */
+/** The columns of an {@link OrderOutcome}, except for `response`. */
 export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
               proxy_type AS "proxyType", country, version`;
 

@@ -121,7 +121,7 @@ export class OrderQueries {
     if (own.orderId === null) return WRITTEN_OFF;
     const [order] = await preparedRows<OrderOutcome>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, answer FROM orders WHERE id = $1 AND state <> 'refunded'`,
+      `SELECT ${OUTCOME_COLUMNS}, response FROM orders WHERE id = $1 AND state <> 'refunded'`,
       [own.orderId],
     );
     return order ?? null;
@@ -157,7 +157,7 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_LEFT_MS} AS "leftMs", resent
+      `SELECT ${OUTCOME_COLUMNS}, response, ${QUEUE_LEFT_MS} AS "leftMs", resent
          FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );

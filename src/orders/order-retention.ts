@@ -32,13 +32,13 @@ export class OrderRetention {
     if (historyDays > 0) {
       // The stored responses of orders whose rentals, as first sold, ended some days ago and whose logins and
       // passwords have been removed. A replay then returns the current proxies.
-      retention.add('answers', () =>
+      retention.add('responses', () =>
         this.forgetBatch(
-          `UPDATE orders SET answer = NULL WHERE id = ANY (ARRAY(
+          `UPDATE orders SET response = NULL WHERE id = ANY (ARRAY(
              SELECT id FROM orders
-              WHERE answer IS NOT NULL AND answer #> '{0,password}' IS NULL
-                AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
-              ORDER BY answer #>> '{0,date_end}', id LIMIT $2))`,
+              WHERE response IS NOT NULL AND response #> '{0,password}' IS NULL
+                AND response #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
+              ORDER BY response #>> '{0,date_end}', id LIMIT $2))`,
           historyDays,
         ),
       );
@@ -88,16 +88,16 @@ export class OrderRetention {
     const [batch] = await queryRows<{ forgotten: number; ended: string; id: number }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
-         SELECT answer #>> '{0,date_end}' AS ended, id FROM orders
-          WHERE answer #> '{0,password}' IS NOT NULL
-            AND (answer #>> '{0,date_end}', id) > ($1, $2::bigint)
-            AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $3)) #>> '{}'
-          ORDER BY answer #>> '{0,date_end}', id LIMIT $4
+         SELECT response #>> '{0,date_end}' AS ended, id FROM orders
+          WHERE response #> '{0,password}' IS NOT NULL
+            AND (response #>> '{0,date_end}', id) > ($1, $2::bigint)
+            AND response #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $3)) #>> '{}'
+          ORDER BY response #>> '{0,date_end}', id LIMIT $4
        ),
        forgotten AS (
          UPDATE orders
-            SET answer = (SELECT jsonb_agg(proxy - 'login' - 'password' ORDER BY position)
-                            FROM jsonb_array_elements(answer) WITH ORDINALITY AS kept (proxy, position))
+            SET response = (SELECT jsonb_agg(proxy - 'login' - 'password' ORDER BY position)
+                            FROM jsonb_array_elements(response) WITH ORDINALITY AS kept (proxy, position))
           WHERE id = ANY (ARRAY(SELECT id FROM due ORDER BY id))
             AND NOT EXISTS (SELECT FROM proxies WHERE order_id = orders.id
                                AND date_end >= now() - make_interval(days => $3))

@@ -49,7 +49,7 @@ export class ProviderCallLog {
       const found = await queryRows(
         this.dataSource,
         `SELECT FROM provider_calls
-          WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND answer = $4`,
+          WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND response = $4`,
         [orderId, first.method, first.durationMs, JSON.stringify(first.response)],
       );
       return found.length > 0;
@@ -90,10 +90,10 @@ export interface RecordedCall {
 export const recordCall = (place: string): string => `
        recorded AS (
          INSERT INTO provider_calls
-           (order_id, method, request, outcome, http_status, answer, duration_ms)
+           (order_id, method, request, outcome, http_status, response, duration_ms)
          SELECT call.* FROM json_to_record(${place}::json) AS call (
-                  order_id bigint, method text, request jsonb, outcome text, http_status integer, answer text,
-                  duration_ms integer)
+                  order_id bigint, method text, request jsonb, outcome text, http_status integer,
+                  response text, duration_ms integer)
           WHERE order_id IS NOT NULL
        )`;
 
@@ -108,7 +108,7 @@ export function callParameter(call: RecordedCall | undefined): string | null {
     outcome,
     http_status: httpStatus,
     // The column is text: a response may contain characters that jsonb refuses.
-    answer: JSON.stringify(response),
+    response: JSON.stringify(response),
     duration_ms: durationMs,
   });
 }

@@ -182,7 +182,7 @@ export class RatePermits {
         this.calls,
         this.windowMs + MARGIN_MS,
       ]);
-      if (!row) throw new Error('no answer');
+      if (!row) throw new Error('no response');
       // With the last demanded permit, the database removes the demand.
       if (row.priority !== null && demand.length === 1) this.announced = Infinity;
       return { row, until };

@@ -199,7 +199,7 @@ export class WebhooksService {
       queryRows<AttemptOut>(
         this.dataSource,
         `SELECT attempt.id, attempt.at, 'evt_' || event.position AS event_id, event.type AS event_type,
-                  attempt.status, attempt.duration_ms, attempt.answer AS response,
+                  attempt.status, attempt.duration_ms, attempt.response,
                   attempt.error, delivery.state, delivery.next_attempt_at
              FROM webhook_attempts attempt
              JOIN webhook_deliveries delivery ON delivery.id = attempt.delivery_id

@@ -102,7 +102,7 @@ describe('An adversary with a token of their own', () => {
     await insertProxies(replicas, adversary.id, PINGED, unreachable);
     await replicas.control.addFault({
       method: 'buy',
-      kind: 'answer-lost',
+      kind: 'response-lost',
       hiddenForMs: 2 * ROUND_MS + 60_000,
     });
     const { body } = await send(baseUrlOf(0), purchase(adversary, 'open'));

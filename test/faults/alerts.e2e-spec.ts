@@ -141,7 +141,7 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
   const age = (statement: string, parameters: unknown[] = []) => owner.query(statement, parameters);
 
   async function leaveOrdersOpen(): Promise<void> {
-    await replicas.control.addFault({ method: 'buy', kind: 'answer-lost', times: 2 });
+    await replicas.control.addFault({ method: 'buy', kind: 'response-lost', times: 2 });
     await replicas.control.addFault({
       method: 'getproxy',
       kind: 'http-status',

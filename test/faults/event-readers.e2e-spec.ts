@@ -217,7 +217,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     const begunMs = performance.now();
     for (const { id } of customers) await writer.query(WRITE, [id, 'proxy.expired', {}]);
     const pages = await Promise.all(waiting);
-    process.stderr.write(`all of them answered after ${Math.round(performance.now() - begunMs)} ms\n`);
+    process.stderr.write(`all of them responded after ${Math.round(performance.now() - begunMs)} ms\n`);
     expect(pages.map(({ items }) => items.length)).toEqual(waiting.map(() => 1));
   });
 
@@ -239,7 +239,9 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     }
     elapsedMs.sort((a, b) => a - b);
     const at = (part: number) => Math.round(elapsedMs[Math.floor(part * (elapsedMs.length - 1))] ?? 0);
-    process.stderr.write(`from commit to answer: median ${at(0.5)} ms, p99 ${at(0.99)} ms of ${RESPONSES}\n`);
+    process.stderr.write(
+      `from commit to response: median ${at(0.5)} ms, p99 ${at(0.99)} ms of ${RESPONSES}\n`,
+    );
     // Half of it is the pause between two rounds of publishing. A lost notification would cost a second.
     expect(at(0.5)).toBeLessThan(1000);
   });

@@ -56,7 +56,7 @@ describe('The provider may list as it likes:', () => {
     await buy(1);
     await crowdNextTag();
     await service.control.setDialect(dialect);
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await buy(2);
     await service.untilSettled();
     const { state, proxy } = await latestOrder();

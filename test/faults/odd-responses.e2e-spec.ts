@@ -166,7 +166,7 @@ describe('Odd values in each field of each response of the provider', () => {
   it('lose no purchase whose outcome only such a listing shows', async () => {
     for (const change of oddities(['id', 'type', 'descr'], ['list', '*'])) {
       await service.control.resetFaults();
-      await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+      await service.control.addFault({ method: 'buy', kind: 'response-lost' });
       await alter('getproxy', [change]);
       await buy();
     }

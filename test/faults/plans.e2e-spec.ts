@@ -69,7 +69,7 @@ const HOT: Readonly<Record<string, string>> = {
   'orders under way': 'GROUP BY state',
   'flags of what has ended': 'active AND date_end <= now()',
   'flags of what has not': 'NOT active AND withdrawn_at IS NULL',
-  'answers whose passwords are to go': 'forgotten AS',
+  'responses whose passwords are to go': 'forgotten AS',
   'users by a part': 'username ILIKE $2',
   'a user for staff': 'spent AS spent_total',
   'orders by their tag': 'SELECT id FROM orders WHERE tag = $1',
@@ -152,11 +152,11 @@ describe('with many users, orders and proxies', () => {
     const one = { params: { path: { proxy_id: data?.proxies[0]?.id ?? '' } } };
     await user.api.PATCH('/proxies/{proxy_id}', { ...one, body: { descr: 'mine', tags: ['team'] } });
     await user.api.GET('/proxies/{proxy_id}/history', one);
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await user.buy();
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy('refused');
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'hang' });
     await buy('lost');
     const open = await service.balanceOf(user);

@@ -54,7 +54,7 @@ describe('a failing provider', () => {
         'it does not find an element, which a purchase does not name',
         { method: 'buy', kind: 'error', errorId: 404 },
       ],
-      ['it answers 429', { method: 'buy', kind: 'http-status', status: 429 }],
+      ['it returns 429', { method: 'buy', kind: 'http-status', status: 429 }],
     ])('the response is 503 and the money is released: %s', async (_, fault) => {
       const user = await service.createUser({ balance: '500.00' });
       await service.control.addFault(fault);
@@ -67,7 +67,7 @@ describe('a failing provider', () => {
 
   describe('when a purchase was made but its response is lost', () => {
     it.each<[string, FaultSpec]>([
-      ['connection closed', { method: 'buy', kind: 'answer-lost' }],
+      ['connection closed', { method: 'buy', kind: 'response-lost' }],
       ['connection reset', { method: 'buy', kind: 'reset', effect: true }],
       ['no response in time', { method: 'buy', kind: 'hang' }],
       ['502', { method: 'buy', kind: 'http-status', status: 502, effect: true }],
@@ -93,7 +93,7 @@ describe('a failing provider', () => {
 
   it('is followed by a delivery in the background when the listing shows the purchase late', async () => {
     const user = await service.createUser();
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 1200 });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost', hiddenForMs: 1200 });
     const { error, response } = await buy(user);
     expect(response.status).toBe(503);
     expect(error).toEqual(CONFIRMING);
@@ -143,7 +143,7 @@ describe('a failing provider', () => {
 
   it('does not treat a failed check as one that found nothing', async () => {
     const user = await service.createUser();
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
     await eventually(async () => (await orderOf(user)).searches >= 6);
@@ -155,7 +155,7 @@ describe('a failing provider', () => {
 
   it('leaves an order to staff after a day of searches, with the money held', async () => {
     const user = await service.createUser();
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
     await service.dataSource.query(
@@ -184,7 +184,7 @@ describe('a failing provider', () => {
     }
 
     it.each<[string, FaultSpec]>([
-      ['connection closed', { method: 'prolong', kind: 'answer-lost' }],
+      ['connection closed', { method: 'prolong', kind: 'response-lost' }],
       ['error 30', { method: 'prolong', kind: 'error', errorId: 30, effect: true }],
       ['half the JSON', { method: 'prolong', kind: 'truncated-json' }],
     ])('the moved end date proves that it was made: %s', async (_, fault) => {
@@ -237,7 +237,7 @@ describe('a failing provider', () => {
     const user = await service.createUser();
     const { data } = await buy(user);
     const calls = await service.dataSource.query(
-      'SELECT method, outcome, request::text, answer FROM provider_calls WHERE order_id = $1',
+      'SELECT method, outcome, request::text, response FROM provider_calls WHERE order_id = $1',
       [data?.order_id],
     );
     expect(calls).toEqual([expect.objectContaining({ method: 'buy', outcome: 'done' })]);

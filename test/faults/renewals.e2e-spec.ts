@@ -21,8 +21,8 @@ const WEEK_MS = 7 * 24 * HOUR_MS;
 
 /** The faults of an unreliable provider, by how often. */
 const LIES: readonly FaultSpec[] = [
-  { method: 'prolong', kind: 'answer-lost', probability: 0.03 },
-  { method: 'prolong', kind: 'answer-lost', hiddenForMs: 700, probability: 0.01 },
+  { method: 'prolong', kind: 'response-lost', probability: 0.03 },
+  { method: 'prolong', kind: 'response-lost', hiddenForMs: 700, probability: 0.01 },
   { method: 'prolong', kind: 'reset', probability: 0.01 },
   { method: 'prolong', kind: 'late', beforeMs: 700, probability: 0.01 },
   { method: 'prolong', kind: 'http-status', status: 503, effect: true, probability: 0.01 },

@@ -123,7 +123,7 @@ describe('After the database was restored to an earlier moment', () => {
       const response = client.buy({ count }, key);
       await service.control.untilGateReached(gate);
       return {
-        answer: response,
+        response,
         open: (verdict: 'pass' | 'drop') => service.control.openGate(gate, verdict),
       };
     };
@@ -131,7 +131,7 @@ describe('After the database was restored to an earlier moment', () => {
     const waiting = await held(other, 'waiting');
     restored = await restorePoint(service);
     await Promise.all([lost.open('drop'), waiting.open('pass')]);
-    await Promise.all([lost.answer, waiting.answer]);
+    await Promise.all([lost.response, waiting.response]);
     // As it was before its claim.
     await restored.query(
       `UPDATE orders SET state = 'reserved', batch_id = NULL, submitted_at = NULL, claim = NULL

@@ -73,7 +73,7 @@ const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0
 (hasRequests ? it : it.skip)(
   'The Python script of docs/scripts.md buys once although responses are lost, and reads the events',
   async () => {
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     const { stdout } = await run('python3', ['-c', await readExample('python')], {
       cwd: directory,
       timeout: 60_000,

@@ -17,4 +17,4 @@ export const BEGINNINGS = {
 };
 
 /** Stages of a call at the provider at which a gate can hold it. */
-export const STAGES = ['received', 'executed', 'half-answered'] as const;
+export const STAGES = ['received', 'executed', 'half-sent'] as const;

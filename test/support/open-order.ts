@@ -5,7 +5,7 @@ import type { TestService, TestUser } from './test-service';
  * nothing of ours until `resetFaults`.
  */
 export async function leaveOrderOpen({ control }: TestService, user: TestUser): Promise<void> {
-  await control.addFault({ method: 'buy', kind: 'answer-lost' });
+  await control.addFault({ method: 'buy', kind: 'response-lost' });
   await control.addFault({
     method: 'getproxy',
     kind: 'http-status',

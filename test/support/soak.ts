@@ -13,8 +13,8 @@ import type { WebhookReceiver } from './webhook-receiver';
 
 /** The faults of the provider and how often they occur. */
 const PROVIDER_FAULTS: readonly FaultSpec[] = (['buy', 'prolong'] as const).flatMap((method): FaultSpec[] => [
-  { method, kind: 'answer-lost', probability: 0.006 },
-  { method, kind: 'answer-lost', hiddenForMs: 700, probability: 0.004 },
+  { method, kind: 'response-lost', probability: 0.006 },
+  { method, kind: 'response-lost', hiddenForMs: 700, probability: 0.004 },
   { method, kind: 'reset', probability: 0.004 },
   { method, kind: 'reset', effect: true, probability: 0.004 },
   { method, kind: 'hang', probability: 0.002 },

@@ -1772,7 +1772,7 @@ export interface components {
        */
       works: boolean | null;
       /**
-       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-answer` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `echo-down` (the echo endpoint does not respond without the proxy either, or not over the IP version of the proxy), `network-down` (the service could not resolve or route to the host)
+       * @description The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), `echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-response` (something else responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or `exit-differs`, if the exit address has changed since the last check. With `works: null`: `echo-down` (the echo endpoint does not respond without the proxy either, or not over the IP version of the proxy), `network-down` (the service could not resolve or route to the host)
        * @example null
        */
       reason:
@@ -1782,7 +1782,7 @@ export interface components {
             | 'timeout'
             | 'closed'
             | 'echo-unreachable'
-            | 'wrong-answer'
+            | 'wrong-response'
             | 'leaks-forwarded-for'
             | 'exit-differs'
             | 'echo-down'

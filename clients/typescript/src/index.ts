@@ -169,7 +169,7 @@ async function readEvents(
   const { data, error, response } = await client
     .GET('/events', { params: { query }, signal: signal ? AbortSignal.any([signal, inTime]) : inTime })
     .catch((cause: unknown) => {
-      throw new PassingFailure('no answer', { cause });
+      throw new PassingFailure('no response', { cause });
     });
   if (data) return data;
   if (response.status === 410) throw new EventsGoneError(JSON.stringify(error?.detail));

@@ -58,10 +58,10 @@ BEGIN
   END LOOP;
 
   FOR placed IN
-    SELECT chosen[answer."position"] AS place, answer.id, answer.refusal
+    SELECT chosen[result."position"] AS place, result.id, result.refusal
       FROM place_orders((SELECT coalesce(jsonb_agg(asked -> (place - 1)::integer ORDER BY at), '[]')
                            FROM unnest(chosen) WITH ORDINALITY AS one (place, at)),
-                        of_users, '{}', NULL) AS answer
+                        of_users, '{}', NULL) AS result
   LOOP
     "position" := placed.place;
     id := placed.id;

@@ -74,7 +74,7 @@ export class BulkRecords {
   async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, answer FROM orders
+      `SELECT ${OUTCOME_COLUMNS}, response FROM orders
         WHERE user_id = $1 AND idempotency_key = ANY ($2) AND state <> 'refunded'`,
       [userId, proxyIds.map((id) => bulkOrderKey(key, id))],
     );

@@ -218,7 +218,7 @@ export class OrdersService {
 
   private async deliveredProxies(order: OrderOutcome, replayed: boolean): Promise<ProxyOut[]> {
     const now = this.clock.now();
-    if (!order.answer) {
+    if (!order.response) {
       const proxies = await this.proxies.ofOrder(order);
       if (!replayed) return proxies;
       // Logins and passwords are removed from the stored response long before the response itself, after the
@@ -226,26 +226,27 @@ export class OrdersService {
       const gone = { login: '', password: '', descr: CREDENTIALS_GONE };
       return proxies.map((proxy) => (proxy.active ? proxy : Object.assign(proxy, gone)));
     }
-    const withdrawals = replayed ? await this.proxies.withdrawals(order.answer.map(({ id }) => id)) : null;
+    const withdrawals = replayed ? await this.proxies.withdrawals(order.response.map(({ id }) => id)) : null;
     // This runs a thousand times: fields that are added to a spread object take ten times as long.
-    return order.answer.map(({ id, host, port, login, password, descr, date_start: start, date_end: end }) =>
-      toProxyOut(
-        {
-          id,
-          host,
-          port,
-          login: login ?? '',
-          password: password ?? '',
-          proxyType: order.proxyType,
-          country: order.country,
-          version: order.version,
-          dateStart: start === null ? null : new Date(start),
-          dateEnd: end === null ? null : new Date(end),
-          withdrawnAt: withdrawals?.get(id) ?? null,
-          descr: password === undefined ? CREDENTIALS_GONE : (descr ?? null),
-        },
-        now,
-      ),
+    return order.response.map(
+      ({ id, host, port, login, password, descr, date_start: start, date_end: end }) =>
+        toProxyOut(
+          {
+            id,
+            host,
+            port,
+            login: login ?? '',
+            password: password ?? '',
+            proxyType: order.proxyType,
+            country: order.country,
+            version: order.version,
+            dateStart: start === null ? null : new Date(start),
+            dateEnd: end === null ? null : new Date(end),
+            withdrawnAt: withdrawals?.get(id) ?? null,
+            descr: password === undefined ? CREDENTIALS_GONE : (descr ?? null),
+          },
+          now,
+        ),
     );
   }
 }

@@ -141,7 +141,7 @@ export class Px6Client {
     } catch (error) {
       // The error of axios contains the request and thus the key, so only its code may be passed on.
       const code = (error as { code?: unknown }).code;
-      const reason = typeof code === 'string' ? code : 'no answer';
+      const reason = typeof code === 'string' ? code : 'no response';
       if (transport.mayHaveSent()) throw new ProviderOutcomeUnknown(`${method} was sent, then: ${reason}`);
       void transport.givePermitBack();
       if (transport.lacksPermit()) throw new NoPermitInTime();

@@ -16,7 +16,7 @@ export class ProxyCheckOut {
     PROXY_CHECK_REASONS,
     'The reason: `refused` (no connection to the proxy), `wrong-login` (or the rental has ' +
       'ended), `timeout` (7 seconds), `closed` (the proxy closed the connection), ' +
-      '`echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-answer` (something else ' +
+      '`echo-unreachable` (the proxy cannot reach the echo endpoint), `wrong-response` (something else ' +
       'responded), `leaks-forwarded-for` (it reveals its client). With `works: true`: null, or ' +
       '`exit-differs`, if the exit address has changed since the last check. With `works: null`: ' +
       '`echo-down` (the echo endpoint does not respond without the proxy either, or not over the IP ' +

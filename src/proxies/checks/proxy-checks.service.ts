@@ -69,7 +69,7 @@ export class ProxyChecksService {
       const reason = verdict.forwarded_for ? 'leaks-forwarded-for' : null;
       return { ...times, reason, exit_address: verdict.address };
     }
-    const failure = 'text' in result ? 'wrong-answer' : result.failure;
+    const failure = 'text' in result ? 'wrong-response' : result.failure;
     const isProven =
       worksBy(failure) === null || ((await before) && (await this.echo.isReachable(echoUrl, family)));
     return { ...times, reason: isProven ? failure : 'echo-down', exit_address: null };

@@ -29,7 +29,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     );
     const url = new URL(`http://127.0.0.1:${await listen(target)}/`);
     expect(await requestThrough(await buy(type), url, TIMEOUT_MS)).toMatchObject({
-      result: { failure: 'wrong-answer' },
+      result: { failure: 'wrong-response' },
     });
     await close(target);
   });
@@ -42,7 +42,7 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     expect(await requestThrough(await buy(type), url, TIMEOUT_MS)).toMatchObject({
       connectMs: expect.any(Number),
       firstByteMs: null,
-      result: { failure: 'wrong-answer' },
+      result: { failure: 'wrong-response' },
     });
     expect(opened).toBe(1);
     await close(target);

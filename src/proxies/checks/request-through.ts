@@ -91,11 +91,11 @@ async function readResponse({ statusCode, body }: Dispatcher.ResponseData): Prom
   let text = '';
   for await (const chunk of body as AsyncIterable<Buffer>) {
     text += chunk.toString('latin1');
-    if (text.length > MAX_RESPONSE_BYTES) throw new ProxyFailure('wrong-answer');
+    if (text.length > MAX_RESPONSE_BYTES) throw new ProxyFailure('wrong-response');
   }
   if (statusCode === 200) return text;
   if (statusCode === 407) throw new ProxyFailure('wrong-login');
-  throw new ProxyFailure(UNREACHED.includes(statusCode) ? 'echo-unreachable' : 'wrong-answer');
+  throw new ProxyFailure(UNREACHED.includes(statusCode) ? 'echo-unreachable' : 'wrong-response');
 }
 
 function throughHttp(
@@ -163,7 +163,7 @@ async function openSocks(
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ThroughFailure])[] = [
   [/\b407\b|Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
   [/Proxy response \(\d+\)|Socks5 proxy rejected connection/i, 'echo-unreachable'],
-  [/CERT|certificate|SSL|TLS|HPE_|Invalid Socks5|invalid socks version|Parse Error/i, 'wrong-answer'],
+  [/CERT|certificate|SSL|TLS|HPE_|Invalid Socks5|invalid socks version|Parse Error/i, 'wrong-response'],
 ];
 
 function failureOf(error: unknown, signal: AbortSignal, isConnected: boolean): ThroughFailure {

@@ -5,7 +5,7 @@ const WORKS = {
   timeout: false,
   closed: false,
   'echo-unreachable': false,
-  'wrong-answer': false,
+  'wrong-response': false,
   'leaks-forwarded-for': false,
   'exit-differs': true,
   'echo-down': null,

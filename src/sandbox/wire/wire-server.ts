@@ -135,7 +135,7 @@ export class WireServer {
   private async respond(exchange: Exchange, body: string, fault: Fault | null): Promise<void> {
     const { response, call } = exchange;
     switch (fault?.kind) {
-      case 'answer-lost':
+      case 'response-lost':
         throw new ConnectionDropped();
       case 'reset':
         response.socket?.resetAndDestroy();
@@ -165,8 +165,8 @@ export class WireServer {
 
   private async respondRegularly(exchange: Exchange, body: string): Promise<void> {
     const { method, parameters, response } = exchange;
-    if (!this.parts.gates.awaits('half-answered', method, parameters)) return sendJson(response, body);
-    await sendJsonInHalves(response, body, () => this.hold('half-answered', exchange));
+    if (!this.parts.gates.awaits('half-sent', method, parameters)) return sendJson(response, body);
+    await sendJsonInHalves(response, body, () => this.hold('half-sent', exchange));
   }
 
   private refuse(response: ServerResponse, call: Call, errorId: WireErrorId): void {

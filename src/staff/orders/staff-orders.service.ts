@@ -165,11 +165,11 @@ export class StaffOrdersService {
     return queryRows(
       this.dataSource,
       `SELECT id, method, request, outcome, http_status, duration_ms, created_at,
-              CASE WHEN length(answer) <= ${MAX_RESPONSE_LENGTH} THEN answer::json
-                   WHEN answer ~ '^{' AND answer !~ ${NO_JSONB}
-                   THEN (answer::jsonb || '{"list": "omitted"}')::json
+              CASE WHEN length(response) <= ${MAX_RESPONSE_LENGTH} THEN response::json
+                   WHEN response ~ '^{' AND response !~ ${NO_JSONB}
+                   THEN (response::jsonb || '{"list": "omitted"}')::json
                    ELSE '"omitted"' END AS response
-         FROM (SELECT id, method, request, outcome, http_status, duration_ms, created_at, answer
+         FROM (SELECT id, method, request, outcome, http_status, duration_ms, created_at, response
                  FROM provider_calls WHERE order_id = ANY ($1)
                 ORDER BY created_at DESC, id DESC LIMIT ${MAX_CALLS}) AS latest
         ORDER BY created_at, id`,

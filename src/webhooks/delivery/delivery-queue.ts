@@ -132,7 +132,7 @@ const SETTLE = `
   WITH mine AS (
     SELECT id, webhook_id FROM webhook_deliveries WHERE id = $1 AND lease_until = $2::timestamptz FOR UPDATE
   ), attempt AS (
-    INSERT INTO webhook_attempts (delivery_id, webhook_id, at, status, duration_ms, answer, error)
+    INSERT INTO webhook_attempts (delivery_id, webhook_id, at, status, duration_ms, response, error)
     SELECT id, webhook_id, now() - make_interval(secs => $4 / 1000.0), $3, $4, $5, $6 FROM mine
   ), settled AS (
     UPDATE webhook_deliveries delivery

@@ -48,7 +48,7 @@ CREATE TABLE webhooks (
   paused_until timestamptz,
   -- Null: it is on.
   disabled_at timestamptz,
-  -- Who switched it off, or what did. Gone: its receiver answered 410.
+  -- Who switched it off, or what did. Gone: its receiver returned 410.
   disabled_reason text CHECK (disabled_reason IN ('customer', 'failing', 'gone', 'operator', 'deleted')),
   -- It is the customer's no longer; its deliveries are removed in steps, and then this row.
   deleted_at timestamptz,
@@ -98,12 +98,12 @@ CREATE TABLE webhook_attempts (
   -- That of the delivery, by which the attempts of a webhook are listed.
   webhook_id bigint NOT NULL,
   at timestamptz NOT NULL DEFAULT now(),
-  -- The status of the answer; null: there was none.
+  -- The status of the response; null: there was none.
   status integer,
   duration_ms integer NOT NULL CHECK (duration_ms >= 0),
-  -- What the answer began with: its first 1,024 bytes, as text.
-  answer text CHECK (octet_length(answer) <= 4096),
-  -- Why there was no answer, or why it does not count; without the URL. Null: the event was delivered.
+  -- What the response began with: its first 1,024 bytes, as text.
+  response text CHECK (octet_length(response) <= 4096),
+  -- Why there was no response, or why it does not count; without the URL. Null: the event was delivered.
   error text,
   CONSTRAINT webhook_attempts_outcome_check CHECK (num_nonnulls(status, error) >= 1)
 );

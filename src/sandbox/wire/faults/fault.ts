@@ -8,7 +8,7 @@ import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
  */
 export const FAULT_KINDS = {
   /** Closes the connection instead of responding. */
-  'answer-lost': true,
+  'response-lost': true,
   /** Resets the connection instead of responding. */
   reset: false,
   /** Never responds. */

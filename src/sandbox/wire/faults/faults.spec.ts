@@ -21,8 +21,8 @@ async function listedUnder(descr: string): Promise<number> {
 
 describe('a connection that closes without a response', () => {
   test.each<[Omit<FaultSpec, 'method'>, number]>([
-    [{ kind: 'answer-lost' }, 1],
-    [{ kind: 'answer-lost', effect: false }, 0],
+    [{ kind: 'response-lost' }, 1],
+    [{ kind: 'response-lost', effect: false }, 0],
     [{ kind: 'reset' }, 0],
     [{ kind: 'reset', effect: true }, 1],
     [{ kind: 'truncated-json', disconnect: true }, 1],
@@ -133,7 +133,7 @@ describe('a response that misleads', () => {
   });
 
   test('a late listing hides a purchase for a time on the provider’s clock', async () => {
-    await control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 60_000 });
+    await control.addFault({ method: 'buy', kind: 'response-lost', hiddenForMs: 60_000 });
     await expect(buy('hidden')).rejects.toThrow('socket hang up');
 
     await expect(soldUnder('hidden')).resolves.toBe(1);

@@ -65,8 +65,8 @@ test('executed: the call has taken effect, and no byte of the response was sent'
   await expect(response).resolves.toMatchObject({ status: 'yes' });
 });
 
-test('half-answered: half of the body was sent', async () => {
-  const gate = await control.addGate({ method: 'buy', stage: 'half-answered' });
+test('half-sent: half of the body was sent', async () => {
+  const gate = await control.addGate({ method: 'buy', stage: 'half-sent' });
   const request = get(`${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}`, { agent: false });
   const received = new Promise<string>((resolve) => {
     request.once('response', (response) =>

@@ -3,7 +3,7 @@ import type { WireMethodName } from '../methods/wire-methods';
 import { appliesTo, filterSchema } from './fault';
 
 /** Before the effect; after the effect and before the response; after half of the response's body. */
-export const GATE_STAGES = ['received', 'executed', 'half-answered'] as const;
+export const GATE_STAGES = ['received', 'executed', 'half-sent'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
 export const gateSchema = filterSchema.extend({ stage: z.enum(GATE_STAGES) });
