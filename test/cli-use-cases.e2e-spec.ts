@@ -1,12 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createCli } from '../src/cli/cli';
+import { PaymentsSandbox } from '../src/sandbox';
 import { StaffModule, StaffPaymentsModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
 import { runCliHere, shareServicesOfCommands } from './support/cli';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { insertUnmatchedProxy } from './support/proxy-rows';
 import { createStaff } from './support/staff';
-import { DESCRIBES_DEPOSITS, startTestService } from './support/test-service';
+import { paymentsEnvironment, startTestService } from './support/test-service';
 
 interface Row {
   readonly id: number;
@@ -22,29 +24,32 @@ const OVER_HTTP_ALONE = ['scopes.list'];
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'maintenance begin'];
 
 // The tests insert orders, unmatched proxies and maintenance, and withdraw proxies that the provider lists.
-const service = forAllTests(() => startTestService({ environment: DESCRIBES_DEPOSITS }));
+const payments = forAllTests(() => PaymentsSandbox.start());
+const service = forAllTests(() => startTestService({ payments }));
 forAllTests(shareServicesOfCommands);
 const customer = forEachTest(() => service.createUser());
 
 const query = <Found>(statement: string, parameters: unknown[] = []): Promise<Found[]> =>
   service.dataSource.query(statement, parameters);
 
-const environmentWith = (provider: Record<string, string> = {}) => ({
+const provider = () => ({ PX6_API_KEY: service.sandbox.apiKey, PX6_BASE_URL: service.sandbox.baseUrl });
+
+const environmentWith = (more: Record<string, string> = {}) => ({
   DATABASE_URL: service.databaseUrl,
   MIGRATE_ON_START: 'false',
-  ...DESCRIBES_DEPOSITS,
-  ...provider,
+  ...paymentsEnvironment(payments),
+  ...more,
 });
 
 /** Runs a command whose words are separated by one space. */
-async function textOf(command: string, provider?: Record<string, string>): Promise<string> {
-  const outcome = await runCliHere(command.split(' '), environmentWith(provider));
+async function textOf(command: string, more?: Record<string, string>): Promise<string> {
+  const outcome = await runCliHere(command.split(' '), environmentWith(more));
   expect({ ...outcome, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
   return outcome.stdout;
 }
 
-async function responseTo<Result = Row>(command: string, provider?: Record<string, string>): Promise<Result> {
-  return JSON.parse(await textOf(command, provider));
+async function responseTo<Result = Row>(command: string, more?: Record<string, string>): Promise<Result> {
+  return JSON.parse(await textOf(command, more));
 }
 
 async function refusalOf(command: string): Promise<string> {
@@ -104,6 +109,14 @@ const unmatchedPayment = (): Promise<number> =>
     `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, reason)
      VALUES ('sandbox', gen_random_uuid()::text, 'unmatched', 100, 'RUB', now(), 'no-deposit') RETURNING id`,
   );
+
+/** A payment that only the provider knows. */
+function paidElsewhere(): string {
+  const amount = { value: '100.00', currency: 'RUB' };
+  const { id } = payments.book.create(randomUUID(), { amount, metadata: {}, return_url: '' });
+  payments.book.pay(id);
+  return id;
+}
 
 async function paidDeposit(): Promise<number> {
   const id = await insert(
@@ -165,6 +178,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     'payments.match',
     async () => `--id ${await unmatchedPayment()} --user ${customer.id} ${REASON}`,
   ],
+  'payments take': ['payments.take', async () => `--id ${paidElsewhere()} ${REASON}`],
   'payments reject': ['payments.reject', async () => `--id ${await unmatchedPayment()} ${REASON}`],
   'orders list': ['orders.search', optionsForUser('')],
   'orders show': ['orders.read', async () => `--id ${await buy()}`],
@@ -292,7 +306,8 @@ describe('The command line', () => {
     async (command, [action, optionsOf]) => {
       const options = await optionsOf();
       const [before] = await query<Row>('SELECT max(id) AS id FROM audit_log');
-      await textOf(`${command} ${options}`.trim());
+      // It alone calls a provider.
+      await textOf(`${command} ${options}`.trim(), command === 'payments take' ? provider() : undefined);
       const target = routesOfStaff().find((route) => route.action === action)?.on;
       const recorded = await query('SELECT via, user_id, action, target_type FROM audit_log WHERE id > $1', [
         before?.id ?? 0,
@@ -308,12 +323,11 @@ describe('A command', () => {
     const id = await orderInReview();
     const decide = `orders decide --id ${id} --as deliver ${REASON}`;
     const [order] = await query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
-    const { baseUrl, apiKey } = service.sandbox;
     const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.tag}`;
     await service.wire.call(call);
     // The environment names no provider.
     expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');
-    expect(await responseTo(decide, { PX6_API_KEY: apiKey, PX6_BASE_URL: baseUrl })).toMatchObject({
+    expect(await responseTo(decide, provider())).toMatchObject({
       id,
       state: 'completed',
     });
