@@ -15,7 +15,7 @@ import { WireClient } from './support/wire-client';
 
 type Order = Json<OrderOut>;
 type UnmatchedProxy = Json<UnmatchedProxyOut>;
-type Finding = Json<FoundProlongationOut>;
+type Discrepancy = Json<FoundProlongationOut>;
 
 const ascending = (one: number, other: number): number => one - other;
 const PRICE = '25.08';
@@ -469,13 +469,15 @@ describe('An order that a restore of the database has forgotten', () => {
       ...REASON,
     });
 
-  const openFindings = async (proxyId: string): Promise<Finding[]> => {
-    const { items } = (await staff.get<Page<Finding>>('/staff/found-prolongations?state=open')).body;
+  const openDiscrepancies = async (proxyId: string): Promise<Discrepancy[]> => {
+    const { items } = (await staff.get<Page<Discrepancy>>('/staff/found-prolongations?state=open')).body;
     return items.filter(({ proxy_id: id }) => String(id) === proxyId);
   };
 
   /** A proxy that was prolonged by 30 days so many times, by orders that are no longer in the database. */
-  async function forgottenProlongations(times: number): Promise<{ proxyId: string; finding: Finding }> {
+  async function forgottenProlongations(
+    times: number,
+  ): Promise<{ proxyId: string; discrepancy: Discrepancy }> {
     await buy();
     const [proxy] = await proxiesOf();
     const proxyId = proxy?.id ?? '';
@@ -484,12 +486,12 @@ describe('An order that a restore of the database has forgotten', () => {
     await service.owner.query('INSERT INTO maintenance DEFAULT VALUES');
     await service.runJob('sweep');
     await service.owner.query('UPDATE maintenance SET ended_at = now() WHERE ended_at IS NULL');
-    const [finding] = await openFindings(proxyId);
-    return { proxyId, finding: finding as Finding };
+    const [discrepancy] = await openDiscrepancies(proxyId);
+    return { proxyId, discrepancy: discrepancy as Discrepancy };
   }
 
-  const charge = (finding: Finding | undefined, terms: object = {}) =>
-    staff.post<Finding>(`/staff/found-prolongations/${finding?.id}/charge`, {
+  const charge = (discrepancy: Discrepancy | undefined, terms: object = {}) =>
+    staff.post<Discrepancy>(`/staff/found-prolongations/${discrepancy?.id}/charge`, {
       price: PRICE,
       ...terms,
       ...REASON,
@@ -502,17 +504,21 @@ describe('An order that a restore of the database has forgotten', () => {
   };
 
   it('is charged prolongation by prolongation, and each is found by the key that is retried', async () => {
-    const { proxyId, finding } = await forgottenProlongations(2);
-    expect(finding.days).toBe(60);
-    const end = Date.parse(finding.date_end);
-    const { body: charged } = await charge(finding, { period: 30 });
-    expect(charged).toMatchObject({ id: finding.id, state: 'charged', days: 30 });
-    const [rest, ...others] = await openFindings(proxyId);
+    const { proxyId, discrepancy } = await forgottenProlongations(2);
+    expect(discrepancy.days).toBe(60);
+    const end = Date.parse(discrepancy.date_end);
+    const { body: charged } = await charge(discrepancy, { period: 30 });
+    expect(charged).toMatchObject({ id: discrepancy.id, state: 'charged', days: 30 });
+    const [rest, ...others] = await openDiscrepancies(proxyId);
     expect(others).toEqual([]);
-    expect(rest).toMatchObject({ days: 30, date_end_before: charged.date_end, date_end: finding.date_end });
+    expect(rest).toMatchObject({
+      days: 30,
+      date_end_before: charged.date_end,
+      date_end: discrepancy.date_end,
+    });
     expect(Date.parse(rest?.date_end_before ?? '')).toBe(end - 30 * DAY_MS);
     expect((await charge(rest)).body).toMatchObject({ state: 'charged', days: 30 });
-    expect(await openFindings(proxyId)).toEqual([]);
+    expect(await openDiscrepancies(proxyId)).toEqual([]);
     expect(await service.balanceOf(user)).toEqual({ available: '924.76', held: '0.00' });
 
     const before = await sold();
@@ -528,11 +534,11 @@ describe('An order that a restore of the database has forgotten', () => {
   });
 
   it('leaves the proxy the later end that it got before the charge', async () => {
-    const { proxyId, finding } = await forgottenProlongations(1);
+    const { proxyId, discrepancy } = await forgottenProlongations(1);
     expect((await user.prolong(proxyId, { key: 'later' })).response.status).toBe(200);
     const later = await proxiesOf();
-    expect(Date.parse(later[0]?.date_end ?? '')).toBe(Date.parse(finding.date_end) + 30 * DAY_MS);
-    expect((await charge(finding)).body).toMatchObject({ state: 'charged', days: 30 });
+    expect(Date.parse(later[0]?.date_end ?? '')).toBe(Date.parse(discrepancy.date_end) + 30 * DAY_MS);
+    expect((await charge(discrepancy)).body).toMatchObject({ state: 'charged', days: 30 });
     expect(await proxiesOf()).toEqual(later);
   });
 
@@ -608,8 +614,8 @@ describe('An order that a restore of the database has forgotten', () => {
   });
 
   it('is not prolonged again by retries when staff wrote it off, of one proxy or of many', async () => {
-    const { proxyId, finding } = await forgottenProlongations(2);
-    await staff.post(`/staff/found-prolongations/${finding.id}/write-off`, REASON);
+    const { proxyId, discrepancy } = await forgottenProlongations(2);
+    await staff.post(`/staff/found-prolongations/${discrepancy.id}/write-off`, REASON);
     const before = [await sold(), await service.balanceOf(user)];
     const bulk = () =>
       user.api.POST('/proxies/prolong', {

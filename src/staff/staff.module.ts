@@ -15,8 +15,8 @@ import { AuditLogController } from './audit-log/audit-log.controller';
 import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
 import { StaffBalancesService } from './balances/staff-balances.service';
-import { StaffFindingsController } from './findings/staff-findings.controller';
-import { StaffFindingsService } from './findings/staff-findings.service';
+import { StaffDiscrepanciesController } from './discrepancies/staff-discrepancies.controller';
+import { StaffDiscrepanciesService } from './discrepancies/staff-discrepancies.service';
 import { StaffOrdersController } from './orders/staff-orders.controller';
 import { StaffOrdersService } from './orders/staff-orders.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
@@ -54,7 +54,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffTokensController,
     StaffBalancesController,
     StaffOrdersController,
-    StaffFindingsController,
+    StaffDiscrepanciesController,
     StaffRenewalsController,
     StaffPricesController,
     StaffSystemController,
@@ -64,7 +64,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
   providers: [
     AuditLogService,
     StaffBalancesService,
-    StaffFindingsService,
+    StaffDiscrepanciesService,
     StaffOrdersService,
     StaffPricesService,
     StaffRenewalsService,

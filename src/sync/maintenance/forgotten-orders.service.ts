@@ -174,7 +174,7 @@ export class ForgottenOrdersService {
 
   /**
    * Charges the user for a found prolongation. Several prolongations may have moved the found end: when the
-   * period is shorter, the remaining days stay open as a separate finding.
+   * period is shorter, the remaining days stay open as a separate discrepancy.
    *
    * @throws InsufficientBalance
    */
@@ -219,10 +219,10 @@ export class ForgottenOrdersService {
            FROM found_prolongations WHERE id = $1
        ),
        charged AS (
-         UPDATE found_prolongations AS finding
+         UPDATE found_prolongations AS discrepancy
             SET resolution = 'charged', resolved_at = now(), order_id = $2,
                 date_end = CASE WHEN is_part THEN part_end ELSE found.date_end END
-           FROM found WHERE finding.id = found.id
+           FROM found WHERE discrepancy.id = found.id
        )
        INSERT INTO found_prolongations (proxy_id, date_end_before, date_end, found_at)
        SELECT proxy_id, part_end, date_end, found_at FROM found WHERE is_part`,

@@ -158,8 +158,8 @@ export class SweepService {
 
   private logReport(report: SweepReport): void {
     const { listed, changed, unmatched, withdrawn, doubted } = report;
-    const findings = `${changed} changed, ${unmatched} new unmatched proxies, ${withdrawn} withdrawn`;
-    const text = `the provider lists ${listed} proxies; ${findings}`;
+    const discrepancies = `${changed} changed, ${unmatched} new unmatched proxies, ${withdrawn} withdrawn`;
+    const text = `the provider lists ${listed} proxies; ${discrepancies}`;
     if (report.unread_own + report.unread_unknown > 0) {
       const unread = `${report.unread_own} rows of ours and ${report.unread_unknown} of unknown owners`;
       this.logger.error(`the provider lists ${unread} that cannot be read: staff must ask the provider`);

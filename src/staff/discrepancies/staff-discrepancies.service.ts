@@ -18,14 +18,14 @@ import type {
   UnmatchedProxyMark,
   UnmatchedProxiesPage,
   UnmatchedProxiesQuery,
-} from './staff-findings.dto';
+} from './staff-discrepancies.dto';
 
 /**
- * Staff's decisions about the findings of sweeps, over HTTP and on the command line: proxies and
+ * Staff's decisions about the discrepancies of sweeps, over HTTP and on the command line: proxies and
  * prolongations that the provider shows and no order accounts for.
  */
 @Injectable()
-export class StaffFindingsService {
+export class StaffDiscrepanciesService {
   constructor(
     private readonly unmatched: UnmatchedProxiesService,
     private readonly forgotten: ForgottenOrdersService,

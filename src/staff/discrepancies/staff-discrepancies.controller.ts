@@ -28,13 +28,13 @@ import {
   MarkRequest,
   UnmatchedProxiesPage,
   UnmatchedProxiesQuery,
-} from './staff-findings.dto';
-import { StaffFindingsService } from './staff-findings.service';
+} from './staff-discrepancies.dto';
+import { StaffDiscrepanciesService } from './staff-discrepancies.service';
 
 @ApiTags('Orders')
 @Controller('staff')
-export class StaffFindingsController {
-  constructor(private readonly findings: StaffFindingsService) {}
+export class StaffDiscrepanciesController {
+  constructor(private readonly discrepancies: StaffDiscrepanciesService) {}
 
   @Get('unmatched-proxies')
   @StaffRoute({
@@ -49,7 +49,7 @@ export class StaffFindingsController {
     response: { description: 'A page of unmatched proxies, newest first', type: UnmatchedProxiesPage },
   })
   listUnmatchedProxies(@Query() query: UnmatchedProxiesQuery): Promise<UnmatchedProxiesPage> {
-    return this.findings.listUnmatchedProxies(query);
+    return this.discrepancies.listUnmatchedProxies(query);
   }
 
   @Post('unmatched-proxies/:unmatched_proxy_id/assign')
@@ -73,7 +73,7 @@ export class StaffFindingsController {
     @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() { order_id: orderId, reason }: AssignmentRequest,
   ): Promise<UnmatchedProxyOut> {
-    return this.findings.assignUnmatchedProxy(audit, unmatchedProxyId, orderId, reason);
+    return this.discrepancies.assignUnmatchedProxy(audit, unmatchedProxyId, orderId, reason);
   }
 
   @Post('unmatched-proxies/:unmatched_proxy_id/deliver')
@@ -108,7 +108,7 @@ export class StaffFindingsController {
     @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() delivery: DeliveryRequest,
   ): Promise<UnmatchedProxyOut> {
-    return this.findings.deliverUnmatchedProxies(audit, unmatchedProxyId, delivery);
+    return this.discrepancies.deliverUnmatchedProxies(audit, unmatchedProxyId, delivery);
   }
 
   @Post('unmatched-proxies/:unmatched_proxy_id/mark')
@@ -129,7 +129,7 @@ export class StaffFindingsController {
     @IdParam('unmatched_proxy_id') unmatchedProxyId: number,
     @Body() { state, reason }: MarkRequest,
   ): Promise<UnmatchedProxyOut> {
-    return this.findings.markUnmatchedProxy(audit, unmatchedProxyId, state, reason);
+    return this.discrepancies.markUnmatchedProxy(audit, unmatchedProxyId, state, reason);
   }
 
   @Get('found-prolongations')
@@ -144,7 +144,7 @@ export class StaffFindingsController {
     response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
   })
   listProlongations(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
-    return this.findings.listProlongations(query);
+    return this.discrepancies.listProlongations(query);
   }
 
   @Post('found-prolongations/:prolongation_id/charge')
@@ -170,7 +170,7 @@ export class StaffFindingsController {
     @IdParam('prolongation_id') id: number,
     @Body() charge: ChargeRequest,
   ): Promise<FoundProlongationOut> {
-    return this.findings.chargeProlongation(audit, id, charge);
+    return this.discrepancies.chargeProlongation(audit, id, charge);
   }
 
   @Post('found-prolongations/:prolongation_id/write-off')
@@ -192,6 +192,6 @@ export class StaffFindingsController {
     @IdParam('prolongation_id') id: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<FoundProlongationOut> {
-    return this.findings.writeOffProlongation(audit, id, reason);
+    return this.discrepancies.writeOffProlongation(audit, id, reason);
   }
 }
