@@ -112,11 +112,11 @@ describe('Migrating', () => {
   it('gives the service its rights on a new table with the functions that use it', async () => {
     // The baseline has a trigger on the table of orders, and so has this release.
     const release = withMigrations(TableOfColours9000000000000);
-    const trigger = `${release.functions['note_order_state']}\n-- anew`;
+    const trigger = `${release.functions['record_order_state']}\n-- anew`;
     const reader = await lockRow(owner, 'LOCK TABLE orders IN ROW EXCLUSIVE MODE');
     const migrating = migrate(database, {
       ...release,
-      functions: { ...release.functions, note_order_state: trigger },
+      functions: { ...release.functions, record_order_state: trigger },
     });
     await untilWaiting(owner);
     expect(await mayWrite('colours')).toEqual([{ mayWrite: false }]);
@@ -145,14 +145,14 @@ describe('Migrating', () => {
 
   it('installs functions whose texts differ, and an older version leaves those of a newer one', async () => {
     const release = thisRelease();
-    const { note_order_state: kept = '', log_low_balance: _, ...others } = release.functions;
+    const { record_order_state: kept = '', log_low_balance: _, ...others } = release.functions;
     const newer: Release = {
       ...release,
       number: release.number + 1,
       functions: {
         ...others,
         // Without one of its triggers.
-        note_order_state: kept.replace(/CREATE OR REPLACE TRIGGER orders_note_first_state[^;]*;/, ''),
+        record_order_state: kept.replace(/CREATE OR REPLACE TRIGGER orders_record_first_state[^;]*;/, ''),
         // With a parameter that the version before does not give.
         iso_text: `
           CREATE FUNCTION iso_text(moment timestamptz, fraction text DEFAULT '', zone text DEFAULT '')
@@ -171,14 +171,14 @@ describe('Migrating', () => {
           AS $$ SELECT true $$`,
       },
     };
-    const names = ['note_order_state', 'log_low_balance', 'iso_text', 'publishing_lock', 'a_colour'];
+    const names = ['record_order_state', 'log_low_balance', 'iso_text', 'publishing_lock', 'a_colour'];
     const before = await findInstalled(...names);
     const after = [
       'a_colour() trigger',
       'iso_text(timestamp with time zone,text,text) text',
-      'note_order_state() trigger',
+      'record_order_state() trigger',
       'orders_colour',
-      'orders_note_state',
+      'orders_record_state',
       'publishing_lock() text',
     ];
     expect(await migrate(database, newer)).toEqual([]);

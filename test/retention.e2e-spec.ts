@@ -96,17 +96,17 @@ describe('Rows past their retention', () => {
   const noteSteps = () =>
     service.owner.query(`
       CREATE TABLE steps (name text, size integer);
-      CREATE FUNCTION note_step() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+      CREATE FUNCTION record_step() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
       BEGIN
         INSERT INTO steps SELECT TG_TABLE_NAME, count(*) FROM was;
         RETURN NULL;
       END $$;
-      CREATE TRIGGER note_step AFTER DELETE ON provider_calls REFERENCING OLD TABLE AS was
-        FOR EACH STATEMENT EXECUTE FUNCTION note_step();
-      CREATE TRIGGER note_step AFTER DELETE ON audit_log REFERENCING OLD TABLE AS was
-        FOR EACH STATEMENT EXECUTE FUNCTION note_step();
-      CREATE TRIGGER note_step AFTER UPDATE ON orders REFERENCING OLD TABLE AS was
-        FOR EACH STATEMENT EXECUTE FUNCTION note_step()`);
+      CREATE TRIGGER record_step AFTER DELETE ON provider_calls REFERENCING OLD TABLE AS was
+        FOR EACH STATEMENT EXECUTE FUNCTION record_step();
+      CREATE TRIGGER record_step AFTER DELETE ON audit_log REFERENCING OLD TABLE AS was
+        FOR EACH STATEMENT EXECUTE FUNCTION record_step();
+      CREATE TRIGGER record_step AFTER UPDATE ON orders REFERENCING OLD TABLE AS was
+        FOR EACH STATEMENT EXECUTE FUNCTION record_step()`);
 
   it('goes in bounded steps while purchases go on, and the books hold before and after', async () => {
     const limited = await service.app
@@ -146,7 +146,7 @@ describe('Rows past their retention', () => {
       `SELECT name, max(size) AS largest, count(*) FILTER (WHERE size > 100)::int AS steps
          FROM steps GROUP BY name ORDER BY name`,
     );
-    await service.owner.query('DROP FUNCTION note_step CASCADE');
+    await service.owner.query('DROP FUNCTION record_step CASCADE');
     expect(steps).toEqual(
       ['audit_log', 'orders', 'provider_calls'].map((name) => ({
         name,

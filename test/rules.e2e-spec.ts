@@ -128,7 +128,7 @@ describe('The database and the code agree on', () => {
   });
 
   it.each([
-    ['HISTORY_DAYS', () => functionText('note_order_state')],
+    ['HISTORY_DAYS', () => functionText('record_order_state')],
     [
       'AUDIT_LOG_READ_DAYS',
       async () =>

@@ -275,7 +275,7 @@ export class TokensService {
       return null;
     }
     this.known.set(hash, true);
-    if (!token.isUseNoted) await this.noteUse(token.tokenId);
+    if (!token.isUseRecorded) await this.noteUse(token.tokenId);
     return token;
   }
 
@@ -295,7 +295,7 @@ export class TokensService {
               daily_limit AS "dailyLimit", limited_by AS "limitedBy", issued_by AS "issuedBy",
               blocked_at IS NOT NULL AS "isBlocked",
               proxies_revision AS "proxiesRevision", encode(token_hash, 'hex') AS hash,
-              coalesce(last_used_at > $3, false) AS "isUseNoted"
+              coalesce(last_used_at > $3, false) AS "isUseRecorded"
          FROM api_tokens token JOIN users ON users.id = token.user_id
         WHERE token_hash = ANY ($1::bytea[]) AND revoked_at IS NULL
           AND (expires_at IS NULL OR expires_at > $2)`,
@@ -349,7 +349,7 @@ export const TOKEN_REFERENCES = [
 interface FoundToken extends Caller {
   readonly hash: string;
   /** Whether the present `last_used_at` is accurate enough. */
-  readonly isUseNoted: boolean;
+  readonly isUseRecorded: boolean;
 }
 
 /** Clears the bits after the prefix: `10.1.2.3/8` becomes `10.0.0.0/8`. */

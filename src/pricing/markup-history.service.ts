@@ -82,7 +82,7 @@ export class MarkupHistoryService {
     const [recorded] = await queryRows<{ percent: string }>(
       this.dataSource,
       `SELECT markup_percent AS percent FROM default_markups
-        ORDER BY noted_at <= $1 DESC, abs(extract(epoch FROM noted_at - $1)), id DESC LIMIT 1`,
+        ORDER BY recorded_at <= $1 DESC, abs(extract(epoch FROM recorded_at - $1)), id DESC LIMIT 1`,
       [moment],
     );
     return recorded?.percent ?? toStoredPercent(this.config.pricing.markupPercent);

@@ -17,7 +17,7 @@ const WRONG = {
 /**
  * Keeps the `active` flags of proxies current for staff, reminders and renewals; responses to customers
  * compare the end itself. Nothing else clears the flag of a rental that has ended, so that each end is
- * announced, and once (`proxy.expired`, by `note_proxy_changes.sql`).
+ * announced, and once (`proxy.expired`, by `record_proxy_changes.sql`).
  */
 @Injectable()
 export class ActiveFlagsService {

@@ -12,7 +12,7 @@ const STEPS = {
   plan: 'INSERT INTO renewals',
   remind: 'SET last_reminded_days',
   place: 'place_renewals',
-  note: 'noted AS',
+  note: 'recorded AS',
 };
 
 describe('kill -9 of the replica that renews', () => {
@@ -117,12 +117,12 @@ describe('kill -9 of the replica that renews', () => {
     const closed = await replaceBy(placed, () => stopAt('closed_at = now()', 'after'));
     await closed.reached;
     // Only now is there something to note.
-    const unnoted = stopAt(STEPS.note, 'before');
+    const unrecorded = stopAt(STEPS.note, 'before');
     closed.letGo();
-    const noted = await replaceBy(unnoted, () => stopAt(STEPS.note, 'after'));
-    await noted.reached;
+    const recorded = await replaceBy(unrecorded, () => stopAt(STEPS.note, 'after'));
+    await recorded.reached;
     await kill();
-    noted.letGo();
+    recorded.letGo();
     await expectOneRenewalEach([customer]);
   });
 

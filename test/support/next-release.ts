@@ -47,7 +47,7 @@ export function makeNextRelease(directory: string): readonly string[] {
     join(database, 'data-source-options.js'),
     `\nexports.migrations.push(...Object.values(require('./migrations/9000000000000-colours')));\n`,
   );
-  const file = join(database, 'functions', 'note_order_state.sql');
+  const file = join(database, 'functions', 'record_order_state.sql');
   const text = readFileSync(file, 'utf8');
   if (!RETURN.test(text)) throw new Error(`${file} ends otherwise than this expects`);
   writeFileSync(

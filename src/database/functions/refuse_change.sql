@@ -55,6 +55,6 @@ CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
 
--- The past of a proxy, as customers see it, stays as it was noted.
+-- The past of a proxy, as customers see it, stays as it was recorded.
 CREATE OR REPLACE TRIGGER proxy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON proxy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');

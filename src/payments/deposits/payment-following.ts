@@ -69,9 +69,9 @@ export class PaymentFollowing {
       this.metrics.observe('payment_credit_seconds', {}, (Date.now() - payment.paidAt.getTime()) / 1000);
     }
     if (payment.receipt !== null) {
-      const noted = await this.payments.noteReceipt(name, payment);
-      if (noted !== null && payment.receipt === 'canceled') {
-        this.logger.warn(`the receipt of deposit ${noted} was not registered`);
+      const recorded = await this.payments.recordReceipt(name, payment);
+      if (recorded !== null && payment.receipt === 'canceled') {
+        this.logger.warn(`the receipt of deposit ${recorded} was not registered`);
       }
     }
     return settled;

@@ -55,7 +55,7 @@ export class Refunds {
     // One of ours that was made after it had counted as failed is treated like one made elsewhere.
     if (refund.state !== 'succeeded') return false;
     const isNew = await this.records.find(this.provider.name, refund);
-    await this.noteReceipt(refund);
+    await this.recordReceipt(refund);
     if (isNew) this.logger.warn('a refund was made at the provider: staff decide');
     return isNew;
   }
@@ -106,16 +106,16 @@ export class Refunds {
     if (refundKey === null) return;
     if (state === 'succeeded') {
       await this.records.succeed(this.provider.name, { ...refund, refundKey });
-      await this.noteReceipt(refund);
+      await this.recordReceipt(refund);
     }
     if (state === 'canceled') await this.fail(refundKey, reason);
   }
 
-  private async noteReceipt(refund: ProviderRefund): Promise<void> {
+  private async recordReceipt(refund: ProviderRefund): Promise<void> {
     if (refund.receipt === null) return;
-    const noted = await this.records.noteReceipt(this.provider.name, refund);
-    if (noted !== null && refund.receipt === 'canceled') {
-      this.logger.warn(`the receipt of refund ${noted} was not registered`);
+    const recorded = await this.records.recordReceipt(this.provider.name, refund);
+    if (recorded !== null && refund.receipt === 'canceled') {
+      this.logger.warn(`the receipt of refund ${recorded} was not registered`);
     }
   }
 

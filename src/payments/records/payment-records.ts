@@ -113,15 +113,15 @@ export class PaymentRecords {
   }
 
   /** Records what became of the receipt of a deposit. @returns the deposit, if that is new */
-  async noteReceipt(provider: string, { id, receipt }: ProviderPayment): Promise<number | null> {
-    const [noted] = await queryRows<{ id: number }>(
+  async recordReceipt(provider: string, { id, receipt }: ProviderPayment): Promise<number | null> {
+    const [recorded] = await queryRows<{ id: number }>(
       this.dataSource,
       `UPDATE deposits SET receipt_registration = $3
         WHERE provider = $1 AND provider_payment_id = $2 AND receipt_registration IS DISTINCT FROM $3
        RETURNING id`,
       [provider, id, receipt],
     );
-    return noted?.id ?? null;
+    return recorded?.id ?? null;
   }
 
   private async end(provider: string, { id, state, reason }: ProviderPayment): Promise<Settled> {

@@ -139,15 +139,15 @@ export class RefundRecords {
   }
 
   /** Records what became of the receipt of a refund. @returns the refund, if that is new */
-  async noteReceipt(provider: string, { id, receipt }: ProviderRefund): Promise<number | null> {
-    const [noted] = await queryRows<{ id: number }>(
+  async recordReceipt(provider: string, { id, receipt }: ProviderRefund): Promise<number | null> {
+    const [recorded] = await queryRows<{ id: number }>(
       this.dataSource,
       `UPDATE deposit_refunds SET receipt_registration = $3
         WHERE provider = $1 AND provider_refund_id = $2 AND receipt_registration IS DISTINCT FROM $3
        RETURNING id`,
       [provider, id, receipt],
     );
-    return noted?.id ?? null;
+    return recorded?.id ?? null;
   }
 
   /**

@@ -10,7 +10,7 @@ import {
   StringField,
 } from '../../http';
 
-/** The kinds of changes of a row of `proxies` after its purchase, set by `note_proxy_changes()`. */
+/** The kinds of changes of a row of `proxies` after its purchase, set by `record_proxy_changes()`. */
 export const PROXY_CHANGES = [
   'moved',
   'credentials_changed',

@@ -28,7 +28,7 @@ export class ProxyHistoryService {
         `WITH own AS MATERIALIZED (
            SELECT id, order_id, assigned_action_id, created_at FROM proxies WHERE id = $2 AND user_id = $1
          ),
-         noted AS MATERIALIZED (
+         recorded AS MATERIALIZED (
            SELECT id, at, kind, before, after FROM proxy_changes WHERE proxy_id = $2 AND user_id = $1
          ),
          prolongation AS MATERIALIZED (
@@ -42,13 +42,13 @@ export class ProxyHistoryService {
                   CASE WHEN assigned_action_id IS NULL THEN unit_price END AS price
              FROM own JOIN orders ON orders.id = own.order_id AND orders.user_id = $1
            UNION ALL
-           SELECT closed_at, coalesce(noted.id, 0), prolongation.id,
+           SELECT closed_at, coalesce(recorded.id, 0), prolongation.id,
                   coalesce(before, iso_text(date_end_before, '')), coalesce(after, iso_text(date_end, '')),
                   'prolonged', captured
-             FROM prolongation LEFT JOIN noted ON noted.at = closed_at AND noted.kind = 'end_changed'
+             FROM prolongation LEFT JOIN recorded ON recorded.at = closed_at AND recorded.kind = 'end_changed'
            UNION ALL
            SELECT at, id, NULL, before, after, kind, NULL
-             FROM noted WHERE kind <> 'end_changed' OR at NOT IN (SELECT closed_at FROM prolongation)
+             FROM recorded WHERE kind <> 'end_changed' OR at NOT IN (SELECT closed_at FROM prolongation)
          ),
          placed AS (
            SELECT *, (extract(epoch FROM at) * 1000000)::bigint AS microseconds FROM event

@@ -295,7 +295,7 @@ export class RenewalRecords {
           WHERE renewal.state = 'placed' AND orders.closed_at IS NOT NULL
           ORDER BY renewal.id LIMIT ${CHANGED_AT_ONCE} FOR UPDATE OF renewal
        ),
-       noted AS (
+       recorded AS (
          UPDATE renewals renewal
             SET state = CASE outcome WHEN 'completed' THEN 'done' ELSE 'skipped' END,
                 price = CASE outcome WHEN 'completed' THEN captured ELSE price END,
@@ -312,13 +312,13 @@ export class RenewalRecords {
        ),
        logged AS (
          SELECT log_event(user_id, CASE state WHEN 'done' THEN 'renewal.done' ELSE 'renewal.skipped' END,
-                  CASE state WHEN 'done' THEN ${eventData('noted', `'order_id', order_id`)}
-                             ELSE ${eventData('noted', `'reason', reason`)} END)
-           FROM noted WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
+                  CASE state WHEN 'done' THEN ${eventData('recorded', `'order_id', order_id`)}
+                             ELSE ${eventData('recorded', `'reason', reason`)} END)
+           FROM recorded WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
           ORDER BY date_end_before, proxy_id
        )
        -- A SELECT in a CTE runs only when it is read.
-       SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM noted`,
+       SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM recorded`,
     );
     return count;
   }

@@ -79,7 +79,7 @@ export class RenewalRun {
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
-    // Read before the outcomes: an order that is no longer under way is noted by this round.
+    // Read before the outcomes: an order that is no longer under way is recorded by this round.
     const room = await this.orders.room();
     report.closed += await this.records.noteOutcomes();
     report.failed += await this.records.fail();

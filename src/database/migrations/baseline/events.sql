@@ -139,7 +139,7 @@ CREATE TABLE export_links (
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
   last_used_at timestamptz,
-  -- How often it was fetched, as far as replicas have noted it.
+  -- How often it was fetched, as far as replicas have recorded it.
   uses bigint NOT NULL DEFAULT 0 CHECK (uses >= 0),
   CONSTRAINT export_links_layout_check CHECK (num_nonnulls(format, template) = 1)
 );

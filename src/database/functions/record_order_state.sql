@@ -1,7 +1,7 @@
 -- Writes the history of an order: each state with the moment it began. No statement can forget or forge it,
 -- because the column is refused to everyone but this trigger. Once an order has been closed for a month, its
 -- history may be cut to its end.
-CREATE OR REPLACE FUNCTION note_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION record_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN
     NEW.history := '[]';
@@ -16,8 +16,8 @@ BEGIN
   RETURN NEW;
 END $$;
 
-CREATE OR REPLACE TRIGGER orders_note_first_state BEFORE INSERT ON orders
-  FOR EACH ROW EXECUTE FUNCTION note_order_state();
-CREATE OR REPLACE TRIGGER orders_note_state BEFORE UPDATE ON orders
+CREATE OR REPLACE TRIGGER orders_record_first_state BEFORE INSERT ON orders
+  FOR EACH ROW EXECUTE FUNCTION record_order_state();
+CREATE OR REPLACE TRIGGER orders_record_state BEFORE UPDATE ON orders
   FOR EACH ROW WHEN (NEW.state <> OLD.state OR NEW.history <> OLD.history)
-  EXECUTE FUNCTION note_order_state();
+  EXECUTE FUNCTION record_order_state();

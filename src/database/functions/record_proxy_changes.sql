@@ -7,7 +7,7 @@
 --
 -- It runs for the rows that have changed alone: the condition of the trigger costs an update of many rows
 -- next to nothing. It writes with the rights of the owner: the service's role may only read the log.
-CREATE OR REPLACE FUNCTION note_proxy_changes() RETURNS trigger LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION record_proxy_changes() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
   logged text;
@@ -45,11 +45,11 @@ BEGIN
   RETURN NULL;
 END $$;
 
-CREATE OR REPLACE TRIGGER proxies_note_changes AFTER UPDATE ON proxies
+CREATE OR REPLACE TRIGGER proxies_record_changes AFTER UPDATE ON proxies
   FOR EACH ROW WHEN (
     (OLD.host, OLD.port, OLD.login, OLD.password, OLD.proxy_type, OLD.date_end, OLD.withdrawn_at,
      OLD.announced_end)
       IS DISTINCT FROM
     (NEW.host, NEW.port, NEW.login, NEW.password, NEW.proxy_type, NEW.date_end, NEW.withdrawn_at,
      NEW.announced_end))
-  EXECUTE FUNCTION note_proxy_changes();
+  EXECUTE FUNCTION record_proxy_changes();
