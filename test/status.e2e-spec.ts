@@ -253,7 +253,7 @@ describe('the status of the service', () => {
           extended: 0,
           unmatched: 0,
           withdrawn: 0,
-          doubted: 0,
+          implausible: 0,
           unread_foreign: 0,
           unread_own: 0,
           unread_unknown: 0,

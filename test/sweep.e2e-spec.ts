@@ -14,7 +14,7 @@ const NOTHING = {
   extended: 0,
   unmatched: 0,
   withdrawn: 0,
-  doubted: 0,
+  implausible: 0,
   unread_foreign: 0,
   unread_own: 0,
   unread_unknown: 0,
@@ -214,7 +214,7 @@ describe('The full sweep', () => {
         expect(await run()).toMatchObject({ withdrawn: 0 });
         await unhide();
         await service.owner.query('TRUNCATE unmatched_proxies');
-        expect(await run()).toMatchObject({ changed: 1, withdrawn: 0, doubted: 0 });
+        expect(await run()).toMatchObject({ changed: 1, withdrawn: 0, implausible: 0 });
       }
     });
   });
@@ -245,13 +245,13 @@ describe('The full sweep', () => {
     it('withdraws 20 of them', async () => {
       await withdraw(20);
       await run();
-      expect(await run()).toMatchObject({ withdrawn: 20, doubted: 0 });
+      expect(await run()).toMatchObject({ withdrawn: 20, implausible: 0 });
     });
 
     it('marks nothing from 21 on, until staff decide about the number that they have seen', async () => {
       await withdraw(21);
       for (let times = 0; times < 3; times++) {
-        expect(await run()).toMatchObject({ listed: 9, withdrawn: 0, doubted: 21 });
+        expect(await run()).toMatchObject({ listed: 9, withdrawn: 0, implausible: 21 });
         expect(await states()).toEqual([{ active: 30, withdrawn: 0 }]);
       }
       const seen = await request('GET', '');
@@ -265,7 +265,7 @@ describe('The full sweep', () => {
         status: 200,
       });
       expect(await states()).toEqual([{ active: 9, withdrawn: 21 }]);
-      expect(await run()).toMatchObject({ withdrawn: 0, doubted: 0 });
+      expect(await run()).toMatchObject({ withdrawn: 0, implausible: 0 });
       const [action] = await service.dataSource.query(
         `SELECT reason, before FROM audit_log WHERE action = 'missing.withdraw' AND after IS NOT NULL`,
       );
@@ -278,12 +278,12 @@ describe('The full sweep', () => {
       expect(await run()).toMatchObject({ withdrawn: 15 });
       await withdraw(6);
       await run();
-      expect(await run()).toMatchObject({ withdrawn: 0, doubted: 21 });
+      expect(await run()).toMatchObject({ withdrawn: 0, implausible: 21 });
     });
 
     it('takes them up again when they are listed again', async () => {
       await service.dataSource.query(`UPDATE proxies SET absences = 2`);
-      expect(await run()).toMatchObject({ changed: 30, withdrawn: 0, doubted: 0 });
+      expect(await run()).toMatchObject({ changed: 30, withdrawn: 0, implausible: 0 });
       expect(await request('GET', '')).toMatchObject({ body: { proxies: 0, users: 0 } });
     });
   });

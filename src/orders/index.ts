@@ -44,5 +44,5 @@ export {
 } from './transitions/forgotten-order-records';
 export { HoldReleases } from './transitions/hold-releases';
 export { OrderClaims } from './transitions/order-claims';
-export { doubtOpenOrders, OutcomeSearches } from './transitions/outcome-searches';
+export { countOpenOrdersAsPossiblyBought, OutcomeSearches } from './transitions/outcome-searches';
 export { Settlement } from './transitions/settlement';

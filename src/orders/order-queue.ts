@@ -14,11 +14,11 @@ export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND nex
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
 /** An end that was read longer ago is read again: others may have prolonged the rental since. */
-const AN_END_IS_BELIEVED_FOR = `interval '1 hour'`;
+const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 /** Whether the call for an order in the queue can be made. */
 export const IS_READY = `(kind = 'purchase'
-            OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_IS_BELIEVED_FOR})`;
+            OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_COUNTS_FOR})`;
 
 /**
  * Whether an order in the queue waits for a replica to read the end of its rental. A replica that takes too
@@ -30,7 +30,7 @@ export const isUnread = (longestReadingSeconds: string): string => `(kind = 'pro
             AND (end_read_at IS NULL
                  OR date_end_before IS NULL
                     AND end_read_at <= now() - make_interval(secs => ${longestReadingSeconds})
-                 OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_IS_BELIEVED_FOR}))`;
+                 OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_COUNTS_FOR}))`;
 
 /** For how many milliseconds a reserved order may go on waiting; null for another. */
 export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN

@@ -73,7 +73,7 @@ export class JobStatusOut {
   @ApiProperty({
     anyOf: [{ type: 'object', additionalProperties: { type: 'integer' } }, { type: 'null' }],
     description: 'Counts by name: the results of the run, or its progress',
-    example: { listed: 51234, changed: 2, unmatched: 0, withdrawn: 1, doubted: 0, unread_foreign: 1 },
+    example: { listed: 51234, changed: 2, unmatched: 0, withdrawn: 1, implausible: 0, unread_foreign: 1 },
   })
   report!: Readonly<Record<string, number>> | null;
 }

@@ -117,7 +117,7 @@ describe('Odd values in each field of each response of the provider', () => {
     });
     for (let sweep = 0; sweep < 3; sweep += 1) {
       const report = await service.runJob('sweep');
-      expect(report).toMatchObject({ listed: 2 * own.length, unmatched: 0, withdrawn: 0, doubted: 0 });
+      expect(report).toMatchObject({ listed: 2 * own.length, unmatched: 0, withdrawn: 0, implausible: 0 });
       expect(report?.['unread_own']).toBeGreaterThan(40);
       expect(report?.['unread_foreign']).toBeGreaterThan(40);
       expect(report?.['unread_unknown']).toBeGreaterThan(10);

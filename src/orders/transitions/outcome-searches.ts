@@ -14,7 +14,7 @@ import { searchOffsetsSeconds, spacingOfEmptySearchesSeconds } from '../search-s
  * their state is outdated. An order that waited may have been sent since. The end of its rental at that
  * moment replaces the one that is read before a call.
  */
-export async function doubtOpenOrders(queryable: Queryable): Promise<void> {
+export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Promise<void> {
   await queryRows(
     queryable,
     `UPDATE orders

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
-import { doubtOpenOrders, OPEN_STATES, spacingOfEmptySearchesSeconds } from '../../orders';
+import { countOpenOrdersAsPossiblyBought, OPEN_STATES, spacingOfEmptySearchesSeconds } from '../../orders';
 import { DatabaseWasRestored, MaintenanceNotOver, NotInMaintenance } from '../sync.errors';
 import type { MaintenanceOut, MaintenanceReason } from './maintenance.dto';
 
@@ -29,7 +29,7 @@ export async function beginMaintenance(
   const known = restarted?.reason === 'restored' ? 'restored' : reason;
   await queryRows(queryable, 'INSERT INTO maintenance (reason) VALUES ($1)', [known]);
   await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
-  await doubtOpenOrders(queryable);
+  await countOpenOrdersAsPossiblyBought(queryable);
 }
 
 /**

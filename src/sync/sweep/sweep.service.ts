@@ -22,7 +22,7 @@ const NOTHING_FOUND = {
   /** Rented proxies that were missing for the second time in a row: they are inactive from now on. */
   withdrawn: 0,
   /** Missing proxies that were not marked, because they are implausibly many: staff decide. */
-  doubted: 0,
+  implausible: 0,
   /** Rows of others that cannot be read, such as proxies of another kind that were bought by hand. */
   unread_foreign: 0,
   /** Rows of our proxies, or under our tags, that cannot be read: they were not compared. */
@@ -54,9 +54,9 @@ const SHORTEST_LEASE_SECONDS = 5;
 const MAINTENANCE_INTERVAL_SECONDS = 60;
 
 /** This many may be missing, however few are rented. */
-const ALWAYS_BELIEVED = 20;
+const ALWAYS_PLAUSIBLE = 20;
 /** Of the rented ones. When more are missing, the listing may be wrong: staff decide. */
-const BELIEVED_PERCENT = 5;
+const PLAUSIBLE_PERCENT = 5;
 
 /** Longer than maintenance, which looks farthest back. */
 const COMPLETED_RETENTION_DAYS = 30;
@@ -78,7 +78,7 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
 /**
  * Compares everything that the provider lists with everything we have: changes there are applied here, and
  * proxies on one side only are reported to staff. The listing is not a snapshot, so an absence counts only
- * the second time; and when too many are missing, the listing is doubted, and staff decide.
+ * the second time; and when too many are missing, the listing is implausible, and staff decide.
  */
 @Injectable()
 export class SweepService {
@@ -130,7 +130,7 @@ export class SweepService {
     }
     const absences = await this.recordAbsences(run, startedAt, report);
     const isCounted = report.unread_unknown === 0;
-    if (isCounted && !isBelievable(absences)) report.doubted = absences.missing;
+    if (isCounted && !isPlausible(absences)) report.implausible = absences.missing;
     else if (isCounted && absences.missing > 0) {
       report.withdrawn = await this.withdrawals.withdraw(this.dataSource);
     }
@@ -157,15 +157,15 @@ export class SweepService {
   }
 
   private logReport(report: SweepReport): void {
-    const { listed, changed, unmatched, withdrawn, doubted } = report;
+    const { listed, changed, unmatched, withdrawn, implausible } = report;
     const discrepancies = `${changed} changed, ${unmatched} new unmatched proxies, ${withdrawn} withdrawn`;
     const text = `the provider lists ${listed} proxies; ${discrepancies}`;
     if (report.unread_own + report.unread_unknown > 0) {
       const unread = `${report.unread_own} rows of ours and ${report.unread_unknown} of unknown owners`;
       this.logger.error(`the provider lists ${unread} that cannot be read: staff must ask the provider`);
     }
-    if (doubted > 0) {
-      this.logger.error(`${text}; ${doubted} are missing, too many to be believed: staff have to decide`);
+    if (implausible > 0) {
+      this.logger.error(`${text}; ${implausible} are missing, implausibly many: staff have to decide`);
     } else if (unmatched + withdrawn > 0) this.logger.warn(text);
     else if (changed > 0) this.logger.log(text);
     else this.logger.debug(text);
@@ -348,8 +348,8 @@ export class SweepService {
 }
 
 /** Whether the provider may plausibly have withdrawn this many proxies. */
-const isBelievable = ({ rented, missing }: Absences): boolean =>
-  missing <= Math.max(ALWAYS_BELIEVED, (rented * BELIEVED_PERCENT) / 100);
+const isPlausible = ({ rented, missing }: Absences): boolean =>
+  missing <= Math.max(ALWAYS_PLAUSIBLE, (rented * PLAUSIBLE_PERCENT) / 100);
 
 const jsonOf = (page: readonly ListedProxy[]): string =>
   JSON.stringify(
