@@ -6,9 +6,9 @@ import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { knowCatalog } from './support/know-catalog';
-import { passQuietTime } from './support/quiet-time';
 import { sendRaw } from './support/raw-http';
 import { countOpenOrders } from './support/settled';
+import { passSettlementDelay } from './support/settlement-delay';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -165,7 +165,7 @@ describe('Orders that are in the queue at the same moment', () => {
       expect(detail).toMatch(/^Service temporarily unavailable: order \d+ is being confirmed$/);
     }
     for (const user of members) expect((await service.balanceOf(user)).held).toBe('25.08');
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     await service.untilSettled();
     for (const user of members) {
       expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
@@ -324,7 +324,7 @@ describe('Orders that are in the queue at the same moment', () => {
     // For one proxy the provider said yes without moving its end: that order is refunded on evidence.
     expect(statuses).toEqual([200, 200, 200, 503]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
-    await passQuietTime(service);
+    await passSettlementDelay(service);
   }, 30_000);
 
   it('are prolonged although the listing of another purchase fails, which is refunded unsent', async () => {

@@ -4,7 +4,7 @@ import { eventually } from './support/built-service';
 import { beforeClosing, borrowed, forAllTests } from './support/fixtures';
 import { holdPermits } from './support/hold-permits';
 import { captureLog } from './support/log-capture';
-import { passQuietTime } from './support/quiet-time';
+import { passSettlementDelay } from './support/settlement-delay';
 import { startTestService } from './support/test-service';
 
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
@@ -36,7 +36,7 @@ describe('the circuit breakers', () => {
     await eventually(() => allClosed());
     // Any response has the balance.
     await provider.proxiesByTag('none', { priority: 'confirmation' });
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     // A release after this would be a ledger entry in the next test.
     await service.untilSettled();
   });

@@ -3,7 +3,7 @@ import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { PriceLead } from './support/price-lead';
-import { passQuietTime } from './support/quiet-time';
+import { passSettlementDelay } from './support/settlement-delay';
 import { startTestService, type TestUser } from './support/test-service';
 
 const DAY_MS = 24 * 3_600_000;
@@ -285,7 +285,7 @@ describe('POST /proxies/prolong', () => {
     });
     const early = await prolong('lost', { proxy_ids: ids });
     expect(early.data).toEqual(data);
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     await service.untilSettled();
     const again = await prolong('lost', { proxy_ids: ids });
     expect(again.data?.totals).toMatchObject({ prolonged: 2 });

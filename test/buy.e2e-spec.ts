@@ -1,7 +1,7 @@
 import { outcomeOf } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
-import { checkNow, passQuietTime } from './support/quiet-time';
+import { checkNow, passSettlementDelay } from './support/settlement-delay';
 import { startTestService, type TestUser } from './support/test-service';
 
 describe('POST /proxies/buy', () => {
@@ -97,7 +97,7 @@ describe('POST /proxies/buy', () => {
     await service.control.addFault({ method: 'getproxy', kind: 'error', errorId: 100 });
     const { error } = await user.buy({ country: 'fr', count: 3 });
     expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     await eventually(async () => (await service.balanceOf(user)).held === '0.00');
     expect((await user.api.GET('/proxies')).data).toHaveLength(2);
   });
@@ -119,7 +119,7 @@ describe('POST /proxies/buy', () => {
     await service.control.setClockOffset(60_000);
     await checkNow(service);
     await eventually(async () => !(await hasShownNothing()));
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     await eventually(async () => (await service.balanceOf(user)).held === '0.00');
     expect((await user.api.GET('/proxies')).data).toHaveLength(2);
   });

@@ -16,7 +16,7 @@ import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { listen } from './support/listen';
 import { leaveOrderOpen } from './support/open-order';
-import { checkNow } from './support/quiet-time';
+import { checkNow } from './support/settlement-delay';
 import { startTestService } from './support/test-service';
 
 const PROJECT = join(__dirname, '..');

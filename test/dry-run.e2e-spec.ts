@@ -3,7 +3,7 @@ import { Money } from '../src/common';
 import { eventually } from './support/built-service';
 import { type DryRun, findTraces, postOrder, readDryRun } from './support/dry-runs';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
-import { checkNow } from './support/quiet-time';
+import { checkNow } from './support/settlement-delay';
 import { startTestService } from './support/test-service';
 
 // Traces of a dry run are looked for in whole tables, and the balance is changed.

@@ -1,8 +1,8 @@
 import { CatalogService, NotEnoughProxies } from '../src/catalog';
 import { createApiClient, outcomeOf } from './support/api-client';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
-import { checkNow } from './support/quiet-time';
 import { withReplica } from './support/replica';
+import { checkNow } from './support/settlement-delay';
 import { sharedTestService, type TestUser } from './support/test-service';
 
 const ORDER = { country: 'ru', period: 30, count: 2, version: '6' as const };

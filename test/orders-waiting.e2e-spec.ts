@@ -3,8 +3,8 @@ import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
-import { passQuietTime } from './support/quiet-time';
 import { startReplica } from './support/replica';
+import { passSettlementDelay } from './support/settlement-delay';
 import { sharedTestService, startTestService } from './support/test-service';
 
 interface ServiceResponse {
@@ -92,7 +92,7 @@ describe('A request that waits for the end of an order', () => {
     const waiting = read(await latestOrder());
     await untilWaiting(1);
     await service.control.resetFaults();
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     expect(await waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
   });
 
@@ -139,7 +139,7 @@ describe('A request that waits for the end of an order', () => {
     await Promise.all([...waiting, ...others]);
     await untilWaiting(0);
     await service.control.resetFaults();
-    await passQuietTime(service);
+    await passSettlementDelay(service);
   });
 
   it('is named by the response to a replayed purchase, which is the same to the byte', async () => {
@@ -175,7 +175,7 @@ describe('A request that waits for the end of an order', () => {
     // The same key is for the same order.
     expect((await buy('unknown')).headers.get('Location')).toBe(`/orders/${unknown}`);
     await service.control.resetFaults();
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     expect((await read(unknown)).order.state).toBe('completed');
 
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
@@ -190,7 +190,7 @@ describe('A request that waits for the end of an order', () => {
     expect(prolonged.status).toBe(503);
     expect(prolonged.headers.get('Location')).toBe(`/orders/${await latestOrder()}`);
     await service.control.resetFaults();
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     expect((await read(await latestOrder())).order).toMatchObject({
       state: 'completed',
       kind: 'prolongation',

@@ -1,6 +1,6 @@
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { leaveOrderOpen } from './support/open-order';
-import { passQuietTime } from './support/quiet-time';
+import { passSettlementDelay } from './support/settlement-delay';
 import { sharedTestService } from './support/test-service';
 
 const SECRETS = ['px6', 'prs.', 'provider', 'markup', 'tag', 'login', 'password', 'host'];
@@ -105,7 +105,7 @@ describe("A customer's orders", () => {
     const [unknown] = await list({ state: 'being_confirmed' });
     expect(unknown).toMatchObject({ state: 'being_confirmed', held: '25.08', released: '0.00' });
     await service.control.resetFaults();
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     await service.untilSettled();
     expect(await read(unknown?.id ?? 0)).toMatchObject({ state: 'completed', held: '0.00' });
   });

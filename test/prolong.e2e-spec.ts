@@ -1,5 +1,5 @@
 import { beforeClosing, forAllTests } from './support/fixtures';
-import { passQuietTime } from './support/quiet-time';
+import { passSettlementDelay } from './support/settlement-delay';
 import { sharedTestService, type TestUser } from './support/test-service';
 
 const DAY_MS = 24 * 3_600_000;
@@ -113,7 +113,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
     const second = await user.prolong(id);
     expect([first.response.status, second.response.status]).toEqual([200, 503]);
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     await service.untilSettled();
     const orders = await service.dataSource.query(
       'SELECT state FROM orders WHERE proxy_id = $1 ORDER BY id',
@@ -133,7 +133,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     await service.control.clearCalls();
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
     expect((await user.prolong(id)).response.status).toBe(503);
-    await passQuietTime(service);
+    await passSettlementDelay(service);
     await service.untilSettled();
     const unixtimeEnd = Math.floor(Date.parse(end ?? '') / 1000) + 30 * 86_400;
     await service.control.changeProxy(await service.providerIdOf(id), { unixtimeEnd });

@@ -9,7 +9,7 @@ import { EndReadings } from '../src/orders/transitions/end-readings';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { lookAway } from './support/look-away';
-import { passQuietTime } from './support/quiet-time';
+import { passSettlementDelay } from './support/settlement-delay';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -155,7 +155,7 @@ describe('An order in the queue that no request waits for', () => {
       await service.runJob('sweep');
       await service.control.addFault({ method: 'prolong', kind: 'reset' });
       expect((await prolonged(user, proxyId)).response.status).toBe(503);
-      await passQuietTime(service);
+      await passSettlementDelay(service);
       await service.untilSettled();
       await service.runJob('sweep');
       await service.control.clearCalls();
@@ -195,7 +195,7 @@ describe('An order in the queue that no request waits for', () => {
       });
       await service.control.addFault({ method: 'prolong', kind: 'reset' });
       expect((await prolonged(user, proxyId)).response.status).toBe(503);
-      await passQuietTime(service);
+      await passSettlementDelay(service);
       await service.untilSettled();
       const [last] = await service.dataSource.query(
         'SELECT state, failure FROM orders WHERE proxy_id = $1 ORDER BY id DESC LIMIT 1',

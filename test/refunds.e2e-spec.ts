@@ -1,13 +1,14 @@
-// A service of its own: the quiet time is the ordinary one, and passes in the database. Only the tests check.
+// A service of its own: the settlement delay is the ordinary one, and passes in the database. Only the tests
+// check.
 import { ReconciliationService } from '../src/orders/reconciliation/reconciliation.service';
 import { forAllTests } from './support/fixtures';
-import { checkNow } from './support/quiet-time';
+import { checkNow } from './support/settlement-delay';
 import { startTestService } from './support/test-service';
 
 describe('An order whose outcome is unknown', () => {
   const service = forAllTests(() =>
     startTestService({
-      environment: { RECONCILE_QUIET_SECONDS: '600' },
+      environment: { SETTLEMENT_DELAY_SECONDS: '600' },
       jobIntervalsMs: { 'reconcile-orders': 3_600_000 },
     }),
   );
@@ -23,7 +24,7 @@ describe('An order whose outcome is unknown', () => {
     expect(await service.app.get(ReconciliationService).settleDue(1)).toBe(1);
   }
 
-  it('is refunded after the quiet time and a second empty check a minute after the first', async () => {
+  it('is refunded after the settlement delay and a second empty check a minute after the first', async () => {
     const user = await service.createUser({ balance: '100.00' });
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await user.buy();

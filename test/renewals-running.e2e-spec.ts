@@ -9,8 +9,8 @@ import { Reminders } from '../src/renewals/running/reminders.service';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
-import { checkNow, passQuietTime } from './support/quiet-time';
 import { runRenewals } from './support/renewals';
+import { checkNow, passSettlementDelay } from './support/settlement-delay';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 import { withinOneDay } from './support/within-one-day';
@@ -156,7 +156,7 @@ describe('Renewals', () => {
       await service.control.addFault({ method: 'prolong', kind: 'reset', match });
       await service.control.clearCalls();
       await run();
-      await passQuietTime(service);
+      await passSettlementDelay(service);
       await service.untilSettled();
       await sweepIsComplete();
       await extend(ids[0], PERIOD);

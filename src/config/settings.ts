@@ -281,7 +281,7 @@ export const SETTINGS = {
     }),
   },
   reconciliation: {
-    quietSeconds: setting('RECONCILE_QUIET_SECONDS', integer(1, 86_400), {
+    settlementDelaySeconds: setting('SETTLEMENT_DELAY_SECONDS', integer(1, 86_400), {
       default: '600',
       description:
         'An order fails if the provider shows no proxy for it until this many seconds after its deadline.',

@@ -11,7 +11,7 @@ const CONFIRMING = {
 describe('a failing provider', () => {
   const service = forAllTests(() =>
     startTestService({
-      environment: { PROVIDER_TIMEOUT_MS: '600', RECONCILE_QUIET_SECONDS: '1' },
+      environment: { PROVIDER_TIMEOUT_MS: '600', SETTLEMENT_DELAY_SECONDS: '1' },
     }),
   );
   afterEach(async () => {
@@ -28,14 +28,14 @@ describe('a failing provider', () => {
     readonly state: string;
     readonly searches: number;
     /** From the deadline to the end, or until now. */
-    readonly quietSeconds: number;
+    readonly settlementDelaySeconds: number;
   }
 
   /** The latest order of the user. */
   async function orderOf({ id }: TestUser): Promise<Order> {
     const [order] = await service.dataSource.query(
       `SELECT kind, state, searches,
-              extract(epoch FROM coalesce(closed_at, now()) - deadline)::float8 AS "quietSeconds"
+              extract(epoch FROM coalesce(closed_at, now()) - deadline)::float8 AS "settlementDelaySeconds"
          FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT 1`,
       [id],
     );
@@ -118,7 +118,7 @@ describe('a failing provider', () => {
       expect((await service.balanceOf(user)).held).not.toBe('0.00');
       await settled(user);
       expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
-      expect((await orderOf(user)).quietSeconds).toBeGreaterThanOrEqual(1);
+      expect((await orderOf(user)).settlementDelaySeconds).toBeGreaterThanOrEqual(1);
     },
   );
 
@@ -127,7 +127,7 @@ describe('a failing provider', () => {
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
-    await eventually(async () => (await orderOf(user)).quietSeconds > 1);
+    await eventually(async () => (await orderOf(user)).settlementDelaySeconds > 1);
     await service.control.resetFaults();
     await settled(user);
     const [searches] = await service.dataSource.query(
@@ -137,7 +137,7 @@ describe('a failing provider', () => {
       [user.id],
     );
     expect(searches.complete).toBeGreaterThanOrEqual(2);
-    // A tenth of the quiet time, less the duration of the searches themselves.
+    // A tenth of the settlement delay, less the duration of the searches themselves.
     expect(searches.apart).toBeGreaterThan(0.05);
   });
 

@@ -43,7 +43,7 @@ describe(`${PROXIES} renewals that are due at once`, () => {
       environment: {
         PURCHASE_WAIT_MS: '10000',
         PROVIDER_TIMEOUT_MS: String(inLongForm(5000, 500)),
-        RECONCILE_QUIET_SECONDS: String(inLongForm(10, 1)),
+        SETTLEMENT_DELAY_SECONDS: String(inLongForm(10, 1)),
         SWEEP_INTERVAL_SECONDS: String(inLongForm(900, 3)),
         AUDIT_TIME: 'off',
       },

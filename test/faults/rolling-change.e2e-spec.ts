@@ -97,7 +97,7 @@ describe('A rolling change', () => {
       PX6_BASE_URL: sandbox.baseUrl,
       LOG_LEVEL: 'warn',
       PROVIDER_RATE_PER_SECOND: '0',
-      RECONCILE_QUIET_SECONDS: '1',
+      SETTLEMENT_DELAY_SECONDS: '1',
       ...tuned({ reconcileIntervalMs: 50 }),
       MIGRATE_ON_START: 'false',
     };

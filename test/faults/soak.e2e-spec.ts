@@ -26,7 +26,7 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
         PURCHASE_WAIT_MS: '1000',
         // Listings of very many proxies in very small pages keep the sandbox so busy that a request may wait
         // in front of it for seconds. A request that waits for longer than this counts as never executed.
-        RECONCILE_QUIET_SECONDS: '10',
+        SETTLEMENT_DELAY_SECONDS: '10',
         SWEEP_INTERVAL_SECONDS: '2',
         WEBHOOK_ALLOW_HTTP: 'true',
         WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',

@@ -444,7 +444,7 @@ describe('a start with mistakes in the environment', () => {
       'PX6_BASE_URL',
       'PROVIDER',
       'PROVIDER_TIMEOUT_MS',
-      'RECONCILE_QUIET_SECONDS',
+      'SETTLEMENT_DELAY_SECONDS',
       'MARKUP_PERCENT',
       'LOG_LEVEL',
       'LOG_FORMAT',

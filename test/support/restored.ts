@@ -27,8 +27,8 @@ export async function restorePoint(service: TestService): Promise<Restored> {
       MIGRATE_ON_START: 'false',
       PX6_API_KEY: service.sandbox.apiKey,
       PX6_BASE_URL: service.sandbox.baseUrl,
-      RECONCILE_QUIET_SECONDS: String(
-        service.app.get<unknown, AppConfig>(AppConfig).reconciliation.quietSeconds,
+      SETTLEMENT_DELAY_SECONDS: String(
+        service.app.get<unknown, AppConfig>(AppConfig).reconciliation.settlementDelaySeconds,
       ),
     });
   return {

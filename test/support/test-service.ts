@@ -99,7 +99,7 @@ export function testUser(baseUrl: string, id: number, token: string): TestUser {
   };
 }
 
-/** Makes the tests quick: no limits of rates, short quiet times. All logic runs. */
+/** Makes the tests quick: no limits of rates, short settlement delays. All logic runs. */
 const QUICK = {
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
@@ -109,7 +109,7 @@ const QUICK = {
   TOKEN_REQUESTS_PER_MINUTE: '0',
   USER_REQUESTS_PER_MINUTE: '0',
   ADDRESS_FAILURES_PER_MINUTE: '0',
-  RECONCILE_QUIET_SECONDS: '1',
+  SETTLEMENT_DELAY_SECONDS: '1',
   // Receivers of webhooks are on this machine.
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
 };

@@ -138,7 +138,7 @@ export class ReconciliationService {
         await this.refundIfProven(batch, startedAt);
         return true;
       case 'bought':
-        if (!evidence.whole && !this.isQuiet(batch, startedAt)) {
+        if (!evidence.whole && !this.isSettlementDelayOver(batch, startedAt)) {
           await this.searches.recordSearch(memberIds(batch), startedAt, 'something');
           return false;
         }
@@ -188,9 +188,9 @@ export class ReconciliationService {
    */
   private async refundIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');
-    const spacingMs = spacingOfEmptySearchesSeconds(this.config.reconciliation.quietSeconds) * 1000;
+    const spacingMs = spacingOfEmptySearchesSeconds(this.config.reconciliation.settlementDelaySeconds) * 1000;
     const isSecond = since !== null && startedAt.getTime() - since.getTime() >= spacingMs;
-    if (!isSecond || !this.isQuiet(batch, startedAt)) {
+    if (!isSecond || !this.isSettlementDelayOver(batch, startedAt)) {
       await this.reviewAfterADay(batch, startedAt, 'nothing was found');
       return;
     }
@@ -213,8 +213,8 @@ export class ReconciliationService {
   }
 
   /** Whether even a request that was sent at the last moment would be visible now. */
-  private isQuiet({ deadline }: OrderBatch, at: Date): boolean {
-    return at.getTime() - deadline.getTime() >= this.config.reconciliation.quietSeconds * 1000;
+  private isSettlementDelayOver({ deadline }: OrderBatch, at: Date): boolean {
+    return at.getTime() - deadline.getTime() >= this.config.reconciliation.settlementDelaySeconds * 1000;
   }
 
   private async reviewAfterADay(batch: OrderBatch, at: Date, why: string): Promise<void> {

@@ -57,7 +57,7 @@ export class OutcomeSearches {
    * @param limit of batches and of orders that were never sent
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
-    const offsets = searchOffsetsSeconds(this.config.reconciliation.quietSeconds);
+    const offsets = searchOffsetsSeconds(this.config.reconciliation.settlementDelaySeconds);
     const claimed = await queryRows<{ id: number; batchId: number | null }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
@@ -109,7 +109,7 @@ export class OutcomeSearches {
     startedAt: Date,
     found: 'something' | 'nothing',
   ): Promise<Date | null> {
-    const { quietSeconds } = this.config.reconciliation;
+    const { settlementDelaySeconds } = this.config.reconciliation;
     const [order] = await queryRows<{ since: Date | null }>(
       this.dataSource,
       `UPDATE orders
@@ -120,7 +120,13 @@ export class OutcomeSearches {
                 ELSE next_check_at END
         WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
        RETURNING nothing_seen_since AS since`,
-      [orderIds, startedAt, found === 'nothing', quietSeconds, spacingOfEmptySearchesSeconds(quietSeconds)],
+      [
+        orderIds,
+        startedAt,
+        found === 'nothing',
+        settlementDelaySeconds,
+        spacingOfEmptySearchesSeconds(settlementDelaySeconds),
+      ],
     );
     return order?.since ?? null;
   }

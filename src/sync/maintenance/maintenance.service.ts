@@ -96,7 +96,7 @@ export class MaintenanceService {
   }
 
   async show(queryable: Queryable = this.dataSource): Promise<MaintenanceOut> {
-    const { quietSeconds } = this.config.reconciliation;
+    const { settlementDelaySeconds } = this.config.reconciliation;
     const [found] = await queryRows<Found>(
       queryable,
       // A sweep is complete when it began after all earlier calls had their effect, and after the last order
@@ -122,7 +122,7 @@ export class MaintenanceService {
               (SELECT count(*) FROM found_prolongations WHERE resolution IS NULL)
                 AS undecided_prolongations
          FROM closed`,
-      [quietSeconds, spacingOfEmptySearchesSeconds(quietSeconds)],
+      [settlementDelaySeconds, spacingOfEmptySearchesSeconds(settlementDelaySeconds)],
     );
     if (!found) return OPEN;
     const { is_swept: _, ...shown } = found;

@@ -5,8 +5,8 @@ export async function checkNow({ owner }: TestService): Promise<void> {
   await owner.query(`UPDATE orders SET next_check_at = now() WHERE state IN ('submitting', 'confirming')`);
 }
 
-/** As if the quiet time after their deadline were over for all orders that are being confirmed. */
-export async function passQuietTime({ owner }: TestService): Promise<void> {
+/** As if the settlement delay after their deadline were over for all orders that are being confirmed. */
+export async function passSettlementDelay({ owner }: TestService): Promise<void> {
   await owner.query(
     `UPDATE orders SET deadline = deadline - interval '1 hour', next_check_at = now()
       WHERE state = 'confirming'`,
