@@ -22,7 +22,7 @@ const tables = {
   found_prolongations: { owner: 'sync' },
   installed_functions: { owner: 'database' },
   installation: { owner: 'orders', readers: ['payments'] },
-  job_runs: { owner: 'work', readers: ['status'] },
+  job_runs: { owner: 'jobs', readers: ['status'] },
   known_server: { owner: 'sync' },
   ledger_entries: {
     owner: 'ledger',
@@ -64,7 +64,7 @@ const tables = {
   renewals_pause: { owner: 'renewals', readers: ['status'] },
   replica_reports: { owner: 'status', readers: ['sync'] },
   request_counts: { owner: 'http' },
-  retention_marks: { owner: 'work', readers: ['events'] },
+  retention_marks: { owner: 'jobs', readers: ['events'] },
   sales_days: { owner: 'ledger' },
   sales_rollup: { owner: 'ledger' },
   sweep_sightings: { owner: 'sync' },

@@ -9,6 +9,7 @@ import { EventsModule } from './events';
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
 import { IntegrityModule } from './integrity';
+import { Jobs } from './jobs';
 import { LedgerModule } from './ledger';
 import { MetricsServer } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService } from './orders';
@@ -23,7 +24,6 @@ import { TracingModule } from './tracing';
 import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
 import { WebhooksModule } from './webhooks';
-import { Work } from './work';
 
 /** The service as a whole. */
 @Module({ providers: [MetricsServer] })
@@ -34,7 +34,7 @@ export class AppModule implements OnModuleDestroy {
     private readonly orders: OrdersService,
     private readonly notifier: Notifier,
     private readonly provider: ProxyProvider,
-    private readonly work: Work,
+    private readonly jobs: Jobs,
     private readonly config: AppConfig,
   ) {}
 
@@ -79,6 +79,6 @@ export class AppModule implements OnModuleDestroy {
     await this.http.httpAdapter.close();
     await isOverWithin(longestOrderMs(this.config), this.orders.untilIdle());
     this.provider.stop();
-    await this.work.stop();
+    await this.jobs.stop();
   }
 }

@@ -3,8 +3,8 @@ import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule, Notifier } from './database';
 import { RequestLimits, RequestsUnderWay } from './http';
+import { Retention, Jobs } from './jobs';
 import { Metrics } from './metrics';
-import { Retention, Work } from './work';
 
 /** Providers that every module may inject. */
 @Module({})
@@ -21,10 +21,10 @@ export class GlobalsModule {
         RequestLimits,
         RequestsUnderWay,
         Retention,
-        Work,
+        Jobs,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
-      exports: [AppConfig, Clock, Metrics, Notifier, RequestLimits, RequestsUnderWay, Retention, Work],
+      exports: [AppConfig, Clock, Metrics, Notifier, RequestLimits, RequestsUnderWay, Retention, Jobs],
     };
   }
 }

@@ -6,8 +6,8 @@ import { createApplication, drain } from './application';
 import { failureLine, listen } from './common';
 import { type Environment, EnvironmentError, readEnvironment, TUNING_VARIABLE } from './config';
 import { migrate, untilMigrated } from './database';
+import { Jobs } from './jobs';
 import { acquireResources, provideDemo, subscribeToSandbox, tour } from './local';
-import { Work } from './work';
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -33,7 +33,7 @@ function stopRequest(): Promise<void> {
 
 async function start(app: NestExpressApplication, { host, port }: Environment['server']): Promise<string> {
   await app.init();
-  await app.get(Work).start();
+  await app.get(Jobs).start();
   const other = port < 65_535 ? port + 1 : port - 1;
   // Nest's own listen() also logs the error that is reported here.
   return listen(app.getHttpServer(), host, port, `choose another with PORT=${other}.`);

@@ -1,5 +1,5 @@
 import { lastMoment, SUNDAY } from '../src/integrity/audit-times';
-import { Work } from '../src/work';
+import { Jobs } from '../src/jobs';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { captureLog } from './support/log-capture';
@@ -101,7 +101,7 @@ describe('the audit as a job', () => {
     // The next time does not come while the test runs.
     const now = jest.spyOn(service.clock, 'now').mockReturnValue(service.clock.now());
     const runDue = async () => {
-      for (const scope of ['day', 'all'] as const) await service.app.get(Work).runWhenDue(`audit-${scope}`);
+      for (const scope of ['day', 'all'] as const) await service.app.get(Jobs).runWhenDue(`audit-${scope}`);
     };
     const counts = async (): Promise<{ day: number; all: number }> => {
       const [row] = await service.dataSource.query(

@@ -1,7 +1,7 @@
 import { SystemClock } from '../src/common';
+import { Jobs } from '../src/jobs';
 import { Metrics } from '../src/metrics';
 import { OrderClaims } from '../src/orders';
-import { Work } from '../src/work';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { withReplica } from './support/replica';
 import { startTestService, testUser } from './support/test-service';
@@ -69,9 +69,9 @@ describe('When a clock is changed', () => {
   });
 
   it('the database’s clock is set back: jobs are not put off', async () => {
-    const work = new Work(service.dataSource, Metrics.off);
-    work.run({ name: 'set-back', everySeconds: 600, execute: () => Promise.resolve({ done: 1 }) });
-    const run = () => work.runWhenDue('set-back');
+    const jobs = new Jobs(service.dataSource, Metrics.off);
+    jobs.run({ name: 'set-back', everySeconds: 600, execute: () => Promise.resolve({ done: 1 }) });
+    const run = () => jobs.runWhenDue('set-back');
     expect(await run()).toEqual({ done: 1 });
     expect(await run()).toBeNull();
     await service.dataSource.query(

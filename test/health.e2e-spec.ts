@@ -32,7 +32,7 @@ const notReady = (detail: string): ServiceResponse => ({ status: 503, body: { de
 describe('A replica', () => {
   const log = forAllTests(captureLog);
   // A service of its own: its database is cut off, and its schema is made older.
-  // The job would log an error for each round in which the database does not work.
+  // The job would log an error for each run in which the database does not work.
   const service = forAllTests(() =>
     startTestService({
       environment: { LOG_LEVEL: 'warn' },

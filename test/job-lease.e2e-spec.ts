@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { type LeasedRun, type Run, Jobs } from '../src/jobs';
 import { Metrics } from '../src/metrics';
-import { type LeasedRun, type Run, Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { connectAsOwner, createTestDatabase } from './support/test-database';
@@ -11,13 +11,13 @@ describe('The lease of a run', () => {
 
   const database = forAllTests(createTestDatabase);
   const dataSource = forAllTests(() => connectAsOwner(database));
-  const work = forEachTest(() => new Work(dataSource, Metrics.off));
+  const jobs = forEachTest(() => new Jobs(dataSource, Metrics.off));
   beforeEach(() => {
     name = `run-${(named += 1)}`;
   });
 
   const add = (run: Omit<Run, 'name' | 'everySeconds'>): void =>
-    work.run({ name, everySeconds: 3600, ...run });
+    jobs.run({ name, everySeconds: 3600, ...run });
 
   const stored = async () => {
     const [row] = await dataSource.query(
@@ -31,11 +31,11 @@ describe('The lease of a run', () => {
   it('keeps a run that has lost it from renewing or finishing a later run of the same replica', async () => {
     const runs: { run: LeasedRun; end: (report: object) => void }[] = [];
     add({ execute: (run) => new Promise((resolve) => runs.push({ run, end: resolve })) });
-    const first = work.runNow(name);
+    const first = jobs.runNow(name);
     await eventually(() => runs.length === 1);
     await dataSource.query('UPDATE job_runs SET leased_until = now() WHERE name = $1', [name]);
 
-    const second = work.runNow(name);
+    const second = jobs.runNow(name);
     await eventually(() => runs.length === 2);
     await runs[1]?.run.renew({ done: 1 });
     await expect(runs[0]?.run.renew({ done: 100 })).rejects.toThrow('ran out');
@@ -57,12 +57,12 @@ describe('The lease of a run', () => {
       execute: async (run) => {
         await run.renew({});
         await pause(1200);
-        expect(await work.runNow(name)).toBeNull();
+        expect(await jobs.runNow(name)).toBeNull();
         await run.renew({});
         return { done: 1 };
       },
     });
-    expect(await work.runNow(name)).toEqual({ done: 1 });
+    expect(await jobs.runNow(name)).toEqual({ done: 1 });
   });
 
   it('does not outlast a step that hangs', async () => {
@@ -76,9 +76,9 @@ describe('The lease of a run', () => {
         return begun > 1 ? Promise.resolve({ done: 2 }) : new Promise((resolve) => (end = resolve));
       },
     });
-    const hanging = work.runNow(name);
+    const hanging = jobs.runNow(name);
     await eventually(() => begun === 1);
-    expect(await eventually(() => work.runNow(name))).toEqual({ done: 2 });
+    expect(await eventually(() => jobs.runNow(name))).toEqual({ done: 2 });
     end({ done: 1 });
     await hanging;
     expect(await stored()).toMatchObject({ report: { done: 2 } });
@@ -97,9 +97,9 @@ describe('The lease of a run', () => {
         return {};
       },
     });
-    await work.start(() => 10);
+    await jobs.start(() => 10);
     await eventually(() => steps === 1);
-    const stopped = work.stop();
+    const stopped = jobs.stop();
     endStep();
     await stopped;
     expect(steps).toBe(1);

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { AppConfig } from '../src/config';
+import { Jobs } from '../src/jobs';
 import { type MetricDefinition, METRICS, Metrics, MetricsServer, PREFIX } from '../src/metrics';
-import { Work } from '../src/work';
 import { forAllTests } from './support/fixtures';
 import { findProgram } from './support/programs';
 import { readMetrics, type Scrape } from './support/scrape';
@@ -152,16 +152,16 @@ describe('GET /metrics', () => {
 
   it('shows when a job last succeeded, also while its next run is under way', async () => {
     let meanwhile = (): Promise<void> => Promise.resolve();
-    const work = service.app.get(Work);
-    work.run({ name: 'a-job', everySeconds: 900, execute: async () => ({ done: await meanwhile() }) });
+    const jobs = service.app.get(Jobs);
+    jobs.run({ name: 'a-job', everySeconds: 900, execute: async () => ({ done: await meanwhile() }) });
     const lastSuccess = async () =>
       (await scrape()).value('job_last_success_timestamp_seconds{name="a-job"}');
     expect(await lastSuccess()).toBe(0);
-    await work.runNow('a-job');
+    await jobs.runNow('a-job');
     const first = await lastSuccess();
     expect(first).toBeGreaterThan(1_000_000_000);
     meanwhile = async () => expect(await lastSuccess()).toBe(first);
-    await work.runNow('a-job');
+    await jobs.runNow('a-job');
     expect(await lastSuccess()).toBeGreaterThan(first);
     const { value } = await scrape();
     expect(value('job_interval_seconds{name="a-job"}')).toBe(900);

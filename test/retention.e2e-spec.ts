@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
+import { Retention, STEP_ROWS, Jobs } from '../src/jobs';
 import { Metrics } from '../src/metrics';
-import { Retention, STEP_ROWS, Work } from '../src/work';
 import { createApiClient } from './support/api-client';
 import { emptyDatabase } from './support/empty-database';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -284,9 +284,9 @@ describe('What is removed', () => {
   });
 
   it('is nothing where it is said to be kept for 0 days', async () => {
-    const work = new Work(service.dataSource, Metrics.off);
-    const retention = new Retention(service.dataSource, work);
+    const jobs = new Jobs(service.dataSource, Metrics.off);
+    const retention = new Retention(service.dataSource, jobs);
     retention.addOldRows({ name: 'orders', table: 'orders', time: 'created_at', days: 0, removal: 'DELETE' });
-    expect(await work.runNow('retention')).toEqual({});
+    expect(await jobs.runNow('retention')).toEqual({});
   });
 });

@@ -1,6 +1,6 @@
 import http from 'node:http';
+import { Jobs } from '../src/jobs';
 import { OrderQueries } from '../src/orders';
-import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { listen } from './support/listen';
@@ -121,7 +121,7 @@ describe('The response of the provider to an order', () => {
   it('is delivered and recorded also when jsonb would refuse it', async () => {
     const idle = await startTestService();
     // It would claim orders as well, and send them past the embellisher.
-    await idle.app.get(Work).stop();
+    await idle.app.get(Jobs).stop();
     const embellisher = await startEmbellisher(idle.sandbox.baseUrl);
     const replica = await startReplica(idle, { provider: { baseUrl: embellisher.url } });
     try {

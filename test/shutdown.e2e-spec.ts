@@ -94,7 +94,7 @@ describe('A service that is closed', () => {
     expect(performance.now() - startedAtMs).toBeLessThan(15_000);
   }, 60_000);
 
-  it('waits for no round of a job that waits for an open circuit breaker', async () => {
+  it('waits for no run of a job that waits for an open circuit breaker', async () => {
     const service: TestService = await startTestService({
       environment: { SWEEP_INTERVAL_SECONDS: '1' },
       tuning: { breakerFailures: 3, breakerProbeMs: 600_000 },

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
+import { Jobs } from '../src/jobs';
 import type { FaultSpec } from '../src/sandbox';
-import { Work } from '../src/work';
 import { fetchAs } from './support/api-client';
 import { emptyDatabase } from './support/empty-database';
 import { forAllTests, forEachTest } from './support/fixtures';
@@ -426,7 +426,7 @@ describe('The full sweep', () => {
   });
 
   it('runs on one replica at a time, and not again before it is due', async () => {
-    const whenDue = () => service.app.get(Work).runWhenDue('sweep');
+    const whenDue = () => service.app.get(Jobs).runWhenDue('sweep');
     const reports = await Promise.all([whenDue(), whenDue(), whenDue()]);
     expect(reports.filter((report) => report !== null)).toHaveLength(1);
     expect(await whenDue()).toBeNull();

@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
+import { Jobs } from '../jobs';
 import { Metrics } from '../metrics';
 import { CurrentMarkups, MarkupHistoryService, PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
-import { Work } from '../work';
 import { CatalogStore } from './catalog-store';
 import { CatalogController } from './catalog.controller';
 import { CatalogService } from './catalog.service';
@@ -22,14 +22,14 @@ const FORGET_MS = 60_000;
 })
 export class CatalogModule {
   constructor(
-    work: Work,
+    jobs: Jobs,
     metrics: Metrics,
     catalog: CatalogService,
     markups: CurrentMarkups,
     history: MarkupHistoryService,
   ) {
     // The first request uses the data from before the start.
-    work.first(async () => {
+    jobs.first(async () => {
       await history.recordDefault();
       await markups.follow();
       await catalog.followStore();
@@ -39,13 +39,13 @@ export class CatalogModule {
         }
       });
     });
-    work.every('follow-price-rules', FOLLOW_RULES_MS, () => markups.follow());
-    work.every('follow-catalog', FOLLOW_MS, async () => {
+    jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => markups.follow());
+    jobs.every('follow-catalog', FOLLOW_MS, async () => {
       await catalog.writeSales();
       await catalog.followStore();
     });
     // A copy is refreshed by its age, or on demand: it is not a row of due work.
-    work.every('refresh-catalog', REFRESH_MS, async () => catalog.refreshDue());
-    work.every('forget-prices', FORGET_MS, () => catalog.forgetOldPrices());
+    jobs.every('refresh-catalog', REFRESH_MS, async () => catalog.refreshDue());
+    jobs.every('forget-prices', FORGET_MS, () => catalog.forgetOldPrices());
   }
 }

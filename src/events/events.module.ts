@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
 import { AppConfig } from '../config';
+import { Retention } from '../jobs';
 import { LedgerModule } from '../ledger';
-import { Retention } from '../work';
 import { Publisher } from './publisher';
 import { EventPages, REMOVED_EVENTS } from './reading/event-pages';
 import { EventReadingService } from './reading/event-reading.service';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Notifier, preparedRows } from '../database';
-import { PAUSE_AFTER_FAILURE_MS, Work } from '../work';
+import { PAUSE_AFTER_FAILURE_MS, Jobs } from '../jobs';
 
 /** The name of published events in notifications, whose ids are those of their users. */
 export const EVENTS = 'events';
@@ -19,9 +19,9 @@ export class Publisher {
   constructor(
     private readonly dataSource: DataSource,
     private readonly notifier: Notifier,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.every('publish-events', INTERVAL_MS, () => this.publish(), {
+    jobs.every('publish-events', INTERVAL_MS, () => this.publish(), {
       waiting: 'SELECT count(*)::integer AS count, min(at) AS oldest FROM events WHERE position IS NULL',
       pauseAfterFailureMs: PAUSE_AFTER_FAILURE_MS,
     });

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
-import { type LeasedRun, Work } from '../work';
+import { type LeasedRun, Jobs } from '../jobs';
 import { lastMoment, SUNDAY } from './audit-times';
 import { IntegrityService } from './integrity.service';
 import type { AuditScope } from './scopes';
@@ -31,11 +31,11 @@ export class AuditRuns {
     private readonly integrity: IntegrityService,
     private readonly clock: Clock,
     { audit: { time } }: AppConfig,
-    work: Work,
+    jobs: Jobs,
   ) {
     if (time === null) return;
     for (const scope of ['day', 'all'] as const) {
-      work.run({
+      jobs.run({
         name: `audit-${scope}`,
         everySeconds: INTERVAL_SECONDS[scope],
         dueForSeconds: () => this.secondsSince(time, scope === 'all' ? ALL_ON : undefined),

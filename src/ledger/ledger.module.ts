@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { Work } from '../work';
+import { Jobs } from '../jobs';
 import { BalanceHistoryService } from './balance-history.service';
 import { LedgerController } from './ledger.controller';
 import { LedgerService } from './ledger.service';
@@ -14,7 +14,7 @@ const ROLL_UP_SECONDS = 600;
   exports: [LedgerService, SalesService],
 })
 export class LedgerModule {
-  constructor(work: Work, rollup: SalesRollupService) {
-    work.run({ name: 'sales-days', everySeconds: ROLL_UP_SECONDS, execute: (run) => rollup.rollUp(run) });
+  constructor(jobs: Jobs, rollup: SalesRollupService) {
+    jobs.run({ name: 'sales-days', everySeconds: ROLL_UP_SECONDS, execute: (run) => rollup.rollUp(run) });
   }
 }

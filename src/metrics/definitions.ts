@@ -156,9 +156,9 @@ export const METRICS = {
     { name: JOB_NAME },
   ),
   job_interval_seconds: gauge('Interval of a job.', { name: JOB_NAME }),
-  job_failures_total: counter('Failed rounds of a job on this replica.', { name: JOB_NAME }),
+  job_failures_total: counter('Failed runs of a job on this replica.', { name: JOB_NAME }),
   job_claimed_total: counter('Rows claimed, or runs begun, by a job of this replica.', { name: JOB_NAME }),
-  job_seconds: histogram('Duration of a row, a run or a round of a job.', JOB_BUCKETS, { name: JOB_NAME }),
+  job_seconds: histogram('Duration of a row or a run of a job.', JOB_BUCKETS, { name: JOB_NAME }),
   job_pending: sharedGauge('Rows that wait for a job.', { name: WAITED_FOR }),
   job_oldest_seconds: sharedGauge(
     'Time that the oldest row has waited for a job; 0 if there is none. Orders of renewals in the ' +

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
 import { queryRow, queryRows, sqlList } from '../database';
-import { Retention, type RetentionStep, STEP_ROWS } from '../work';
+import { Retention, type RetentionStep, STEP_ROWS } from '../jobs';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
 

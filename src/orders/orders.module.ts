@@ -3,10 +3,10 @@ import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
 import { AppConfig } from '../config';
 import { sqlList } from '../database';
+import { Jobs } from '../jobs';
 import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
-import { Work } from '../work';
 import { BulkProlongations } from './bulk/bulk-prolongations.service';
 import { BulkRecords } from './bulk/bulk-records';
 import { BulkController } from './bulk/bulk.controller';
@@ -78,11 +78,11 @@ const RECORDS = [
   exports: [...RECORDS, DispatcherService, OrderRequests, OrdersService, RenewalOrders],
 })
 export class OrdersModule {
-  constructor(work: Work, { tuning }: AppConfig, reconciliation: ReconciliationService) {
+  constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {
     // The schedule of searches decides what counts as evidence, so no failure or lease may move it: the claim
     // of a search sets the time of the next.
     const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
-    work.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
+    jobs.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(SEARCHES_AT_ONCE), {
       waiting: DUE_SEARCHES,
     });
   }

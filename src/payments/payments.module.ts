@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
 import { PROVIDER_HTTP } from '../common';
 import { AppConfig } from '../config';
-import { Retention } from '../work';
+import { Retention } from '../jobs';
 import { DepositsController } from './deposits/deposits.controller';
 import { DepositsService } from './deposits/deposits.service';
 import { PaymentFollowing } from './deposits/payment-following';

@@ -4,8 +4,8 @@ import { DataSource } from 'typeorm';
 import { PROVIDER_HTTP } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
+import { Retention, Jobs } from '../jobs';
 import { Metrics } from '../metrics';
-import { Retention, Work } from '../work';
 import { ProviderAccount } from './provider-account';
 import { ProxyProvider } from './proxy-provider';
 import { ApiKey } from './px6/api-key';
@@ -45,7 +45,7 @@ const CONNECT_TIMEOUT_MS = 3000;
 })
 export class ProviderModule {
   constructor(
-    work: Work,
+    jobs: Jobs,
     retention: Retention,
     dataSource: DataSource,
     provider: ProxyProvider,
@@ -60,6 +60,6 @@ export class ProviderModule {
       return { removed: gone.length, next: null };
     });
     if (config.provider.apiKeyFile === undefined) return;
-    work.every('provider-key', READ_KEY_EVERY_MS, () => provider.followKey());
+    jobs.every('provider-key', READ_KEY_EVERY_MS, () => provider.followKey());
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRow } from '../database';
-import type { LeasedRun } from '../work';
+import type { LeasedRun } from '../jobs';
 
 /** It takes well below a second. */
 const BATCH_SIZE = 10_000;

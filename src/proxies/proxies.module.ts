@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AppConfig } from '../config';
-import { Retention, Work } from '../work';
+import { Retention, Jobs } from '../jobs';
 import { ActiveFlagsService } from './active-flags.service';
 import { BulkTargetsService } from './bulk-target/bulk-targets.service';
 import { EchoEndpoint } from './checks/echo-endpoint';
@@ -61,7 +61,7 @@ const PROXY_CHECK_DAYS = 30;
 })
 export class ProxiesModule {
   constructor(
-    work: Work,
+    jobs: Jobs,
     retention: Retention,
     { proxies, tuning }: AppConfig,
     activeFlags: ActiveFlagsService,
@@ -69,7 +69,7 @@ export class ProxiesModule {
     links: LinksService,
     uses: LinkUses,
   ) {
-    work.every('link-uses', WRITE_USES_MS, () => uses.write());
+    jobs.every('link-uses', WRITE_USES_MS, () => uses.write());
     retention.add<number>('links', (cursor) => links.forgetEnded(cursor ?? 0));
     retention.addOldRows({
       name: 'proxy-checks',
@@ -78,13 +78,13 @@ export class ProxiesModule {
       days: PROXY_CHECK_DAYS,
       removal: 'DELETE FROM proxy_checks WHERE id = ANY (ARRAY(SELECT id FROM old))',
     });
-    work.run({
+    jobs.run({
       name: 'active-flags',
       everySeconds: tuning.activeFlagsIntervalSeconds ?? REFRESH_FLAGS_SECONDS,
       execute: (run) => activeFlags.refresh(run),
     });
     if (proxies.expiringHours.length === 0) return;
-    work.run({
+    jobs.run({
       name: 'expiring',
       everySeconds: REMIND_SECONDS,
       execute: (run) => expiring.remind(run),

@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog';
 import { AppConfig } from '../config';
+import { Retention } from '../jobs';
 import { OrdersModule } from '../orders';
 import { ProxiesModule } from '../proxies';
-import { Retention } from '../work';
 import { ForecastService } from './forecast.service';
 import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';

@@ -1,7 +1,7 @@
 import { sqlList, theRow } from '../database';
+import type { WaitingSql } from '../jobs';
 import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState, CLOSED_FOR_MAINTENANCE } from '../orders';
 import { WAITING_PAYMENTS } from '../payments';
-import type { WaitingSql } from '../work';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
 import type {
   AuditRunOut,

@@ -4,12 +4,12 @@ import { DataSource } from 'typeorm';
 import { messageOf, SERVICE_VERSION } from '../common';
 import { AppConfig } from '../config';
 import { connectionPool } from '../database';
+import { Jobs } from '../jobs';
 import { Metrics, type SetGauge } from '../metrics';
 import { OPEN_STATES } from '../orders';
 import { UNDECIDED_REASONS } from '../payments';
 import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
-import { Work } from '../work';
 import { Facts } from './facts';
 
 /** A scraper usually waits 10 s, and has to learn that the database hangs. */
@@ -33,7 +33,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
-    private readonly work: Work,
+    private readonly jobs: Jobs,
     private readonly metrics: Metrics,
     private readonly config: AppConfig,
   ) {
@@ -72,7 +72,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('database_pool_connections', { state: 'idle' }, idleCount);
     set('database_pool_connections', { state: 'busy' }, totalCount - idleCount);
     set('database_pool_connections', { state: 'waiting' }, waitingCount);
-    for (const { name, isRun, intervalMs, lastSuccessMs } of this.work.list()) {
+    for (const { name, isRun, intervalMs, lastSuccessMs } of this.jobs.list()) {
       // The database has the last run of all replicas.
       if (isRun) continue;
       set('job_interval_seconds', { name }, intervalMs / 1000);
@@ -121,7 +121,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readWaiting(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
-    for (const { name, waiting } of this.work.list()) {
+    for (const { name, waiting } of this.jobs.list()) {
       if (waiting === undefined) continue;
       const { count, oldest } = await facts.waiting(waiting);
       set('job_pending', { name }, count);
@@ -131,7 +131,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
 
   private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
     // A job that is disabled may have an old row.
-    const runs = new Set(this.work.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
+    const runs = new Set(this.jobs.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
     for (const {
       name,
       state,

@@ -1,10 +1,10 @@
 import { Logger, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findExcessiveRights } from '../database';
+import { Jobs } from '../jobs';
 import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { SyncModule } from '../sync';
-import { Work } from '../work';
 import { ReplicaReports, REPORT_INTERVAL_MS } from './replica-reports';
 import { StatusMetrics } from './status.metrics';
 import { StatusService } from './status.service';
@@ -19,11 +19,11 @@ export class StatusModule {
 
   constructor(
     private readonly dataSource: DataSource,
-    work: Work,
+    jobs: Jobs,
     reports: ReplicaReports,
   ) {
-    work.first(() => this.warnOfExcessiveRights());
-    work.every('replica-report', REPORT_INTERVAL_MS, () => reports.write());
+    jobs.first(() => this.warnOfExcessiveRights());
+    jobs.every('replica-report', REPORT_INTERVAL_MS, () => reports.write());
   }
 
   private async warnOfExcessiveRights(): Promise<void> {

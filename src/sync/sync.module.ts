@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import { AppConfig } from '../config';
+import { Retention } from '../jobs';
 import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
-import { Retention } from '../work';
 import { ForgottenOrdersService } from './maintenance/forgotten-orders.service';
 import { MaintenanceService } from './maintenance/maintenance.service';
 import { ServerChange } from './maintenance/server-change';

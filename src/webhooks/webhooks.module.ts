@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { EventsModule } from '../events';
-import { Retention } from '../work';
+import { Retention } from '../jobs';
 import { DeliveryQueue } from './delivery/delivery-queue';
 import { DeliveryService } from './delivery/delivery.service';
 import { ReplaysService } from './replays.service';

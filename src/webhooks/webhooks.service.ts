@@ -4,7 +4,7 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { changeOfUser, inQueueOf, type Queryable, queryRow, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
-import { type RetentionStep, STEP_ROWS } from '../work';
+import { type RetentionStep, STEP_ROWS } from '../jobs';
 import { AddressRefused, AddressRules } from './addresses';
 import { isBlocked } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';

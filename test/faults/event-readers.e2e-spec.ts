@@ -242,7 +242,7 @@ describe(`Events, read over ${REPLICAS} replicas`, () => {
     process.stderr.write(
       `from commit to response: median ${at(0.5)} ms, p99 ${at(0.99)} ms of ${RESPONSES}\n`,
     );
-    // Half of it is the pause between two rounds of publishing. A lost notification would cost a second.
+    // Half of it is the pause between two runs of publishing. A lost notification would cost a second.
     expect(at(0.5)).toBeLessThan(1000);
   });
 

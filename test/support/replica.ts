@@ -8,7 +8,7 @@ import { startApplication, type TestService } from './test-service';
 
 type SettingChanges = { readonly [Group in keyof AppConfig]?: Partial<AppConfig[Group]> };
 type Application = typeof import('../../src/application');
-type WorkModule = typeof import('../../src/work');
+type JobsModule = typeof import('../../src/jobs');
 
 export interface Replica {
   readonly baseUrl: string;
@@ -27,9 +27,9 @@ export async function startReplica(service: TestService, changes: SettingChanges
     ]),
   ) as unknown as AppConfig;
   const copy = copies.pop() ?? loadCopy();
-  const { createApplication, Work } = copy;
+  const { createApplication, Jobs } = copy;
   const app = await createApplication(config, service.clock);
-  await startApplication(app, app.get(Work), service.jobIntervalsMs);
+  await startApplication(app, app.get(Jobs), service.jobIntervalsMs);
   const server: Server = app.getHttpServer();
   const { port } = server.address() as AddressInfo;
   return {
@@ -60,15 +60,15 @@ const load = createRequire(__filename);
 const APPLICATION = join(__dirname, '..', '..', 'src');
 
 /** Copies of the application that no replica runs on at the moment. */
-const copies = shared.copies as (Application & WorkModule)[];
+const copies = shared.copies as (Application & JobsModule)[];
 
-function loadCopy(): Application & WorkModule {
+function loadCopy(): Application & JobsModule {
   const modules = Object.entries(load.cache).filter(([path]) => path.startsWith(APPLICATION));
   for (const [path] of modules) delete load.cache[path];
   try {
     return {
       ...(load('../../src/application') as Application),
-      ...(load('../../src/work') as WorkModule),
+      ...(load('../../src/jobs') as JobsModule),
     };
   } finally {
     Object.assign(load.cache, Object.fromEntries(modules));

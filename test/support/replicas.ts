@@ -2,8 +2,8 @@ import type { Customer } from '../../drills/support/clients';
 import { Office } from '../../drills/support/office';
 import type { Scope } from '../../src/auth';
 import type { Tuning } from '../../src/config';
+import { Jobs } from '../../src/jobs';
 import { type RunningSandbox, SandboxControl, startSandbox } from '../../src/sandbox';
-import { Work } from '../../src/work';
 import {
   type BuiltService,
   ensureBuild,
@@ -144,7 +144,7 @@ export class Replicas {
 
   /** Audits the last day as the nightly job does, and keeps the result. */
   async runAudit(): Promise<void> {
-    await this.office.context.get(Work).runNow('audit-day');
+    await this.office.context.get(Jobs).runNow('audit-day');
   }
 
   /** Fails the test when an invariant is broken. */

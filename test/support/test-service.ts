@@ -7,6 +7,7 @@ import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
 import { readEnvironment, resolveConfig, type Tuning } from '../../src/config';
 import { IntegrityService } from '../../src/integrity';
+import { Jobs } from '../../src/jobs';
 import { LedgerService } from '../../src/ledger';
 import {
   PaymentsSandbox,
@@ -16,7 +17,6 @@ import {
   startSandbox,
 } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
-import { Work } from '../../src/work';
 import { shared } from '../jest/shared';
 import { type ApiClient, createApiClient } from './api-client';
 import { untilSettled } from './settled';
@@ -130,11 +130,11 @@ const NOT_IN_THIS_TEST_MS = 3_600_000;
  */
 export async function startApplication(
   app: NestExpressApplication,
-  work: Work,
+  jobs: Jobs,
   intervalsMs: JobIntervalsMs = {},
 ) {
   await app.init();
-  await work.start((name, usualMs) => {
+  await jobs.start((name, usualMs) => {
     const quick = usualMs > REGULAR_WITHIN_MS ? NOT_IN_THIS_TEST_MS : usualMs;
     return intervalsMs[name] ?? quick;
   });
@@ -188,7 +188,7 @@ async function start(options: TestServiceOptions): Promise<Started> {
   });
   const clock = new TestClock();
   const app = await createApplication(resolveConfig(environment, database.url, sandbox), clock);
-  await startApplication(app, app.get(Work), options.jobIntervalsMs);
+  await startApplication(app, app.get(Jobs), options.jobIntervalsMs);
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const owner = await connectAsOwner(database);
   if (options.payments) options.payments.notifier.url = `${baseUrl}/payments/sandbox/notifications`;
@@ -238,7 +238,7 @@ function serve(started: Started, close: () => Promise<void>): TestService {
       ]);
       return Number(row.id);
     },
-    runJob: (name, cutOff) => app.get(Work).runNow(name, cutOff) as Promise<Record<string, number> | null>,
+    runJob: (name, cutOff) => app.get(Jobs).runNow(name, cutOff) as Promise<Record<string, number> | null>,
     untilSettled: () => untilSettled(dataSource),
     findBroken,
     async audit(scope) {

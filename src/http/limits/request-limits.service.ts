@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { Clock, networksOf } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
-import { Work } from '../../work';
+import { Jobs } from '../../jobs';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
@@ -70,9 +70,9 @@ export class RequestLimits {
     { limits, tuning }: AppConfig,
     private readonly dataSource: DataSource,
     private readonly clock: Clock,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.every('request-counts', SHARE_INTERVAL_MS, () => this.share());
+    jobs.every('request-counts', SHARE_INTERVAL_MS, () => this.share());
     this.tokens = new RequestCounter('token', limits.tokenRequestsPerMinute, MAX_CALLERS);
     this.users = new RequestCounter('user', limits.userRequestsPerMinute, MAX_CALLERS);
     const linkRequests = tuning.linkRequestsPerMinute ?? LINK_REQUESTS_PER_MINUTE;

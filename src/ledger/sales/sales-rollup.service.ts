@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../../database';
-import type { LeasedRun } from '../../work';
+import type { LeasedRun } from '../../jobs';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
 
 /** A week of sales takes 0.05 s at a million orders a year. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
 import { inTransaction, queryRow, queryRows, waitForStandby } from '../../database';
-import { type RetentionStep } from '../../work';
+import { type RetentionStep } from '../../jobs';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import { type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';

@@ -4,10 +4,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import { mayHaveCommitted } from '../../database';
+import { type Claimed, type DueRows, Jobs } from '../../jobs';
 import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
-import { type Claimed, type DueRows, Work } from '../../work';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { WAITING_ORDERS } from '../order-queue';
 import type { OrderKind } from '../order-states';
@@ -54,9 +54,9 @@ export class DispatcherService {
     private readonly provider: ProxyProvider,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
-    work: Work,
+    jobs: Jobs,
   ) {
-    this.calls = work.due<ClaimedCall>({
+    this.calls = jobs.due<ClaimedCall>({
       name: 'dispatch-orders',
       lookEveryMs: LOOK_EVERY_MS,
       waiting: WAITING_ORDERS,

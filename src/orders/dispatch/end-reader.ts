@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
+import type { Claimed } from '../../jobs';
 import {
   type ListedProxy,
   ListingIncomplete,
@@ -9,7 +10,6 @@ import {
   type RatePermit,
 } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
-import type { Claimed } from '../../work';
 import { hasAll } from '../order-batch';
 import type { FailureReason } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';

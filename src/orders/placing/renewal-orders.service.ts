@@ -144,7 +144,7 @@ export class RenewalOrders {
       await this.releases.releaseHolds(ids, 'unavailable', ['reserved']);
     } catch (error) {
       throwUnlessRefused(error);
-      this.logger.warn(`renewals stay in the queue until the next round: ${messageOf(error)}`);
+      this.logger.warn(`renewals stay in the queue until the next run: ${messageOf(error)}`);
     }
   }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { isRefusedData, queryRow, queryRows } from '../../database';
-import { type LeasedRun, Work } from '../../work';
+import { type LeasedRun, Jobs } from '../../jobs';
 import { PaymentFollowing } from '../deposits/payment-following';
 import { type Listed, PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
 import { UnusableRows } from '../provider/unusable-rows';
@@ -41,9 +41,9 @@ export class Comparison {
     private readonly refunds: Refunds,
     private readonly unusable: UnusableRows,
     { payments }: AppConfig,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.run({
+    jobs.run({
       name: 'compare-payments',
       everySeconds: payments.compareSeconds,
       execute: (run) => this.compare(run),

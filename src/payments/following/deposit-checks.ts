@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type DueRows, Work } from '../../work';
+import { type DueRows, Jobs } from '../../jobs';
 import { PaymentFollowing } from '../deposits/payment-following';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords, type DueDeposit } from '../records/deposit-records';
@@ -22,9 +22,9 @@ export class DepositChecks {
     private readonly provider: PaymentProvider,
     private readonly records: DepositRecords,
     private readonly following: PaymentFollowing,
-    work: Work,
+    jobs: Jobs,
   ) {
-    this.due = work.due<DueDeposit>({
+    this.due = jobs.due<DueDeposit>({
       name: 'check-deposits',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: AT_ONCE,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Work } from '../../work';
+import { Jobs } from '../../jobs';
 import { PaymentFollowing } from '../deposits/payment-following';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { Refunds } from './refunds';
@@ -21,9 +21,9 @@ export class EndedPayments {
     private readonly provider: PaymentProvider,
     private readonly following: PaymentFollowing,
     private readonly refunds: Refunds,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.every('read-ended-payments', READ_EVERY_MS, () => this.readNext());
+    jobs.every('read-ended-payments', READ_EVERY_MS, () => this.readNext());
   }
 
   readSoon(paymentIds: readonly string[]): void {

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { type DueRows, Work } from '../../work';
+import { type DueRows, Jobs } from '../../jobs';
 import {
   PaymentError,
   PaymentProvider,
@@ -29,9 +29,9 @@ export class Refunds {
   constructor(
     private readonly provider: PaymentProvider,
     private readonly records: RefundRecords,
-    work: Work,
+    jobs: Jobs,
   ) {
-    this.due = work.due<DueRefund>({
+    this.due = jobs.due<DueRefund>({
       name: 'settle-refunds',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: AT_ONCE,

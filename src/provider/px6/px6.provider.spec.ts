@@ -11,8 +11,8 @@ import { createTestDatabase } from '../../../test/support/test-database';
 import { Clock, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
 import { DatabaseModule } from '../../database';
+import { Retention, Jobs } from '../../jobs';
 import { Metrics } from '../../metrics';
-import { Retention, Work } from '../../work';
 import { Deadline } from '../deadline';
 import {
   ProviderClosed,
@@ -111,9 +111,9 @@ describe('the PROXY6 adapter', () => {
         { provide: Clock, useClass: TestClock },
         { provide: Metrics, useValue: Metrics.off },
         Retention,
-        Work,
+        Jobs,
       ],
-      exports: [AppConfig, Clock, Metrics, Retention, Work],
+      exports: [AppConfig, Clock, Metrics, Retention, Jobs],
     })
     class GlobalsModule {}
     const imports = [GlobalsModule, DatabaseModule, ProviderModule];

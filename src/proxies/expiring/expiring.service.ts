@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { queryRow } from '../../database';
-import type { LeasedRun } from '../../work';
+import type { LeasedRun } from '../../jobs';
 
 /** It takes some hundredths of a second. */
 const BATCH_SIZE = 1000;

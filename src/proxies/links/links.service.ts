@@ -14,7 +14,7 @@ import { Clock } from '../../common';
 import { AppConfig } from '../../config';
 import { batchedLookup, changeOfUser, preparedRows, queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
-import { type RetentionStep, STEP_ROWS } from '../../work';
+import { type RetentionStep, STEP_ROWS } from '../../jobs';
 import { type FormatName } from '../export/formats';
 import { type ExportOptions } from '../export/proxy-export.service';
 import { type ProxyFilter } from '../filter/proxy-filter';

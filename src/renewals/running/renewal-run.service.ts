@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { type LeasedRun, Jobs } from '../../jobs';
 import { RenewalOrders } from '../../orders';
-import { type LeasedRun, Work } from '../../work';
 import { WAITING_RENEWALS } from '../waiting';
 import { DueRenewals } from './due-renewals.service';
 import { Reminders } from './reminders.service';
@@ -48,9 +48,9 @@ export class RenewalRun {
     private readonly reminders: Reminders,
     private readonly due: DueRenewals,
     private readonly orders: RenewalOrders,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.run({
+    jobs.run({
       name: 'renewals',
       everySeconds: EVERY_SECONDS,
       waiting: WAITING_RENEWALS,
@@ -79,7 +79,7 @@ export class RenewalRun {
   private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
-    // Read before the outcomes: an order that is no longer under way is recorded by this round.
+    // Read before the outcomes: an order that is no longer under way is recorded by this run.
     const room = await this.orders.room();
     report.closed += await this.records.noteOutcomes();
     report.failed += await this.records.fail();

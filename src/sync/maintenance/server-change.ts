@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { inTransaction, queryRow } from '../../database';
-import { Work } from '../../work';
+import { Jobs } from '../../jobs';
 import { beginMaintenance, storeServer } from './maintenance.service';
 
 const FOLLOW_MS = 10_000;
@@ -21,10 +21,10 @@ export class ServerChange {
 
   constructor(
     private readonly dataSource: DataSource,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.first(() => this.compare());
-    work.every('known-server', FOLLOW_MS, () => storeServer(this.dataSource));
+    jobs.first(() => this.compare());
+    jobs.every('known-server', FOLLOW_MS, () => storeServer(this.dataSource));
   }
 
   async compare(): Promise<void> {

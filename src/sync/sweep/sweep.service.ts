@@ -2,9 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { databaseTime, queryRow, queryRows } from '../../database';
+import { type LeasedRun, Jobs } from '../../jobs';
 import { CLOSED_FOR_MAINTENANCE, Maintenance, TAG_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider';
-import { type LeasedRun, Work } from '../../work';
 import { WithdrawalsService } from './withdrawals.service';
 
 const NOTHING_FOUND = {
@@ -90,9 +90,9 @@ export class SweepService {
     private readonly withdrawals: WithdrawalsService,
     maintenance: Maintenance,
     { sweep: { intervalSeconds } }: AppConfig,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.run({
+    jobs.run({
       name: 'sweep',
       everySeconds: intervalSeconds,
       dueForSeconds: async () =>

@@ -4,9 +4,9 @@ import { messageOf, type Moment, SERVICE_VERSION, SystemClock } from '../../comm
 import { AppConfig } from '../../config';
 import { Notifier } from '../../database';
 import { EVENTS, toEventOut } from '../../events';
+import { Jobs } from '../../jobs';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
-import { Work } from '../../work';
 import { AddressRules } from '../addresses';
 import { signatureHeader } from '../signing';
 import { type ClaimedDelivery, DeliveryQueue } from './delivery-queue';
@@ -48,12 +48,12 @@ export class DeliveryService implements OnModuleDestroy {
     private readonly metrics: Metrics,
     { tuning, webhooks }: AppConfig,
     notifier: Notifier,
-    work: Work,
+    jobs: Jobs,
   ) {
     const { webhookAttemptsAtOnce: attemptsAtOnce = ATTEMPTS_AT_ONCE, webhookTimeoutMs = ATTEMPT_TAKES_MS } =
       tuning;
     this.sender = new WebhookSender(new AddressRules(webhooks.allowedNetworks), webhookTimeoutMs);
-    work.due<Attempt>({
+    jobs.due<Attempt>({
       name: 'send-webhooks',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: attemptsAtOnce,

@@ -1,4 +1,4 @@
 export type { Claimed, DueRows, WaitingSql } from './due-work';
 export { LeasedRun, type Run } from './leased-run';
 export { Retention, type RetentionStep, STEP_ROWS } from './retention';
-export { PAUSE_AFTER_FAILURE_MS, Work } from './work';
+export { PAUSE_AFTER_FAILURE_MS, Jobs } from './jobs';

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRow, queryRows } from '../database';
+import { Jobs } from './jobs';
 import type { LeasedRun } from './leased-run';
-import { Work } from './work';
 
 export interface RetentionStep<Cursor> {
   readonly removed: number;
@@ -44,9 +44,9 @@ export class Retention {
 
   constructor(
     private readonly dataSource: DataSource,
-    work: Work,
+    jobs: Jobs,
   ) {
-    work.run({
+    jobs.run({
       name: 'retention',
       everySeconds: INTERVAL_SECONDS,
       execute: (run, cutOff) => this.removeAll(run, cutOff),

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { forEachTest } from '../../test/support/fixtures';
 import { Metrics } from '../metrics';
 import type { DueWork } from './due-work';
-import { Work } from './work';
+import { Jobs } from './jobs';
 
 const HOUR_MS = 3_600_000;
 
@@ -14,17 +14,17 @@ describe('Due work', () => {
   let claims: number;
   let cutOff: AbortSignal | undefined;
 
-  const work = forEachTest(() => new Work({} as DataSource, Metrics.off));
+  const jobs = forEachTest(() => new Jobs({} as DataSource, Metrics.off));
   beforeEach(() => {
     [due, ends, claims] = [[], new Map(), 0];
   });
   afterEach(async () => {
     for (const end of ends.values()) end();
-    await work.stop();
+    await jobs.stop();
   });
 
   const add = (changes: Partial<DueWork<string>> = {}) =>
-    work.due<string>({
+    jobs.due<string>({
       name: 'some-rows',
       lookEveryMs: HOUR_MS,
       atOnce: 2,
@@ -53,13 +53,13 @@ describe('Due work', () => {
     rows.wake();
     await turn();
     expect(claims).toBe(0);
-    await work.start();
+    await jobs.start();
     await until(() => ends.has('a'));
   });
 
   it('is claimed when it is woken, if there is room, and again when something is done', async () => {
     const rows = add();
-    await work.start();
+    await jobs.start();
     due = ['a', 'b', 'c'];
     rows.wake();
     await until(() => ends.size === 2);
@@ -72,7 +72,7 @@ describe('Due work', () => {
 
   it('is claimed once more when it is woken during a claim', async () => {
     const rows = add();
-    await work.start();
+    await jobs.start();
     rows.wake();
     expect(claims).toBe(1);
     due = ['a'];
@@ -81,9 +81,9 @@ describe('Due work', () => {
   });
 
   it('is looked for, and a row that fails keeps no other from being executed', async () => {
-    const logged = jest.spyOn(work['logger'], 'error').mockReturnValue();
+    const logged = jest.spyOn(jobs['logger'], 'error').mockReturnValue();
     add({ lookEveryMs: 5 });
-    await work.start();
+    await jobs.start();
     due = ['a'];
     await until(() => ends.has('a'));
     ends.get('a')?.(new Error('failed'));
@@ -94,12 +94,12 @@ describe('Due work', () => {
 
   it('is not claimed by a process that stops, which waits for what is under way', async () => {
     const rows = add();
-    await work.start();
+    await jobs.start();
     due = ['a'];
     rows.wake();
     await until(() => ends.has('a'));
     let isStopped = false;
-    const stopped = work.stop().then(() => (isStopped = true));
+    const stopped = jobs.stop().then(() => (isStopped = true));
     due = ['b'];
     rows.wake();
     await turn();
@@ -116,12 +116,12 @@ describe('Due work', () => {
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
       },
     });
-    await work.start();
+    await jobs.start();
     due = ['a'];
     rows.wake();
     await until(() => ends.has('a'));
     const begunMs = performance.now();
-    await work.stop(50);
+    await jobs.stop(50);
     expect(performance.now() - begunMs).toBeGreaterThanOrEqual(49);
   });
 });

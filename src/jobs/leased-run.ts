@@ -52,7 +52,7 @@ export interface Run {
  * it outlasts every step except for one that hangs.
  */
 export class LeasedRun {
-  private readonly logger = new Logger('Work');
+  private readonly logger = new Logger('Jobs');
   private readonly renewing: NodeJS.Timeout;
   private soFar: object = {};
   private loggedAtMs = performance.now();

@@ -33,12 +33,12 @@ interface OwnJob extends Job {
 }
 
 /**
- * All jobs: rounds on each replica, runs on one replica for all, and due work. Modules add theirs when they
+ * All jobs: those of each replica, those of one replica for all, and due work. Modules add theirs when they
  * are created. Jobs begin with `start()`, which the command line never calls.
  */
 @Injectable()
-export class Work {
-  private readonly logger = new Logger(Work.name);
+export class Jobs {
+  private readonly logger = new Logger(Jobs.name);
   private readonly jobs: OwnJob[] = [];
   private readonly runs = new Map<string, Run>();
   private readonly dueRows: Pick<DueRows<unknown>, 'untilIdle'>[] = [];
@@ -64,23 +64,23 @@ export class Work {
   }
 
   /**
-   * Adds a round, which each replica runs at an interval. Rounds never overlap on a replica.
+   * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
    *
-   * @param round returns true if the next one should follow at once
+   * @param execute returns true if the next one should follow at once
    * @param options.waiting the backlog for the metrics, if rows wait for it
    * @param options.pauseAfterFailureMs after which it is retried
    */
   every(
     name: string,
     intervalMs: number,
-    round: () => Promise<unknown>,
+    execute: () => Promise<unknown>,
     { waiting, pauseAfterFailureMs }: { waiting?: WaitingSql; pauseAfterFailureMs?: number } = {},
   ): void {
-    const step = async (): Promise<boolean> => (await this.measure(name, round)) === true;
+    const step = async (): Promise<boolean> => (await this.measure(name, execute)) === true;
     this.add({ name, intervalMs, isRun: false, waiting }, step, pauseAfterFailureMs);
   }
 
-  /** Adds a run, which one replica at a time executes for all. */
+  /** Adds a job that one replica at a time runs for all, under a lease. */
   run(run: Run): void {
     const { name, everySeconds, waiting } = run;
     this.runs.set(name, run);
@@ -207,7 +207,7 @@ export class Work {
       return;
     }
     this.metrics.count('job_failures_total', { name });
-    this.logger.error(`${name}: a round failed`, stackOf(error));
+    this.logger.error(`${name}: a run failed`, stackOf(error));
   }
 
   private async untilIdle(): Promise<void> {
