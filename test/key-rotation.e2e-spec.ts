@@ -136,7 +136,7 @@ describe('A new key at the provider', () => {
     expect(await buy()).toBe(200);
   });
 
-  it('opens the orders again at once that the end of the one before has shut', async () => {
+  it('opens the orders again at once that the end of the one before has closed', async () => {
     await accept(KEYS.second);
     await eventually(async () => {
       expect(await buy()).toBe(503);
