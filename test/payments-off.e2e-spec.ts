@@ -29,7 +29,7 @@ describe('Where no payments are accepted', () => {
     );
   });
 
-  it('nobody issues a token with their scopes, which would gain a right when they are accepted', async () => {
+  it('a token with their scopes, which would gain a right when they are accepted, is refused', async () => {
     const refusal = {
       detail: [
         {

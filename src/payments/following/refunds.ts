@@ -19,7 +19,7 @@ const GIVEN_UP_AFTER_SECONDS = 24 * 3600;
 /**
  * Requests refunds from the provider, and applies their states. The refusal of the first call ends a refund.
  * After any other outcome, or a crash before the call, the list of the payment's refunds decides: while it
- * lacks the refund, the same request is repeated under the same key.
+ * lacks the refund, the same request is retried under the same key.
  */
 @Injectable()
 export class Refunds {
