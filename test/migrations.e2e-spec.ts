@@ -176,10 +176,10 @@ describe('Migrating', () => {
     const after = [
       'a_colour() trigger',
       'iso_text(timestamp with time zone,text,text) text',
-      'record_order_state() trigger',
       'orders_colour',
       'orders_record_state',
       'publishing_lock() text',
+      'record_order_state() trigger',
     ];
     expect(await migrate(database, newer)).toEqual([]);
     expect(await findInstalled(...names)).toEqual(after);
