@@ -215,6 +215,14 @@ describe('The database', () => {
       expect(await getAccount()).toEqual({ available: '0.00', held: '0.00', seq: 5 });
     });
 
+    it('has room for what is held to be released', async () => {
+      const orderId = await insertOrder();
+      await post('topup', 999_999_999_999, 0);
+      await post('hold', -10, 10, orderId);
+      await expect(post('topup', 1, 0)).rejects.toThrow('accounts_total_check');
+      await post('release', 10, -10, orderId);
+    });
+
     const postNumbered = (...entries: readonly (readonly [seq: number, delta: number, after: number])[]) =>
       dataSource.query(
         `INSERT INTO ledger_entries (user_id, kind, seq, available_delta, held_delta, available_after,

@@ -16,8 +16,8 @@ export class BalanceTooLarge extends domainError(
   'No balance can be as large as this one would be',
 ) {}
 
-/** For `refusedBy`: a balance has a largest value. */
-export const OVERFLOW = { [OUT_OF_RANGE]: BalanceTooLarge };
+/** For `refusedBy`: a balance, with what is held of it, has a largest value. */
+export const OVERFLOW = { [OUT_OF_RANGE]: BalanceTooLarge, accounts_total_check: BalanceTooLarge };
 
 /** The constraint that refuses an entry for which the balance does not suffice: for `refusedBy`. */
 export const OVERDRAFT = { accounts_available_check: InsufficientBalance };

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
-import { OUT_OF_RANGE, queryRows, sqlStateOf, violatedConstraint } from '../../database';
+import { queryRows, refusedBy, violatedConstraint } from '../../database';
+import { BalanceTooLarge, OVERFLOW } from '../../ledger';
 import type { PaidAmount, ProviderPayment } from '../provider/payment-provider';
 import { endStatement } from './deposit-records';
 import type { UnmatchedReason } from './payment.dto';
@@ -136,9 +137,10 @@ export class PaymentRecords {
   /** Writes the payment, the state of its deposit, the entry and the event in one statement. */
   private async credit(provider: string, payment: ProviderPayment): Promise<number | 'above-limit' | null> {
     try {
-      const [credited] = await queryRows<{ id: number }>(
-        this.dataSource,
-        `WITH deposit AS (
+      const credit = () =>
+        queryRows<{ id: number }>(
+          this.dataSource,
+          `WITH deposit AS (
            UPDATE deposits SET state = 'succeeded', closed_at = now(), next_check_at = NULL
             WHERE provider = $1 AND provider_payment_id = $2 AND amount = $3 AND state <> 'succeeded'
            RETURNING id, user_id, amount
@@ -152,13 +154,14 @@ export class PaymentRecords {
          entry AS (${creditSql()})
          SELECT id, log_event(user_id, 'deposit.succeeded', jsonb_build_object(
                   'deposit_id', id, 'state', 'succeeded', 'amount', amount::text)) FROM deposit`,
-        [provider, payment.id, payment.amount.value, payment.paidAt],
-      );
+          [provider, payment.id, payment.amount.value, payment.paidAt],
+        );
+      const [credited] = await refusedBy(OVERFLOW, credit);
       return credited?.id ?? null;
     } catch (error) {
       // It is left to staff already, who may have decided it in the meantime.
       if (LEFT_TO_STAFF.includes(violatedConstraint(error) ?? '')) return null;
-      if (sqlStateOf(error) === OUT_OF_RANGE) return 'above-limit';
+      if (error instanceof BalanceTooLarge) return 'above-limit';
       throw error;
     }
   }

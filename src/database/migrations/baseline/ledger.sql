@@ -14,7 +14,9 @@ CREATE TABLE accounts (
   -- The number of the last entry.
   seq bigint NOT NULL DEFAULT 0,
   -- The customer gets an event when less than this becomes available. Null: never.
-  low_balance numeric(14,2)
+  low_balance numeric(14,2),
+  -- A hold that is released always fits.
+  CONSTRAINT accounts_total_check CHECK (available + held < 1000000000000)
 );
 
 -- The changes of balances. Append-only. Entries without a number get it, and both balances after it, from
