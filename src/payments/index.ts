@@ -1,6 +1,6 @@
 export { DepositNotFound } from './deposits/deposits.errors';
 export { PaymentsModule } from './payments.module';
-export { PaymentProvider } from './provider/payment-provider';
+export { PaymentError, PaymentProvider } from './provider/payment-provider';
 export {
   DEPOSIT_STATES,
   DepositRefundOut,
@@ -14,6 +14,7 @@ export {
 export { PAYMENT_STATES, type PaymentState, StaffPaymentOut } from './records/payment.dto';
 export { UNDECIDED_REASONS, WAITING_PAYMENTS } from './records/waiting-payments';
 export {
+  DepositChargedBack,
   DepositNotPaid,
   DepositRefunds,
   DepositRefundTooLarge,

@@ -94,6 +94,9 @@ export class StaffDepositOut {
   @ApiRoubles('Roubles that were returned', '0.00')
   refunded!: string;
 
+  @ApiRoubles('Roubles that staff have debited with `provider_payment_id` as reference: a chargeback', '0.00')
+  charged_back!: string;
+
   @ApiNullable('string', 'The id at the provider', '2d6d1b4f-000f-5000-8000-15a6f2a7')
   provider_payment_id!: string | null;
 

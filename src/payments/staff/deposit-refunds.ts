@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { domainError, Money } from '../../common';
 import { Conditions, queryRow, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
-import { OVERDRAFT } from '../../ledger';
+import { OVERDRAFT, SHOWN_KIND } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
 import { Refunds } from '../following/refunds';
 import { DEPOSIT_COLUMNS, SHOWN_STATE } from '../records/deposit-records';
@@ -26,6 +26,12 @@ export class DepositRefundTooLarge extends domainError(
   (left: Money) => `Of the deposit, ${left.toString()} can be refunded`,
 ) {}
 
+export class DepositChargedBack extends domainError(
+  'conflict',
+  (amount: Money) =>
+    `For a chargeback of the deposit, ${amount.toString()} was debited: set despite_chargeback to refund it`,
+) {}
+
 /** A field that is `null` does not filter. */
 export interface DepositFilter {
   readonly user_id: number | null;
@@ -37,9 +43,10 @@ export interface DepositFilter {
 }
 
 /** A deposit, and how much of it can be refunded. */
-type Refundable = Pick<StaffDepositOut, 'id' | 'user_id' | 'provider' | 'state' | 'amount' | 'refunded'> & {
-  readonly left: string;
-};
+type Refundable = Pick<
+  StaffDepositOut,
+  'id' | 'user_id' | 'provider' | 'state' | 'amount' | 'refunded' | 'charged_back'
+> & { readonly left: string };
 
 /** The action of staff and its reason, for the entry. */
 interface StaffOrigin {
@@ -48,6 +55,11 @@ interface StaffOrigin {
 }
 
 const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
+
+/** The sum of debits by staff with the id of the payment as reference: chargebacks are booked so. */
+const CHARGED_BACK = `(SELECT coalesce(-sum(available_delta), 0)::numeric(14,2) FROM ledger_entries
+    WHERE user_id = deposits.user_id AND ${SHOWN_KIND} = 'debit'
+      AND reference = deposits.provider_payment_id) AS charged_back`;
 
 const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, provider_reason, receipt_registration,
   created_at, closed_at`;
@@ -71,7 +83,7 @@ export class DepositRefunds {
     return queryRows<StaffDepositOut>(
       this.dataSource,
       `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id, provider_reason,
-              receipt_registration, receipt_email IS NOT NULL AS has_receipt_email
+              ${CHARGED_BACK}, receipt_registration, receipt_email IS NOT NULL AS has_receipt_email
          FROM deposits ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );
@@ -93,7 +105,7 @@ export class DepositRefunds {
     await queryRows(manager, 'SELECT FROM deposits WHERE id = $1 FOR UPDATE', [depositId]);
     const [deposit] = await queryRows<Refundable>(
       manager,
-      `SELECT id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded,
+      `SELECT id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded, ${CHARGED_BACK},
               greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
                 WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0)) AS left
          FROM deposits WHERE id = $1`,
@@ -134,11 +146,16 @@ export class DepositRefunds {
     );
   }
 
-  /** @param amount null for the rest of the deposit @throws DepositRefundTooLarge */
-  amountOf(deposit: Refundable, amount: Money | null): Money {
+  /**
+   * @param amount null for the rest of the deposit
+   * @throws DepositRefundTooLarge, DepositChargedBack
+   */
+  amountOf(deposit: Refundable, amount: Money | null, despiteChargeback: boolean): Money {
     const left = Money.parse(deposit.left);
     const returned = amount ?? left;
     if (!returned.isPositive() || returned.minus(left).isPositive()) throw new DepositRefundTooLarge(left);
+    const chargedBack = Money.parse(deposit.charged_back);
+    if (chargedBack.isPositive() && !despiteChargeback) throw new DepositChargedBack(chargedBack);
     return returned;
   }
 

@@ -7,6 +7,7 @@ import {
   AmountKnown,
   AmountNeeded,
   AmountTooLarge,
+  DepositChargedBack,
   DepositNotFound,
   DepositNotPaid,
   DepositRefundOut,
@@ -75,7 +76,12 @@ export class StaffPaymentsController {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
       404: notFound(DepositNotFound),
-      409: ['Nothing was changed', DepositNotPaid, new DepositRefundTooLarge(Money.parse('12.54'))],
+      409: [
+        'Nothing was changed',
+        DepositNotPaid,
+        new DepositRefundTooLarge(Money.parse('12.54')),
+        new DepositChargedBack(Money.parse('12.54')),
+      ],
     },
   })
   refund(

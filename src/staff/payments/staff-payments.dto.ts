@@ -2,6 +2,7 @@ import type { Money } from '../../common';
 import {
   AmountField,
   ApiBoolean,
+  BooleanField,
   ChoiceField,
   FromField,
   IdField,
@@ -51,6 +52,12 @@ export class StaffDepositsPage extends PageOf(StaffDepositOut) {}
 export class DepositRefundRequest extends ReasonRequest {
   @AmountField({ description: 'Roubles to be returned. If omitted, the rest of the deposit', absent: 'null' })
   amount!: Money | null;
+
+  @BooleanField({
+    description: 'Refunds a deposit although a chargeback of it was debited',
+    default: false,
+  })
+  despite_chargeback!: boolean;
 }
 
 export class RequestedRefundOut extends DepositRefundOut {

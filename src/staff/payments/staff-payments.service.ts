@@ -52,13 +52,13 @@ export class StaffPaymentsService {
    * Refunds a part or the rest of a deposit, once for each idempotency key. The money is held with the record
    * in the audit log, and the provider is called afterwards.
    *
-   * @throws DepositNotFound, DepositNotPaid, DepositRefundTooLarge, InsufficientBalance, OwnAccount,
-   *   IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
+   * @throws DepositNotFound, DepositNotPaid, DepositRefundTooLarge, DepositChargedBack, InsufficientBalance,
+   *   OwnAccount, IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
    */
   async refund(
     audit: AuditContext,
     depositId: number,
-    { amount, reason }: DepositRefundRequest,
+    { amount, reason, despite_chargeback: despiteChargeback }: DepositRefundRequest,
     key: string | undefined,
   ): Promise<RequestedRefundOut> {
     const request = { direction: 'deposit-refund', depositId, amount: amount?.toString() ?? 'all', reason };
@@ -69,7 +69,7 @@ export class StaffPaymentsService {
       async (manager, record) => {
         const before = await this.deposits.lockPaid(depositId, manager);
         audit.assertConcernsAnother(before.user_id);
-        const returned = this.deposits.amountOf(before, amount);
+        const returned = this.deposits.amountOf(before, amount, despiteChargeback);
         const after = { ...before, left: Money.parse(before.left).minus(returned).toString() };
         const actionId = await record({ target: userOf(before), reason, before, after });
         return this.deposits.hold(before, returned, { actionId, reason }, manager);
