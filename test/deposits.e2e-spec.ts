@@ -80,6 +80,10 @@ const letBe = () =>
   service.dataSource.query('UPDATE deposits SET next_check_at = NULL WHERE user_id = $1', [customer.id]);
 
 const available = async () => (await service.balanceOf(customer)).available;
+/** Pays a payment after it was canceled. */
+const payLate = (payment: SandboxPayment) =>
+  Object.assign(payment, { status: 'succeeded', captured_at: new Date().toISOString() });
+
 /** The payment that was made last, also when its response was lost. */
 const lastPayment = (): SandboxPayment => [...payments.book.payments.values()].at(-1) as SandboxPayment;
 
@@ -375,7 +379,7 @@ describe('A notification', () => {
     payments.cancel(canceled ?? '');
     payments.pay(refunded ?? '');
     await service.runJob('compare-payments');
-    payments.book.payment(canceled ?? '').status = 'succeeded';
+    payLate(payments.book.payment(canceled ?? ''));
     const made = payments.book.refund(`profile-${(keys += 1)}`, {
       payment_id: refunded ?? '',
       amount: { value: '40.00', currency: 'RUB' },
@@ -441,7 +445,7 @@ describe('A payment that the provider shows', () => {
     const payment = payments.book.payment(paymentOf(body));
     payments.cancel(payment.id);
     await untilState(body.id, 'canceled');
-    payment.status = 'succeeded';
+    payLate(payment);
     await service.runJob('compare-payments');
     expect(await read(body.id)).toMatchObject({ state: 'succeeded' });
     expect(await available()).toBe('100.00');
@@ -945,6 +949,26 @@ describe('Staff', () => {
     expect(several.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409, 409]);
   });
 
+  it('refund a deposit whose chargeback was debited only when they confirm it', async () => {
+    const body = await paid('100');
+    await service.app.get(LedgerService).credit(customer.id, Money.parse('100.00'), 'test');
+    const debit = { amount: '100.00', reason: 'Chargeback', reference: paymentOf(body) };
+    const key = { 'Idempotency-Key': 'chargeback' };
+    expect((await staff.post(`/staff/users/${customer.id}/debit`, debit, key)).status).toBe(200);
+    const { body: list } = await staff.get<{ items: object[] }>(`/staff/deposits?user_id=${customer.id}`);
+    expect(list.items).toMatchObject([{ id: body.id, state: 'succeeded', charged_back: '100.00' }]);
+    expect(await refund(body.id, { reason: 'x' }, 'charged-back')).toMatchObject({
+      status: 409,
+      body: { code: 'deposit-charged-back', detail: expect.stringContaining('100.00') },
+    });
+    expect(await available()).toBe('100.00');
+    const confirmed = { reason: 'x', despite_chargeback: true };
+    const { status, body: made } = await refund(body.id, confirmed, 'charged-back');
+    expect(status).toBe(200);
+    await untilRefund(made.id, 'succeeded');
+    expect(await available()).toBe('0.00');
+  });
+
   it('refund no more than can be spent', async () => {
     const { id } = await paid('100');
     await customer.buy({ count: 3 });
@@ -1138,6 +1162,26 @@ describe('An audit against the provider', () => {
       'recorded-refunds-are-listed': [expect.objectContaining({ provider_refund_id: refund.id })],
     });
     payments.book.refunds.set(refund.id, refund);
+  });
+
+  it('is part of the audit of each day, by the time of payments', async () => {
+    const daily = () => service.runJob('audit-day');
+    const { body } = await deposit('100');
+    await letBe();
+    payments.notifier.goWrong({ lost: true });
+    const payment = payments.book.payment(paymentOf(body));
+    payments.pay(payment.id);
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+    Object.assign(payment, { created_at: hoursAgo(120), captured_at: hoursAgo(0.8) });
+    const missing = await daily();
+    expect(missing).toMatchObject({ violated: 1 });
+    await service.runJob('compare-payments');
+    const listed = await daily();
+    expect(listed).toEqual({ checked: missing?.['checked'], violated: 0 });
+    // The books are checked also while the provider does not respond.
+    payments.fail('list', '401');
+    expect(await daily()).toEqual({ checked: Number(listed?.['checked']) - 4, violated: 0 });
+    expect(log.lines.some((line) => line.includes('the audit did not check payments'))).toBe(true);
   });
 });
 

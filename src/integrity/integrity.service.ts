@@ -48,10 +48,12 @@ const PAYMENT_LISTING = `payment_listing AS (
     FROM provider_listings, string_to_array(tag, ' ') AS part WHERE audit = $2),
 limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
 
-/** The provider's lists go three years back. */
-const PAYMENTS_LISTED_FOR_MS = 3 * 365 * 24 * 3600 * 1000;
-/** Payments are listed by their creation, and recorded later. */
-const RECORDED_WITHIN_MS = 24 * 3600 * 1000;
+const DAY_MS = 24 * 3600 * 1000;
+/** The provider's lists go three years back. A refund may be recorded long after its creation. */
+const LISTED_DAYS = {
+  day: { payments: 3, refunds: 33, recorded: 2 },
+  all: { payments: 3 * 365, refunds: 3 * 365, recorded: 3 * 365 - 1 },
+} as const;
 
 /** Checks the invariants, all of them in one consistent snapshot of the database. */
 @Injectable()
@@ -77,7 +79,7 @@ export class IntegrityService {
     } = options;
     const [audit, paymentAudit] = [randomUUID(), randomUUID()];
     const listedAt = withProvider ? await this.storeListing(audit) : undefined;
-    const limits = payments ? await this.storePayments(paymentAudit, payments) : undefined;
+    const limits = payments ? await this.storePayments(paymentAudit, payments, options) : undefined;
     const session = clientOutsideThePool(this.dataSource);
     session.on('error', () => undefined);
     const end = (): void => void session.end().catch(() => undefined);
@@ -136,11 +138,18 @@ export class IntegrityService {
   }
 
   /** Stores succeeded payments and refunds. @returns the parameters of their invariants */
-  private async storePayments(audit: string, provider: PaymentProvider): Promise<unknown[]> {
+  private async storePayments(
+    audit: string,
+    provider: PaymentProvider,
+    { scope = 'all', beforeEach }: AuditOptions,
+  ): Promise<unknown[]> {
     const listedAt = await databaseTime(this.dataSource);
-    const since = new Date(listedAt.getTime() - PAYMENTS_LISTED_FOR_MS);
+    const days = LISTED_DAYS[scope];
+    const since = (count: number) => new Date(listedAt.getTime() - count * DAY_MS);
     const hasSucceeded = ({ state }: { readonly state: string }) => state === 'succeeded';
-    for await (const page of provider.paymentsSince(since)) {
+    // By the time of the payment: one may be paid days after its creation.
+    for await (const page of provider.paymentsSince(since(days.payments), 'captured_at')) {
+      await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
         id,
         tag: `payment ${amount.value} ${amount.currency}`,
@@ -148,7 +157,8 @@ export class IntegrityService {
       }));
       await this.store(audit, rows);
     }
-    for await (const page of provider.refundsSince(since)) {
+    for await (const page of provider.refundsSince(since(days.refunds))) {
+      await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paymentId, createdAt }) => ({
         id,
         tag: `refund ${amount.value} ${amount.currency} ${paymentId}`,
@@ -156,7 +166,7 @@ export class IntegrityService {
       }));
       await this.store(audit, rows);
     }
-    return [listedAt, audit, provider.name, new Date(since.getTime() + RECORDED_WITHIN_MS)];
+    return [listedAt, audit, provider.name, since(days.recorded)];
   }
 
   private async store(
