@@ -39,6 +39,8 @@ const ENVIRONMENT = {
   PURCHASE_WAIT_MS: '60000',
   SETTLEMENT_DELAY_SECONDS: '600',
   SWEEP_INTERVAL_SECONDS: '2',
+  PAYMENTS_COMPARE_SECONDS: '5',
+  YOOKASSA_RECEIPT: 'shop@example.com:4',
   DRAIN_SECONDS: '60',
 };
 const TUNING = { webhookAttemptsAtOnce: 0, ordersPerCall: 1, breakerFailures: FAILURES };
@@ -91,7 +93,7 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
   );
   const payments = forAllTests(() => PaymentsSandbox.start());
   const replicas = forAllTests(() => {
-    const environment = { ...ENVIRONMENT, ...paymentsEnvironment(payments), PAYMENTS_COMPARE_SECONDS: '5' };
+    const environment = { ...ENVIRONMENT, ...paymentsEnvironment(payments) };
     return Replicas.open({ database, environment, tuning: TUNING });
   });
   const customer = forAllTests(() =>
@@ -135,6 +137,8 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
   }
 
   const buy = (from: BuiltService) => send(from.baseUrl, purchase(customer)).catch(() => undefined);
+  const deposit = (key: string) =>
+    send(first.baseUrl, { customer, key, path: '/deposits', body: { amount: '100.00' } });
   const requestPrice = () => fetchAs(customer, 'GET', `${first.baseUrl}/price?count=1&period=30`);
 
   /** Some things take a day. A test has that pass for a row. */
@@ -209,15 +213,13 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
       [customer.id],
     );
 
-  /** The notifications are lost. A payment of the day before yesterday has another amount. */
+  /** No notification arrives, and receipts are canceled. An older payment has another amount. */
   async function payWithoutNotifications(): Promise<void> {
     payments.notifier.goWrong({ lost: true });
+    payments.book.register = 'canceled';
     payments.alter = (method, result) =>
       method === 'list' ? { items: [null, ...(result as { items: unknown[] }).items] } : result;
-    for (let n = 0; n < 8; n += 1) {
-      const key = `deposit-${n}`;
-      await send(first.baseUrl, { customer, key, path: '/deposits', body: { amount: '100.00' } });
-    }
+    for (let n = 0; n < 8; n += 1) await deposit(`deposit-${n}`);
     for (const id of payments.book.payments.keys()) payments.pay(id);
     await owner.query(
       `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, created_at,
@@ -226,6 +228,25 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
            FROM (VALUES (now() - interval '2 days')) AS paid (at)`,
     );
   }
+
+  /** The first refusal creates the counter: Prometheus sees an increase only from the second one on. */
+  async function depositWithRefusedKey(): Promise<void> {
+    payments.fail('create', ...Array<'401'>(100).fill('401'));
+    await deposit('refused-1');
+    const refused = 'proxy_rental_payment_calls_total{outcome="forbidden"}';
+    await until('a refusal', async () => (await prometheus.query(refused)).length > 0);
+    await deposit('refused-2');
+  }
+
+  /** It may be a row of ours. */
+  const listUnreadableRow = () =>
+    replicas.control.addFault({
+      method: 'getproxy',
+      kind: 'altered',
+      match: { page: '1' },
+      changes: [{ path: ['list', '9000001'], value: null }],
+      times: null,
+    });
 
   it('none fires while all is well, and each fires by its fault', async () => {
     expect((await buy(first))?.status).toBe(200);
@@ -252,7 +273,13 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
     await age('UPDATE maintenance SET ended_at = now()');
     await payWithoutNotifications();
     await fires('PaymentNotificationsMissing', 'PaymentAmountDiffers', 'PaymentUndecided');
-    await fires('PaymentRowUnusable');
+    await fires('PaymentRowUnusable', 'ReceiptFailed');
+    await depositWithRefusedKey();
+    await fires('PaymentsForbidden');
+    payments.resetFaults();
+    await listUnreadableRow();
+    await fires('ListingUnreadable');
+    await replicas.control.resetFaults();
     await failToRenew();
     await buyForNoOrder();
     await leaveOrdersOpen();
