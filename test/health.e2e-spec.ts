@@ -53,7 +53,7 @@ describe('A replica', () => {
 
   /** Holds the next question to the database, and waits for it. */
   async function holdProbe(): Promise<Caught> {
-    const probe = relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });
+    const probe = relay.catchNext({ statement: '"isReadOnly"', moment: 'before', action: 'hold' });
     let isHeld = false;
     void probe.reached.then(() => (isHeld = true));
     await eventually(() => {
@@ -113,7 +113,7 @@ describe('A replica', () => {
   });
 
   it('is live and not ready while the database does not respond, until another connection does', async () => {
-    relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });
+    relay.catchNext({ statement: '"isReadOnly"', moment: 'before', action: 'hold' });
     await untilReadiness(replica.baseUrl, notReady('The database cannot be reached'));
     expect(await send(replica.baseUrl, '/health/live')).toEqual(LIVE);
     await untilReadiness(replica.baseUrl, READY);

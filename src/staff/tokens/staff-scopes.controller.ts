@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { ApiTags } from '@nestjs/swagger';
-import { findRoutes, isStaffScope, whatIsGranted } from '../../auth';
+import { findRoutes, isPaymentScope, isStaffScope, type Scope, whatIsGranted } from '../../auth';
 import { StaffRoute } from '../staff-route';
 import { ScopeOut } from './scope.dto';
 import { EVERY_SCOPE } from './staff-tokens.dto';
@@ -21,13 +21,16 @@ export class StaffScopesController {
   })
   list(): ScopeOut[] {
     const routes = findRoutes(this.discovery);
-    return EVERY_SCOPE.map((scope) => ({
+    const requiring = (scope: Scope): string[] =>
+      routes
+        .filter(({ access }) => access?.public === false && access.scope === scope)
+        .map(({ method, path }) => `${method} ${path}`);
+    // Without payments their scopes have no routes, and tokens with them are refused.
+    return EVERY_SCOPE.map((scope): ScopeOut => ({
       scope,
       grants: whatIsGranted(scope),
       for: isStaffScope(scope) ? 'staff' : 'customers',
-      routes: routes
-        .filter(({ access }) => access?.public === false && access.scope === scope)
-        .map(({ method, path }) => `${method} ${path}`),
-    }));
+      routes: requiring(scope),
+    })).filter(({ scope, routes: required }) => !isPaymentScope(scope) || required.length > 0);
   }
 }
