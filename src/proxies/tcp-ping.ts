@@ -20,7 +20,7 @@ export function isFaultOfPeer(error: unknown): boolean {
 /**
  * Opens a TCP connection and closes it. Returns the milliseconds it took, rounded up, or null on failure.
  *
- * @throws an error that is not the peer's fault *
+ * @throws an error that is not the peer's fault
  * @param end ends the attempt early
  */
 export async function tcpPing(

@@ -113,7 +113,7 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  /** Records what became of the receipt of a deposit. @returns the deposit, if that is new */
+  /** Records the registration of a deposit's receipt. @returns the deposit, if that is new */
   async recordReceipt(provider: string, { id, receipt }: ProviderPayment): Promise<number | null> {
     const [recorded] = await queryRows<{ id: number }>(
       this.dataSource,

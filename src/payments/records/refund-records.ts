@@ -138,7 +138,7 @@ export class RefundRecords {
     return failed.length > 0;
   }
 
-  /** Records what became of the receipt of a refund. @returns the refund, if that is new */
+  /** Records the registration of a refund's receipt. @returns the refund, if that is new */
   async recordReceipt(provider: string, { id, receipt }: ProviderRefund): Promise<number | null> {
     const [recorded] = await queryRows<{ id: number }>(
       this.dataSource,
