@@ -978,11 +978,11 @@ describe('Staff', () => {
 
   it.each(['lost', '500-done'] as const)('have a refund found whose response was %s', async (fault) => {
     const { id } = await paid('100');
-    const before = payments.calls.refund;
+    const before = payments.book.refunds.size;
     payments.fail('refund', fault);
     const { body } = await refund(id, { reason: 'x' });
     await untilRefund(body.id, 'succeeded', CHECK_NOW);
-    expect(payments.calls.refund - before).toBe(1);
+    expect(payments.book.refunds.size - before).toBe(1);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '0.00', held: '0.00' });
   });
 
@@ -1017,9 +1017,9 @@ describe('Staff', () => {
     const unsent = await refund(id, { amount: '30', reason: 'x' });
     await untilRefund(unsent.body.id, 'succeeded', CHECK_NOW);
     const before = payments.calls.refund;
-    // It is made, and the list is late. A repeat is refused.
+    // It is made, and the list is late. Every retry is refused.
     payments.alter = (method, result) => (method === 'refunds' ? { items: [] } : result);
-    payments.fail('refund', '500-done', '400', '400');
+    payments.fail('refund', '500-done', ...Array<'400'>(100).fill('400'));
     const made = await refund(id, { amount: '20', reason: 'x' });
     await eventually(async () => {
       await service.dataSource.query(`UPDATE deposit_refunds SET ${CHECK_NOW} WHERE id = $1`, [made.body.id]);
