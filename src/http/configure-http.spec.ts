@@ -579,9 +579,9 @@ describe('A body that arrives slowly', () => {
     const socket = connect(port, '127.0.0.1');
     const response = once(socket, 'data');
     socket.write(postHead('Content-Length: 13\r\n'));
-    for (const piece of ['{"we', 'ight"', ': 7}']) {
+    for (const piece of ['{"', 'we', 'ig', 'ht', '": 7}']) {
       socket.write(piece);
-      await delay(0.6 * BODY_STALL_MS);
+      await delay(0.3 * BODY_STALL_MS);
     }
     expect(String(await response)).toMatch(/^HTTP\/1.1 200 /);
     socket.destroy();
