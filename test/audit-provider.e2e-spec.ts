@@ -3,7 +3,7 @@ import { leaveOrderOpen } from './support/open-order';
 import { startTestService } from './support/test-service';
 
 describe('an audit against the provider', () => {
-  let proxy: { id: string; tag: string; end: number };
+  let proxy: { id: string; orderReference: string; end: number };
 
   // It is of all orders, and the tests break what it checks.
   const service = forAllTests(startTestService);
@@ -11,7 +11,8 @@ describe('an audit against the provider', () => {
   beforeEach(async () => {
     await user.buy();
     [proxy] = await service.dataSource.query(
-      `SELECT provider_proxy_id AS id, orders.tag, extract(epoch FROM date_end)::int AS end
+      `SELECT provider_proxy_id AS id, orders.order_reference AS "orderReference",
+              extract(epoch FROM date_end)::int AS end
          FROM proxies JOIN orders ON orders.id = order_id WHERE proxies.user_id = $1`,
       [user.id],
     );
@@ -27,13 +28,13 @@ describe('an audit against the provider', () => {
     expect(await broken()).toEqual({});
   });
 
-  it('finds a proxy under one of our tags that no order accounts for', async () => {
-    const { tag } = proxy;
-    await service.wire.call(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
+  it('finds a proxy under one of our order references that no order accounts for', async () => {
+    const { orderReference } = proxy;
+    await service.wire.call(`buy/?count=1&period=30&country=ru&version=6&descr=${orderReference}`);
     const found = await broken();
     expect(found).toEqual({
       'provider-proxies-have-an-order-or-are-known-as-unmatched': [
-        { provider_proxy_id: expect.any(String), tag },
+        { provider_proxy_id: expect.any(String), listed_as: orderReference },
       ],
     });
     const [[unmatchedProxy]] = Object.values(found) as [[{ provider_proxy_id: string }]];

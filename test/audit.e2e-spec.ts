@@ -94,8 +94,8 @@ class Books {
     const released = state === 'reserved' ? 0 : held - captured;
     const orderId = await this.insert(
       `INSERT INTO orders (user_id, kind, state, count, held, captured, released, proxy_id, idempotency_key,
-                           request_hash, created_at, closed_at, unit_price, tag, country, version, period,
-                           proxy_type, provider, provider_price, deadline, next_check_at)
+                           request_hash, created_at, closed_at, unit_price, order_reference, country, version,
+                           period, proxy_type, provider, provider_price, deadline, next_search_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END,
                now() - make_interval(hours => $10), CASE WHEN $3 <> 'reserved' THEN now() END, 10,
                gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, now(), now())

@@ -292,15 +292,14 @@ describe('Orders that are in the queue at the same moment', () => {
 
   it('do not keep a prolongation waiting for all listings that those of another user need', async () => {
     const [busy, single] = (await users(2)) as [TestUser, TestUser];
-    // Each is bought under a tag of its own, and is listed by it.
+    // Each is bought under an order reference of its own, and is listed by it.
     const owned: { user: TestUser; proxyId: string }[] = [];
     for (const user of [...Array.from({ length: 16 }, () => busy), single]) {
       owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
     }
-    const [{ tag } = { tag: '' }] = await service.dataSource.query<{ tag: string }[]>(
-      'SELECT tag FROM orders WHERE user_id = $1',
-      [single.id],
-    );
+    const [{ orderReference } = { orderReference: '' }] = await service.dataSource.query<
+      { orderReference: string }[]
+    >('SELECT order_reference AS "orderReference" FROM orders WHERE user_id = $1', [single.id]);
     await service.control.clearCalls();
     const prolong = ({ user, proxyId }: (typeof owned)[number]) => user.prolong(proxyId);
     const responses = await inQueue(owned.length, () => [
@@ -311,7 +310,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const listed = (await service.control.getCalls('getproxy')).map(({ parameters }) => parameters['descr']);
     expect(listed).toHaveLength(owned.length);
     // Ten calls go out in the first moment, before it may have asked.
-    expect(listed.indexOf(tag)).toBeLessThan(13);
+    expect(listed.indexOf(orderReference)).toBeLessThan(13);
   }, 60_000);
 
   it('are prolonged as one batch when the period is the same, each from its own end', async () => {
@@ -332,15 +331,16 @@ describe('Orders that are in the queue at the same moment', () => {
     const bought = await inQueue(3, () =>
       members.map((user, at) => buy(user, { country: ['ru', 'us', 'de'][at]! })),
     );
-    const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders WHERE id = $1', [
-      bought[1]?.orderId,
-    ]);
+    const [{ orderReference }] = await service.dataSource.query(
+      'SELECT order_reference AS "orderReference" FROM orders WHERE id = $1',
+      [bought[1]?.orderId],
+    );
     await service.control.addFault({
       method: 'getproxy',
       kind: 'http-status',
       status: 500,
       times: null,
-      match: { descr: tag },
+      match: { descr: orderReference },
     });
     await service.control.clearCalls();
     const responses = await inQueue(3, () =>

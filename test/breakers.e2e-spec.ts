@@ -35,7 +35,7 @@ describe('the circuit breakers', () => {
     await service.control.setBalance('100000.00');
     await eventually(() => allClosed());
     // Any response has the balance.
-    await provider.proxiesByTag('none', { priority: 'confirmation' });
+    await provider.proxiesByReference('none', { priority: 'confirmation' });
     await passSettlementDelay(service);
     // A release after this would be a ledger entry in the next test.
     await service.untilSettled();
@@ -109,7 +109,7 @@ describe('the circuit breakers', () => {
     const requested = (await service.control.getCalls('getcount')).length;
     await expect(stock()).rejects.toMatchObject({ name: 'ProviderClosed' });
     expect(await service.control.getCalls('getcount')).toHaveLength(requested);
-    await expect(provider.proxiesByTag('none', { priority: 'confirmation' })).resolves.toEqual([]);
+    await expect(provider.proxiesByReference('none', { priority: 'confirmation' })).resolves.toEqual([]);
     expect((await buy()).response.status).toBe(200);
     await service.control.resetFaults();
     await eventually(() => stateOf('reads') === 'closed');

@@ -73,12 +73,13 @@ async function insert(statement: string, ...parameters: unknown[]): Promise<numb
 const orderInReview = async (): Promise<number> =>
   insert(
     `WITH reviewed AS (
-       INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count,
-                           proxy_type, unit_price, held, provider, provider_price, deadline, next_check_at,
+       INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period,
+         count,
+                           proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at,
                            submitted_at)
        OVERRIDING SYSTEM VALUE
        SELECT next.id, next.id, user_id, kind, 'review', gen_random_uuid(), country, version, period, count,
-              proxy_type, unit_price, held, provider, provider_price, deadline, next_check_at, submitted_at
+              proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at, submitted_at
          FROM orders, nextval(pg_get_serial_sequence('orders', 'id')) AS next (id) WHERE orders.id = $1
        RETURNING id, user_id, held
      )
@@ -88,7 +89,8 @@ const orderInReview = async (): Promise<number> =>
     await buy(),
   );
 
-const unmatchedProxy = (tag?: string): Promise<number> => insertUnmatchedProxy(service.dataSource, tag);
+const unmatchedProxy = (orderReference?: string): Promise<number> =>
+  insertUnmatchedProxy(service.dataSource, orderReference);
 
 const insertWebhook = (): Promise<number> =>
   insert(
@@ -322,8 +324,11 @@ describe('A command', () => {
   it('delivers an order in review with what the provider has of it', async () => {
     const id = await orderInReview();
     const decide = `orders decide --id ${id} --as deliver ${REASON}`;
-    const [order] = await query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
-    const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.tag}`;
+    const [order] = await query<{ orderReference: string }>(
+      'SELECT order_reference AS "orderReference" FROM orders WHERE id = $1',
+      [id],
+    );
+    const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.orderReference}`;
     await service.wire.call(call);
     // The environment names no provider.
     expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');

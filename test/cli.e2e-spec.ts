@@ -109,15 +109,15 @@ describe('the command line', () => {
       const userId = await insertUser();
       const [order] = await query<{ id: number }>(
         database,
-        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, provider, provider_price, deadline, next_check_at)
+        `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
+                             proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at)
          VALUES ($1, 'purchase', 'review', 'test.cli', 'ru', '6', 30, 1, 'http', 10, 10, 'px6', 8,
                  now(), now())
          RETURNING id::int`,
         [userId],
       );
       const id = order?.id;
-      const filters = '--state review --kind purchase --from 2026-01-01T00:00:00Z --tag test.cli';
+      const filters = '--state review --kind purchase --from 2026-01-01T00:00:00Z --order-reference test.cli';
       const listed = await responseTo<object[]>(`orders list --user ${userId} ${filters}`);
       expect(listed).toMatchObject([{ id, user_id: userId, state: 'review', created_at: MOMENT }]);
       expect(await responseTo(`orders list --user ${userId} --before ${id}`)).toEqual([]);

@@ -32,7 +32,7 @@ const service = forAllTests(() =>
   startTestService({
     payments,
     environment: { YOOKASSA_RECEIPT: 'shop@example.com:4' },
-    jobIntervalsMs: { 'check-deposits': 100, 'settle-refunds': 100 },
+    jobIntervalsMs: { 'read-deposits': 100, 'settle-refunds': 100 },
   }),
 );
 beforeClosing(() => service.audit());
@@ -42,7 +42,7 @@ const customer = forEachTest(createUser);
 afterEach(async () => {
   payments.resetFaults();
   // Neither checks nor comparisons of later tests read these again.
-  await service.dataSource.query('UPDATE deposits SET next_check_at = NULL WHERE next_check_at IS NOT NULL');
+  await service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE next_read_at IS NOT NULL');
   for (const made of [payments.book.payments, payments.book.refunds]) {
     for (const one of made.values()) Object.assign(one, { created_at: LONG_AGO });
   }
@@ -73,11 +73,11 @@ const untilState = (id: number, state: string) => eventually(async () => (await 
 
 /** Has the payments of pending deposits read at the next look. */
 const checkNow = () =>
-  service.dataSource.query(`UPDATE deposits SET next_check_at = now() WHERE next_check_at IS NOT NULL`);
+  service.dataSource.query(`UPDATE deposits SET next_read_at = now() WHERE next_read_at IS NOT NULL`);
 
 /** Keeps the checks from the customer's deposits, so that the comparison finds what has become of them. */
 const letBe = () =>
-  service.dataSource.query('UPDATE deposits SET next_check_at = NULL WHERE user_id = $1', [customer.id]);
+  service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE user_id = $1', [customer.id]);
 
 const available = async () => (await service.balanceOf(customer)).available;
 /** Pays a payment after it was canceled. */
@@ -328,13 +328,13 @@ describe('A notification', () => {
     const insert = (paymentId: string, nextCheck: string) =>
       service.owner.query(
         `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at,
-                               provider_payment_id, next_check_at)
+                               provider_payment_id, next_read_at)
          VALUES ($1, 'other', 100, $2, '', now() + interval '1 hour', $2, now() + $3::interval)`,
         [customer.id, paymentId, nextCheck],
       );
     const lateSeconds = async (): Promise<Record<string, number>> => {
       const rows = await service.owner.query<{ id: string; late: number }[]>(
-        `SELECT provider_payment_id AS id, extract(epoch FROM now() - next_check_at)::integer AS late
+        `SELECT provider_payment_id AS id, extract(epoch FROM now() - next_read_at)::integer AS late
            FROM deposits WHERE provider = 'other'`,
       );
       return Object.fromEntries(rows.map(({ id, late }) => [id, late]));
@@ -362,8 +362,8 @@ describe('A notification', () => {
     for (const other of others) {
       // No check of its own, and the last one was long ago.
       await service.dataSource.query(
-        `UPDATE deposits SET next_check_at = now() + interval '1 hour', checked_at = now() - interval '1 hour'
-          WHERE next_check_at IS NOT NULL`,
+        `UPDATE deposits SET next_read_at = now() + interval '1 hour', read_at = now() - interval '1 hour'
+          WHERE next_read_at IS NOT NULL`,
       );
       await Promise.all([repeated, other].map((id) => payments.notifier.forge({ id })));
       await eventually(() => payments.reads.has(other));
@@ -733,8 +733,8 @@ describe('Staff', () => {
       const { body } = await staff.get<{ items: { id: number; state: string }[] }>('/staff/deposit-refunds');
       return body.items.some((one) => one.id === id && one.state === state);
     });
-  const CHECK_NOW = 'next_check_at = now()';
-  const REQUESTED_LONG_AGO = `${CHECK_NOW}, requested_at = requested_at - interval '25 hours'`;
+  const TRY_NOW = 'next_try_at = now()';
+  const REQUESTED_LONG_AGO = `${TRY_NOW}, requested_at = requested_at - interval '25 hours'`;
 
   it('find deposits, also from the page of their customer', async () => {
     const shown = await staff.get<{ links: object }>(`/staff/users/${customer.id}`);
@@ -981,7 +981,7 @@ describe('Staff', () => {
     const before = payments.book.refunds.size;
     payments.fail('refund', fault);
     const { body } = await refund(id, { reason: 'x' });
-    await untilRefund(body.id, 'succeeded', CHECK_NOW);
+    await untilRefund(body.id, 'succeeded', TRY_NOW);
     expect(payments.book.refunds.size - before).toBe(1);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '0.00', held: '0.00' });
   });
@@ -990,7 +990,7 @@ describe('Staff', () => {
     const { id } = await paid('100');
     payments.fail('refund', '401', '403');
     const { body } = await refund(id, { reason: 'x' });
-    await untilRefund(body.id, 'succeeded', CHECK_NOW);
+    await untilRefund(body.id, 'succeeded', TRY_NOW);
     expect(await available()).toBe('0.00');
   });
 
@@ -1015,19 +1015,19 @@ describe('Staff', () => {
     const { id } = await paid('100');
     payments.fail('refund', '500');
     const unsent = await refund(id, { amount: '30', reason: 'x' });
-    await untilRefund(unsent.body.id, 'succeeded', CHECK_NOW);
+    await untilRefund(unsent.body.id, 'succeeded', TRY_NOW);
     const before = payments.calls.refund;
     // It is made, and the list is late. Every retry is refused.
     payments.alter = (method, result) => (method === 'refunds' ? { items: [] } : result);
     payments.fail('refund', '500-done', ...Array<'400'>(100).fill('400'));
     const made = await refund(id, { amount: '20', reason: 'x' });
     await eventually(async () => {
-      await service.dataSource.query(`UPDATE deposit_refunds SET ${CHECK_NOW} WHERE id = $1`, [made.body.id]);
+      await service.dataSource.query(`UPDATE deposit_refunds SET ${TRY_NOW} WHERE id = $1`, [made.body.id]);
       return payments.calls.refund - before >= 3;
     });
     expect(await service.balanceOf(customer)).toMatchObject({ available: '50.00', held: '20.00' });
     payments.resetFaults();
-    await untilRefund(made.body.id, 'succeeded', CHECK_NOW);
+    await untilRefund(made.body.id, 'succeeded', TRY_NOW);
     // The provider may have forgotten the key.
     payments.fail('refund', '500');
     const late = await refund(id, { amount: '10', reason: 'x' });
@@ -1035,7 +1035,7 @@ describe('Staff', () => {
     await eventually(async () => {
       const [row] = await queryRows<{ looked: boolean }>(
         service.dataSource,
-        `UPDATE deposit_refunds SET ${CHECK_NOW}, requested_at = now() - interval '23.5 hours'
+        `UPDATE deposit_refunds SET ${TRY_NOW}, requested_at = now() - interval '23.5 hours'
           WHERE id = $1 AND requested_at IS NOT NULL RETURNING true AS looked`,
         [late.body.id],
       );

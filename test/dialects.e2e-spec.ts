@@ -118,7 +118,7 @@ describe('the service', () => {
     expect(prolonged.error).toBeUndefined();
 
     const { sales, balanceKopecks } = await service.control.getState();
-    const listed = await provider.proxiesByTag(sales.at(-1)?.descr ?? '');
+    const listed = await provider.proxiesByReference(sales.at(-1)?.descr ?? '');
     expect(listed).toHaveLength(2);
     expect(listed.map(({ version }) => version)).toEqual(['6', '6']);
     expect(Number(provider.spendable()) * 100).toBeCloseTo(balanceKopecks);

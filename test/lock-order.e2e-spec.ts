@@ -213,8 +213,9 @@ describe('Due checks of a batch', () => {
   beforeEach(async () => {
     await insertProxies(service.owner, user.id, 1);
     const rows = await query<{ id: number }>(
-      `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price,
-                           held, provider, provider_price, deadline, next_check_at, submitted_at)
+      `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
+         proxy_type, unit_price,
+                           held, provider, provider_price, deadline, next_search_at, submitted_at)
        SELECT $1, 'purchase', 'confirming', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'test', 1,
               now() - interval '1 hour', now() + interval '1 hour', now() - interval '1 hour'
          FROM generate_series(1, 4) RETURNING id`,
@@ -222,7 +223,7 @@ describe('Due checks of a batch', () => {
     );
     ids = rows.map(({ id }) => id).sort((one, other) => one - other);
     for (const id of ids.toReversed()) {
-      await query(`UPDATE orders SET batch_id = $2, next_check_at = now() + $3::interval WHERE id = $1`, [
+      await query(`UPDATE orders SET batch_id = $2, next_search_at = now() + $3::interval WHERE id = $1`, [
         id,
         ids[0],
         id === ids[0] ? '1 hour' : '-1 second',
@@ -230,7 +231,7 @@ describe('Due checks of a batch', () => {
     }
   });
   afterEach(() =>
-    query(`UPDATE orders SET next_check_at = now() + interval '1 hour' WHERE state = 'confirming'`),
+    query(`UPDATE orders SET next_search_at = now() + interval '1 hour' WHERE state = 'confirming'`),
   );
 
   const claim = () => service.app.get(OutcomeSearches).claimDueSearches(10);

@@ -165,11 +165,17 @@ describe('Orders that are requested together', () => {
   });
 
   it('take from a caller only what a caller may set: all else begins as the table says', async () => {
-    const set = { state: 'completed', captured: '10.00', tag: 'mine', createdAt: '2020-01-01', searches: 9 };
+    const set = {
+      state: 'completed',
+      captured: '10.00',
+      orderReference: 'mine',
+      createdAt: '2020-01-01',
+      searches: 9,
+    };
     expect(await outcomesOf([await orderOf(poor, '10.00', set as Partial<NewOrder>)])).toEqual(['placed']);
     const [order] = await service.dataSource.query(
       `SELECT state, captured, released, refunded, searches, resent, key_forgotten, history,
-              tag LIKE 'prs.%' AS "isTagged", created_at > now() - interval '1 minute' AS "isNew"
+              order_reference LIKE 'prs.%' AS "isOurs", created_at > now() - interval '1 minute' AS "isNew"
          FROM orders WHERE user_id = $1`,
       [poor.id],
     );
@@ -181,7 +187,7 @@ describe('Orders that are requested together', () => {
       searches: 0,
       resent: false,
       key_forgotten: false,
-      isTagged: true,
+      isOurs: true,
       isNew: true,
     });
   });

@@ -255,7 +255,7 @@ describe('An order in the queue that no request waits for', () => {
       const claims = service.app.get(OrderClaims);
       expect(await claims.requeueRefused(renewal, [[renewal]])).toEqual([renewal]);
       const [order] = await service.dataSource.query(
-        `SELECT deadline = date_end_before AND next_check_at = deadline AS "isOver"
+        `SELECT deadline = date_end_before AND next_search_at = deadline AS "isOver"
            FROM orders WHERE id = $1`,
         [renewal],
       );

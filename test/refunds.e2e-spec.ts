@@ -39,7 +39,7 @@ describe('An order whose outcome is unknown', () => {
     expect(calls.filter(({ parameters }) => parameters['descr']?.includes(`.u${user.id}.`))).toHaveLength(1);
   });
 
-  describe('after the last of its scheduled checks', () => {
+  describe('after the last of its scheduled searches', () => {
     /** Leaves an order open whose purchase was not executed, as if its deadline were an hour ago. */
     beforeEach(async () => {
       const user = await service.createUser();
@@ -50,19 +50,19 @@ describe('An order whose outcome is unknown', () => {
 
     const nextCheckInSeconds = async (): Promise<number> => {
       const [order] = await service.owner.query<{ seconds: number }[]>(
-        `SELECT extract(epoch FROM next_check_at - now())::float8 AS seconds
+        `SELECT extract(epoch FROM next_search_at - now())::float8 AS seconds
            FROM orders WHERE closed_at IS NULL`,
       );
       return order?.seconds ?? 0;
     };
 
-    it('is checked each 10 to 20 minutes', async () => {
+    it('is searched for each 10 to 20 minutes', async () => {
       await check({ deadline: 3600, firstEmpty: 0 });
       expect(await nextCheckInSeconds()).toBeGreaterThan(590);
       expect(await nextCheckInSeconds()).toBeLessThan(1201);
     });
 
-    it('is checked again a minute after a check that is the first to find nothing', async () => {
+    it('is searched for again a minute after a search that is the first to find nothing', async () => {
       await check({ deadline: 3600, firstEmpty: null });
       expect(await nextCheckInSeconds()).toBeGreaterThan(50);
       expect(await nextCheckInSeconds()).toBeLessThan(61);

@@ -30,8 +30,9 @@ const FORBIDDING = {
              WHERE id = (SELECT user_id FROM proxies WHERE id = $1)`,
   'closed-for-maintenance': 'INSERT INTO maintenance (begun_at) SELECT now() FROM proxies WHERE id = $1',
   withdrawn: 'UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE id = $1',
-  ordered: `INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
-                                unit_price, held, provider, provider_price, deadline, next_check_at)
+  ordered: `INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
+                                proxy_id, unit_price, held, provider, provider_price, deadline,
+                                next_search_at)
             SELECT user_id, 'prolongation', gen_random_uuid(), country, version, 30, 1, proxy_type, id, 1, 1,
                    provider, 1, now(), now()
               FROM proxies WHERE id = $1`,

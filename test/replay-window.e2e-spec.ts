@@ -90,8 +90,8 @@ describe('After the replay window', () => {
   it('unmatched proxies that ended as long ago keep no password either', async () => {
     const insert = (id: string, daysAgo: number) =>
       service.owner.query(
-        `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
-                              proxy_type, date_start, date_end)
+        `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login,
+                              password, proxy_type, date_start, date_end)
          VALUES ('px6', $1, 'prs', '127.0.0.1', '1', 'login', 'password', 'http', now(),
                  now() - make_interval(days => $2))`,
         [id, daysAgo],

@@ -70,8 +70,8 @@ describe('Rows past their retention', () => {
     service.owner.transaction(async (owner) => {
       await owner.query(
         `WITH placed AS (
-         INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, provider, provider_price, deadline, next_check_at)
+         INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
+                             proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at)
          SELECT ${user.id}, 'purchase', 'reserved', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6',
                 1, now() + interval '1 hour', now() + interval '1 hour'
            FROM generate_series(1, ${MANY})

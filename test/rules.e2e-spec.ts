@@ -46,7 +46,7 @@ describe('The database and the code agree on', () => {
   const query = <Row>(text: string, parameters: unknown[] = []): Promise<Row[]> =>
     service.dataSource.query<Row[]>(text, parameters);
 
-  it('what a tag names, which the provider has to take', async () => {
+  it('what an order reference names, which the provider has to take', async () => {
     const MOST = 999_999_999_999_999;
     const ids = [
       [MOST, MOST],
@@ -55,18 +55,22 @@ describe('The database and the code agree on', () => {
         random.integer(1, 10 ** random.integer(1, 15)),
       ]),
     ];
-    const tags = await query<{ tag: string; user: number; order: number }>(
-      `SELECT tag, user_id AS user, order_id AS order
+    const references = await query<{ reference: string; user: number; order: number }>(
+      `SELECT reference, user_id AS user, order_id AS order
          FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS given (of_user, of_order, place),
-              order_tag(tag_prefix(), of_user, of_order) AS tag, named_by_tag(tag)
+              order_reference_of(reference_prefix(), of_user, of_order) AS reference,
+              named_by_reference(reference)
         ORDER BY place`,
       [ids.map(([user]) => user), ids.map(([, order]) => order)],
     );
-    expect(tags.map(({ user, order }) => [user, order])).toEqual(ids);
-    for (const { tag } of tags) expect(tag).toMatch(/^[\w.:-]{1,50}$/);
+    expect(references.map(({ user, order }) => [user, order])).toEqual(ids);
+    for (const { reference } of references) expect(reference).toMatch(/^[\w.:-]{1,50}$/);
     const others = ['', 'prs.', 'prs.x.u1', 'somebody.else', 'u1.o2'];
     expect(
-      await query('SELECT user_id, order_id FROM unnest($1::text[]) AS tag, named_by_tag(tag)', [others]),
+      await query(
+        'SELECT user_id, order_id FROM unnest($1::text[]) AS reference, named_by_reference(reference)',
+        [others],
+      ),
     ).toEqual(others.map(() => ({ user_id: null, order_id: null })));
   });
 

@@ -132,7 +132,7 @@ describe('The database', () => {
     const order = {
       user_id: userId,
       kind: 'purchase',
-      tag: `tag-${Math.random()}`,
+      order_reference: `ours-${Math.random()}`,
       country: 'ru',
       version: '6',
       period: 30,
@@ -143,7 +143,7 @@ describe('The database', () => {
       provider: 'test',
       provider_price: 8,
       deadline: new Date(),
-      next_check_at: new Date(),
+      next_search_at: new Date(),
       ...columns,
     };
     const [row] = await dataSource.query<{ id: number }[]>(
@@ -161,9 +161,10 @@ describe('The database', () => {
     actionId,
   }: { orderId?: number; actionId?: number } = {}): Promise<number> {
     const [row] = await dataSource.query<{ id: number }[]>(
-      `INSERT INTO proxies (user_id, order_id, assigned_action_id, tag, provider, provider_proxy_id,
+      `INSERT INTO proxies (user_id, order_id, assigned_action_id, order_reference, provider,
+         provider_proxy_id,
                             host, port, login, password, proxy_type, country, version, period)
-       VALUES ($1, $2, $3::bigint, CASE WHEN $3 IS NOT NULL THEN 'tag' END, 'test', gen_random_uuid(),
+       VALUES ($1, $2, $3::bigint, CASE WHEN $3 IS NOT NULL THEN 'ours' END, 'test', gen_random_uuid(),
                'host', '1', 'login', 'password', 'http', 'ru', '6', 30) RETURNING id`,
       [userId, orderId ?? (await insertOrder()), actionId ?? null],
     );

@@ -45,10 +45,10 @@ async function insert(statement: string, ...parameters: unknown[]): Promise<numb
 const orderInReview = async (): Promise<number> =>
   insert(
     `WITH reviewed AS (
-       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                           unit_price, held, provider, provider_price, deadline, next_check_at, submitted_at)
+       INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count, proxy_type,
+                           unit_price, held, provider, provider_price, deadline, next_search_at, submitted_at)
        SELECT user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type,
-              unit_price, held, provider, provider_price, deadline, next_check_at, submitted_at
+              unit_price, held, provider, provider_price, deadline, next_search_at, submitted_at
          FROM orders WHERE id = $1
        RETURNING id, user_id, held
      )
@@ -58,14 +58,14 @@ const orderInReview = async (): Promise<number> =>
     await purchase(),
   );
 
-const unmatchedProxy = (tag = 'prs.test.u1.o1'): Promise<number> =>
+const unmatchedProxy = (orderReference = 'prs.test.u1.o1'): Promise<number> =>
   insert(
-    `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                          country, version, date_start, date_end)
+    `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login,
+                          password, proxy_type, country, version, date_start, date_end)
      VALUES ('px6', gen_random_uuid(), $1, '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6', now(),
              now())
      RETURNING id`,
-    tag,
+    orderReference,
   );
 const foundProlongation = async (): Promise<number> =>
   insert(

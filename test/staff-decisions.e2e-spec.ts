@@ -65,7 +65,7 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Pr
   await service.control.openGate(gate);
   await done;
   await service.dataSource.query(
-    `UPDATE orders SET deadline = now() - interval '1 day', next_check_at = now()
+    `UPDATE orders SET deadline = now() - interval '1 day', next_search_at = now()
        WHERE state IN ('submitting', 'confirming')`,
   );
   await eventually(async () => (await openOrders()).every(({ state }) => state === 'review'));
@@ -117,8 +117,8 @@ describe('An order in review', () => {
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
     expect(await proxiesOf()).toEqual([]);
     await service.runJob('sweep');
-    const unmatched = await findUnmatchedProxies(`state=open&tag=${order?.tag}`);
-    expect(unmatched).toEqual([expect.objectContaining({ tag_order_id: order?.id, order_id: null })]);
+    const unmatched = await findUnmatchedProxies(`state=open&order_reference=${order?.order_reference}`);
+    expect(unmatched).toEqual([expect.objectContaining({ named_order_id: order?.id, order_id: null })]);
     await mark(unmatched[0], 'written-off');
   });
 
@@ -192,7 +192,9 @@ describe('An order in review', () => {
       [second, third].map((order) => [order?.id, order?.count]),
     );
     await service.runJob('sweep');
-    expect(await findUnmatchedProxies(`tag=${first?.tag}`)).toHaveLength(first?.count ?? 0);
+    expect(await findUnmatchedProxies(`order_reference=${first?.order_reference}`)).toHaveLength(
+      first?.count ?? 0,
+    );
   });
 
   describe('that is a prolongation', () => {
@@ -349,10 +351,10 @@ describe('A refund', () => {
 
 describe('An unmatched proxy', () => {
   async function unmatchedProxyOf(id: number): Promise<UnmatchedProxy> {
-    const { tag } = await orderOf(id);
-    await wire().call(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
+    const { order_reference: orderReference } = await orderOf(id);
+    await wire().call(`buy/?count=1&period=30&country=ru&version=6&descr=${orderReference}`);
     await service.runJob('sweep');
-    return (await findUnmatchedProxies(`state=open&tag=${tag}`))[0] as UnmatchedProxy;
+    return (await findUnmatchedProxies(`state=open&order_reference=${orderReference}`))[0] as UnmatchedProxy;
   }
 
   const assign = (unmatchedProxy: UnmatchedProxy, orderId: number) =>
@@ -371,7 +373,7 @@ describe('An unmatched proxy', () => {
     const { status, body } = await assign(unmatchedProxy, other);
     expect([status, body]).toEqual([
       200,
-      expect.objectContaining({ state: 'assigned', order_id: other, tag_order_id: bought }),
+      expect.objectContaining({ state: 'assigned', order_id: other, named_order_id: bought }),
     ]);
     expect(await linesOf('unmatched-proxies.assign', unmatchedProxy.id)).toHaveLength(1);
     const proxies = await proxiesOf();
@@ -452,13 +454,14 @@ describe('An order that a restore of the database has forgotten', () => {
 
   /** The purchase of an order that is no longer in the database. Gives one of its unmatched proxies. */
   async function forgottenPurchase(count: number): Promise<UnmatchedProxy> {
-    const [{ tag }] = await service.owner.query(
-      `SELECT order_tag(tag_prefix(), $1, nextval(pg_get_serial_sequence('orders', 'id'))) AS tag`,
+    const [{ orderReference }] = await service.owner.query(
+      `SELECT order_reference_of(reference_prefix(), $1, nextval(pg_get_serial_sequence('orders', 'id')))
+                AS "orderReference"`,
       [user.id],
     );
-    await wire().call(`buy/?count=${count}&period=30&country=ru&version=6&descr=${tag}`);
+    await wire().call(`buy/?count=${count}&period=30&country=ru&version=6&descr=${orderReference}`);
     await service.runJob('sweep');
-    return (await findUnmatchedProxies(`tag=${tag}`))[0] as UnmatchedProxy;
+    return (await findUnmatchedProxies(`order_reference=${orderReference}`))[0] as UnmatchedProxy;
   }
 
   const deliver = (unmatchedProxy: UnmatchedProxy, count: number) =>
@@ -674,9 +677,9 @@ describe('An order that a restore of the database has forgotten', () => {
     await staff.post(`/staff/unmatched-proxies/${unmatched[1].id}/assign`, { order_id: other, ...REASON });
     expect((await user.buy({}, 'new')).response.status).toBe(200);
 
-    // A tag has several proxies: it counts while one of them does.
+    // An order reference has several proxies: it counts while one of them does.
     const unmatchedProxy = await forgottenPurchase(2);
-    const [, second] = await findUnmatchedProxies(`tag=${unmatchedProxy.tag}`);
+    const [, second] = await findUnmatchedProxies(`order_reference=${unmatchedProxy.order_reference}`);
     for (const one of [unmatchedProxy, second as UnmatchedProxy]) await mark(one, 'written-off');
     await mark(unmatchedProxy, 'open');
     expect((await user.buy({ count: 2 }, 'lost')).error).toEqual(WRITTEN_OFF);
@@ -693,10 +696,11 @@ describe('An order that a restore of the database has forgotten', () => {
     await lock.release();
     expect((await retry).data?.order_id).toBe((await delivery).body.order_id);
 
-    const { tag } = await forgottenPurchase(1);
+    const { order_reference: orderReference } = await forgottenPurchase(1);
     const records = service.app.get(ForgottenOrderRecords);
     const { response } = await service.owner.transaction(async (manager) => {
-      await records.writeOff({ userId: user.id, tag, country: 'ru', version: '6', days: 30 }, manager);
+      const request = { userId: user.id, orderReference, country: 'ru', version: '6', days: 30 };
+      await records.writeOff(request, manager);
       const later = user.buy({}, 'later');
       await Promise.race([later, untilWaiting(service.owner, 'place_orders')]);
       return { response: later };

@@ -75,7 +75,7 @@ describe('An order', () => {
       },
       kind: 'purchase',
       state: 'completed',
-      tag: expect.stringMatching(new RegExp(`^prs\\.\\w+\\.u${user.id}\\.o${orderId}x$`)),
+      order_reference: expect.stringMatching(new RegExp(`^prs\\.\\w+\\.u${user.id}\\.o${orderId}x$`)),
       country: 'ru',
       version: '6',
       period: 30,
@@ -102,13 +102,13 @@ describe('An order', () => {
       provider_charge: '41.8000',
       date_end_before: null,
       deadline: MOMENT,
-      next_check_at: MOMENT,
+      next_search_at: MOMENT,
       searches: 0,
       nothing_seen_since: null,
       token_id: ID,
       idempotency_key: 'once',
       history: ['reserved', 'submitting', 'completed'].map((state) => ({ state, at: MOMENT })),
-      batch: { tag: order.tag, order_ids: [orderId] },
+      batch: { order_reference: order.order_reference, order_ids: [orderId] },
       entries: [
         expect.objectContaining({ kind: 'hold', available_after: account?.available, held_after: '50.16' }),
         expect.objectContaining({ kind: 'capture', available_after: account?.available, held_after: '0.00' }),
@@ -123,7 +123,7 @@ describe('An order', () => {
             country: 'ru',
             version: '6',
             type: 'http',
-            descr: order.tag,
+            descr: order.order_reference,
           },
           outcome: 'done',
           http_status: 200,
@@ -158,12 +158,12 @@ describe('An order', () => {
       state: 'completed',
       proxy_id: Number(proxy?.id),
       date_end_before: MOMENT,
-      batch: { tag: null, order_ids: [order.id] },
+      batch: { order_reference: null, order_ids: [order.id] },
       proxies: [{ id: Number(proxy?.id), host: proxy?.host }],
     });
-    const { tag } = await read(purchaseId);
+    const { order_reference: orderReference } = await read(purchaseId);
     expect(order.provider_calls).toMatchObject([
-      { method: 'getproxy', request: { descr: tag }, outcome: 'done' },
+      { method: 'getproxy', request: { descr: orderReference }, outcome: 'done' },
       { method: 'prolong', request: { ids: order.proxies[0]?.provider_proxy_id }, outcome: 'done' },
     ]);
   });
@@ -186,22 +186,24 @@ describe('An order', () => {
     });
   });
 
-  it('that was sent in a batch names its members, and is found by the tag of the batch', async () => {
+  it('that was sent in a batch names its members, and is found by the reference of the batch', async () => {
     const users = await Promise.all([service.createUser(), service.createUser(), service.createUser()]);
     const ids = (await buyTogether(users)).sort((a, b) => a - b);
     const [leader, member] = [await read(ids[0] ?? 0), await read(ids[2] ?? 0)];
-    const batch = { tag: leader.tag, order_ids: ids };
+    const batch = { order_reference: leader.order_reference, order_ids: ids };
     expect([leader.batch, member.batch]).toEqual([batch, batch]);
     expect(member.provider_calls).toMatchObject([
-      { method: 'buy', request: { descr: leader.tag, count: '3' } },
+      { method: 'buy', request: { descr: leader.order_reference, count: '3' } },
     ]);
     expect(member.provider_calls).toEqual(leader.provider_calls);
     expect(member.proxies).toHaveLength(1);
     const idsFor = async (query: Record<string, string>) =>
       (await searchAll(query)).map(({ id }) => id).sort((a, b) => a - b);
-    expect(await idsFor({ tag: leader.tag })).toEqual(ids);
-    expect(await idsFor({ tag: member.tag })).toEqual([member.id]);
-    expect(await idsFor({ tag: leader.tag, user_id: String(member.user_id) })).toEqual([member.id]);
+    expect(await idsFor({ order_reference: leader.order_reference })).toEqual(ids);
+    expect(await idsFor({ order_reference: member.order_reference })).toEqual([member.id]);
+    expect(
+      await idsFor({ order_reference: leader.order_reference, user_id: String(member.user_id) }),
+    ).toEqual([member.id]);
   });
 
   it('shows what staff changed of it and the entries of that, but not who looked at it', async () => {
@@ -332,9 +334,10 @@ describe('Orders', () => {
     }
     lookAgain = lookAway(service);
     await service.dataSource.query(
-      `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id,
+      `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
+         proxy_type, proxy_id,
                            unit_price, held, captured, released, provider, provider_price, request_id,
-                           created_at, closed_at, deadline, next_check_at)
+                           created_at, closed_at, deadline, next_search_at)
        SELECT owner, CASE WHEN proxy IS NULL THEN 'purchase' ELSE 'prolongation' END, state,
               format('test.%s.%s.%s', owner, state, n), 'ru', '6', 30, 2, 'http', proxy,
               10, 20, captured, released, 'px6', 8, format('request-%s-%s', state, n),
@@ -350,14 +353,15 @@ describe('Orders', () => {
       [users.map(({ id }) => id)],
     );
     await service.dataSource.query(
-      `UPDATE orders SET created_at = date_trunc('day', created_at) WHERE user_id = $1 AND tag LIKE 'test.%'`,
+      `UPDATE orders SET created_at = date_trunc('day', created_at) WHERE user_id = $1
+      AND order_reference LIKE 'test.%'`,
       [users[1]?.id],
     );
   });
   afterAll(async () => {
     await service.owner.query(
       `UPDATE orders SET state = 'refunded', released = held, closed_at = now()
-        WHERE tag LIKE 'test.%' AND closed_at IS NULL`,
+        WHERE order_reference LIKE 'test.%' AND closed_at IS NULL`,
     );
     lookAgain();
   });
@@ -400,7 +404,11 @@ describe('Orders', () => {
       ['kind', 'prolongation', ({ kind }) => kind === 'prolongation'],
       ['from', from, (order) => order.created_at >= from],
       ['to', to, (order) => order.created_at < to],
-      ['tag', real?.tag ?? '', ({ tag }) => tag === real?.tag],
+      [
+        'order_reference',
+        real?.order_reference ?? '',
+        ({ order_reference: orderReference }) => orderReference === real?.order_reference,
+      ],
       [
         'provider_order_id',
         real?.provider_order_id ?? '',
@@ -449,9 +457,10 @@ describe('Orders', () => {
                 SELECT id FROM orders WHERE user_id = $2 AND kind = 'purchase' ORDER BY id LIMIT 8)
          RETURNING id, order_id, provider_proxy_id
        )
-       INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
+       INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
+         proxy_id,
                            unit_price, held, provider, provider_price, state, released, closed_at, deadline,
-                           next_check_at)
+                           next_search_at)
        SELECT $2, 'prolongation', 'common.' || id, 'ru', '6', 30, 1, 'http', id, 10, 10, 'px6', 8,
               'refunded', 10, now(), now(), now()
          FROM proxy WHERE provider_proxy_id ~ '[.]7$'`,
@@ -479,14 +488,14 @@ describe('Orders', () => {
       const found = await searchAll({ host, kind, user_id: String(user.id) }, 3);
       expect(found.map(({ id }) => id)).toEqual(of(kind));
     }
-    const nothing = await search({ host, tag: 'prs.none' });
+    const nothing = await search({ host, order_reference: 'prs.none' });
     expect(nothing).toEqual({ items: [], next_cursor: expect.any(Number) });
-    expect(await searchAll({ host, tag: 'prs.none' }, 200)).toEqual([]);
+    expect(await searchAll({ host, order_reference: 'prs.none' }, 200)).toEqual([]);
   });
 
   it('are an empty page when nothing matches', async () => {
     for (const query of [
-      { tag: 'prs.none' },
+      { order_reference: 'prs.none' },
       { host: '203.0.113.255' },
       { provider_proxy_id: '0' },
       { provider_order_id: '0' },
@@ -507,7 +516,7 @@ describe('Orders', () => {
     ['kind=refund', 'string_pattern_mismatch', 'kind'],
     ['from=yesterday', 'datetime_parsing', 'from'],
     ['to=2026-11-21T12:00:00', 'timezone_aware', 'to'],
-    ['tag=', 'string_pattern_mismatch', 'tag'],
+    ['order_reference=', 'string_pattern_mismatch', 'order_reference'],
     ['host=%00', 'string_pattern_mismatch', 'host'],
     [`request_id=${'a'.repeat(101)}`, 'string_too_long', 'request_id'],
   ])('are not searched by %s', async (query, type, field) => {

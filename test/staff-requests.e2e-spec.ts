@@ -55,8 +55,8 @@ describe('What staff send', () => {
 
   const SALES = '/staff/sales?from=2026-11-01&to=2026-12-01';
   it.each([
-    ['/staff/unmatched-proxies?tag=%00', 422],
-    ['/staff/unmatched-proxies?tag=%20', 422],
+    ['/staff/unmatched-proxies?order_reference=%00', 422],
+    ['/staff/unmatched-proxies?order_reference=%20', 422],
     [`${SALES}&cursor=%00`, 422],
     [`${SALES}&by=day,country&cursor=2026-11-02/%00`, 422],
     [`${SALES}&cursor=soon`, 400],

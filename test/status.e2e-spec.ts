@@ -152,9 +152,9 @@ describe('the status of the service', () => {
 
   it('counts the unmatched proxies that staff have not resolved', async () => {
     await service.dataSource.query(
-      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
-                            proxy_type, date_start, date_end, resolution, resolved_at)
-       SELECT 'px6', n, 'tag', 'host', '1', 'login', 'password', 'http', now(), now(),
+      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login,
+                            password, proxy_type, date_start, date_end, resolution, resolved_at)
+       SELECT 'px6', n, 'prs.test', 'host', '1', 'login', 'password', 'http', now(), now(),
               CASE n WHEN 3 THEN 'written-off' END, CASE n WHEN 3 THEN now() END
          FROM generate_series(1, 3) AS n`,
     );
@@ -173,8 +173,8 @@ describe('the status of the service', () => {
       ['review', 2],
     ] as const) {
       await service.dataSource.query(
-        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, provider, provider_price, deadline, next_check_at)
+        `INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count,
+                             proxy_type, unit_price, held, provider, provider_price, deadline, next_search_at)
          SELECT $1, 'purchase', $2, gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6', 1,
                 now() + interval '1 day', now() + interval '1 day'
            FROM generate_series(1, $3::int)`,

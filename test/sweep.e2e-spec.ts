@@ -95,20 +95,27 @@ describe('The full sweep', () => {
     await service.control.setDialect({ pageLimit: 1000 });
   });
 
-  it('records proxies with our tag and no order as unmatched, once, and ignores others', async () => {
+  it('records proxies under our references without an order once, and ignores others', async () => {
     await buy(await service.createUser());
-    const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders');
+    const [{ orderReference }] = await service.dataSource.query(
+      'SELECT order_reference AS "orderReference" FROM orders',
+    );
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     const buyUnder = (descr: string) =>
       stranger.call(`buy/?count=1&period=30&country=ru&version=6&descr=${descr}`);
-    await buyUnder(tag);
-    await buyUnder(tag.replace(/\.o\d+x$/, '.o999999x'));
+    await buyUnder(orderReference);
+    await buyUnder(orderReference.replace(/\.o\d+x$/, '.o999999x'));
     await buyUnder('someone-else');
 
     expect(await run()).toMatchObject({ listed: 4, unmatched: 2 });
     expect(await run()).toMatchObject({ listed: 4, unmatched: 0 });
-    const unmatched = await service.dataSource.query('SELECT tag FROM unmatched_proxies ORDER BY tag');
-    expect(unmatched).toEqual([{ tag }, { tag: tag.replace(/\.o\d+x$/, '.o999999x') }]);
+    const unmatched = await service.dataSource.query(
+      'SELECT order_reference AS "orderReference" FROM unmatched_proxies ORDER BY order_reference',
+    );
+    expect(unmatched).toEqual([
+      { orderReference },
+      { orderReference: orderReference.replace(/\.o\d+x$/, '.o999999x') },
+    ]);
   });
 
   it('records no unmatched proxy that an open order may account for', async () => {

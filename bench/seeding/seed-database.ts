@@ -16,7 +16,7 @@ export interface SeedOptions {
   /** Average. A user with many proxies has more: a purchase has at most 801 proxies. */
   readonly entriesPerUser: number;
   readonly proxiesPerUser: number;
-  /** The same seed gives the same data, except for times, tags and the sample user's token. */
+  /** The same seed gives the same data, except for times, order references and the sample user's token. */
   readonly seed: number;
   /** Receives a line for each phase. */
   readonly onProgress?: (line: string) => void;

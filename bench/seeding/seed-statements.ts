@@ -1,4 +1,4 @@
-import { TAG_PREFIX_SQL } from '../../src/orders';
+import { REFERENCE_PREFIX_SQL } from '../../src/orders';
 
 /**
  * The SQL statements that generate a realistic history. Every value is derived from the user's id and the
@@ -278,11 +278,11 @@ const writeOrdersAndProxies = `
      WHERE is_keyed
      GROUP BY order_id
   )
-  INSERT INTO orders (id, user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id,
-                      unit_price, held, captured, released,
+  INSERT INTO orders (id, user_id, kind, state, order_reference, country, version, period, count, proxy_type,
+                      proxy_id, unit_price, held, captured, released,
                       provider, provider_price, provider_charge, provider_order_id, date_end_before,
                       idempotency_key, request_hash, response,
-                      failure, request_id, created_at, submitted_at, deadline, next_check_at, searches,
+                      failure, request_id, created_at, submitted_at, deadline, next_search_at, searches,
                       closed_at,
                       attempt, claim, batch_id,
                       history)
@@ -312,7 +312,7 @@ const writeOrdersAndProxies = `
                                                                  'at', coalesce(closed_at, deadline))) END
     FROM planned_orders o
     LEFT JOIN responses ON order_id = id
-    CROSS JOIN ${TAG_PREFIX_SQL} AS installation (prefix)
+    CROSS JOIN ${REFERENCE_PREFIX_SQL} AS installation (prefix)
     CROSS JOIN LATERAL (SELECT unit_price * count AS held, CASE WHEN is_keyed
                         THEN 'order-' || user_id || '-' || place END AS key,
                                CASE WHEN is_sent THEN at + interval '1 second' END AS sent_at,
@@ -355,11 +355,11 @@ export const historyOf = (plan: SeedPlan, scopes: readonly string[]): (readonly 
 
 /** At most $1 unmatched proxies, of purchases that were refunded because nothing was found. */
 export const writeUnmatchedProxies = `
-  INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                       country, version, date_start, date_end, found_at)
-  SELECT 'px6', ${FIRST_PROVIDER_PROXY_ID / 2} + id, tag, '185.250.0.' || 1 + id % 250, 1024 + id % 60000,
-         substr(md5(tag), 1, 6),
-         substr(md5(tag), 7, 8), proxy_type, country, version, created_at,
+  INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login, password,
+                       proxy_type, country, version, date_start, date_end, found_at)
+  SELECT 'px6', ${FIRST_PROVIDER_PROXY_ID / 2} + id, order_reference, '185.250.0.' || 1 + id % 250,
+         1024 + id % 60000, substr(md5(order_reference), 1, 6),
+         substr(md5(order_reference), 7, 8), proxy_type, country, version, created_at,
          created_at + make_interval(days => period), closed_at + interval '1 hour'
     FROM orders WHERE failure = 'nothing-found' AND kind = 'purchase' ORDER BY id DESC LIMIT $1
   ON CONFLICT DO NOTHING`;

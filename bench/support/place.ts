@@ -112,9 +112,9 @@ export const inDatabase = (url: string, name: string): string =>
 /** Sells each customer in $1 an order of $2 proxies; one in ten has ended. */
 const SELL_PROXIES = `
   WITH placed AS (
-    INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count, proxy_type,
-                        unit_price, held, captured, provider, provider_price, provider_charge,
-                        provider_order_id, deadline, next_check_at, submitted_at, closed_at)
+    INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period, count,
+                        proxy_type, unit_price, held, captured, provider, provider_price, provider_charge,
+                        provider_order_id, deadline, next_search_at, submitted_at, closed_at)
     SELECT id, id, owner, 'purchase', 'completed', 'bench.' || owner, 'ru', '6', 30, size, 'http', 25.08,
            25.08 * size, 25.08 * size, 'px6', 20.90 * size, 20.90 * size, 'bench' || owner, now(), now(),
            now(), now()

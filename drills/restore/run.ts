@@ -244,7 +244,9 @@ function findDoubles(clients: Clients, replayed: readonly CompletedRequest[], bo
     ...(prolonged < wanted || prolonged > wanted + unknown
       ? [`clients wanted ${wanted} prolongations, and the provider sold ${prolonged}`]
       : []),
-    ...tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`),
+    ...tags
+      .filter((orderReference, at) => tags.indexOf(orderReference) !== at)
+      .map((orderReference) => `${orderReference} was sold twice`),
     ...named.map((name) => `${name} names things of two customers`),
   ];
 }

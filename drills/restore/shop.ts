@@ -36,9 +36,9 @@ const QUICK = {
 /** A proxy that was bought after the restored moment, as staff see it. */
 export interface UnmatchedProxy {
   readonly id: number;
-  readonly tag: string;
-  readonly tag_order_id: number;
-  readonly tag_user_id: number;
+  readonly order_reference: string;
+  readonly named_order_id: number;
+  readonly named_user_id: number;
   readonly country: string;
 }
 

@@ -16,8 +16,9 @@ interface Shown {
 
 /**
  * Decides what staff have to decide before orders can be opened: everything that was found becomes an order
- * of the customer again. Its tag names a purchase and its customer; of a batch it names the leader alone, and
- * the other members are those customers who have a response to such a purchase, or sent one.
+ * of the customer again. Its order reference names a purchase and its customer; of a batch it names the
+ * leader alone, and the other members are those customers who have a response to such a purchase, or sent
+ * one.
  */
 export async function decide(
   shop: Shop,
@@ -25,9 +26,9 @@ export async function decide(
   unitPrice: string,
   reason: string,
 ): Promise<Decided> {
-  // Of a tag, the service delivers the one that is named and then those of the lowest ids.
+  // Of an order reference, the service delivers the one that is named and then those of the lowest ids.
   const unmatched = (await shop.listUnmatchedProxies()).toSorted((one, other) => one.id - other.id);
-  const leaders = new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.tag_order_id));
+  const leaders = new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.named_order_id));
   const purchases = [
     ...completed.map(({ intent, response }) => ({
       intent,
@@ -39,8 +40,8 @@ export async function decide(
     const at = purchases.findIndex(matches);
     return at < 0 ? undefined : purchases.splice(at, 1)[0];
   };
-  for (const tag of new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.tag))) {
-    const left = unmatched.filter((unmatchedProxy) => unmatchedProxy.tag === tag);
+  for (const order_reference of new Set(unmatched.map((unmatchedProxy) => unmatchedProxy.order_reference))) {
+    const left = unmatched.filter((unmatchedProxy) => unmatchedProxy.order_reference === order_reference);
     const deliver = async (userId: number, count: number): Promise<void> => {
       const [first] = left.splice(0, count);
       await shop.asStaff('POST', `/unmatched-proxies/${first?.id}/deliver`, {
@@ -55,20 +56,20 @@ export async function decide(
     const fits = ({ body: { country, count = 1 } }: Intent) =>
       country === leader.country && count <= left.length;
     // The orders of a batch were placed in the same moment.
-    const distance = ({ orderId }: { orderId: number }) => Math.abs(orderId - leader.tag_order_id);
+    const distance = ({ orderId }: { orderId: number }) => Math.abs(orderId - leader.named_order_id);
     purchases.sort((one, other) => distance(one) - distance(other));
     const own =
-      take(({ orderId }) => orderId === leader.tag_order_id) ??
+      take(({ orderId }) => orderId === leader.named_order_id) ??
       take(
         ({ intent, orderId }) =>
-          orderId === Infinity && intent.customer.id === leader.tag_user_id && fits(intent),
+          orderId === Infinity && intent.customer.id === leader.named_user_id && fits(intent),
       );
-    await deliver(leader.tag_user_id, Math.min(own?.intent.body.count ?? left.length, left.length));
+    await deliver(leader.named_user_id, Math.min(own?.intent.body.count ?? left.length, left.length));
     while (left.length > 0) {
       const member = take(({ intent, orderId }) => fits(intent) && !leaders.has(orderId));
       // A member without a response to its customer cannot be assigned.
       await deliver(
-        member?.intent.customer.id ?? leader.tag_user_id,
+        member?.intent.customer.id ?? leader.named_user_id,
         member?.intent.body.count ?? left.length,
       );
     }

@@ -17,8 +17,8 @@ export async function compareWithBook(books: Books): Promise<string[]> {
   const book = await books.control.getState();
   const owned = new Map(
     (
-      await books.query<{ id: string; tag: string; state: string }>(
-        `SELECT provider_proxy_id AS id, lead.tag, orders.state
+      await books.query<{ id: string; orderReference: string; state: string }>(
+        `SELECT provider_proxy_id AS id, lead.order_reference AS "orderReference", orders.state
            FROM proxies
            JOIN orders ON orders.id = proxies.order_id
            JOIN orders lead ON lead.id = orders.batch_id`,
@@ -30,12 +30,14 @@ export async function compareWithBook(books: Books): Promise<string[]> {
       ({ id }) => id,
     ),
   );
-  const tags = book.sales.map(({ descr }) => descr);
-  const twice = tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`);
+  const orderReferences = book.sales.map(({ descr }) => descr);
+  const twice = orderReferences
+    .filter((orderReference, at) => orderReferences.indexOf(orderReference) !== at)
+    .map((orderReference) => `${orderReference} was sold twice`);
   const unowned = book.sales.flatMap(({ descr, proxyIds }) =>
     proxyIds
       .map(String)
-      .filter((id) => owned.get(id)?.tag !== descr && !unmatched.has(id))
+      .filter((id) => owned.get(id)?.orderReference !== descr && !unmatched.has(id))
       .map((id) => `proxy ${id} of ${descr} has no owner`),
   );
   const sold = new Set(book.sales.flatMap(({ proxyIds }) => proxyIds.map(String)));

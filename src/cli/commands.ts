@@ -11,7 +11,7 @@ export const GROUPS = {
   deposits: 'Deposits of customers, and their refunds',
   payments: 'Payments that were not credited automatically',
   orders: 'Orders',
-  'unmatched-proxies': 'Proxies that the provider lists under our tags and that no order accounts for',
+  'unmatched-proxies': 'Proxies that the provider lists under our references and no order accounts for',
   prolongations: 'Prolongations that the provider shows and that no order accounts for',
   maintenance: 'Maintenance after the database was restored to an earlier moment',
   renewals: 'Renewals, which customers have enabled',

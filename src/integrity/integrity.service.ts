@@ -39,13 +39,13 @@ const SHOWN_ROWS = 20;
 
 /** The provider's listing of this audit, for the statements of the invariants. */
 const PROVIDER_LISTING = `provider_listing AS (
-  SELECT provider_proxy_id, tag, date_end FROM provider_listings WHERE audit = $2)`;
+  SELECT provider_proxy_id, listed_as, date_end FROM provider_listings WHERE audit = $2)`;
 
 /** The list of the provider of payments, stored like the other listing. */
 const PAYMENT_LISTING = `payment_listing AS (
   SELECT provider_proxy_id AS id, part[1] AS kind, part[2]::numeric AS value, part[3] AS currency,
          part[4] AS payment_id, date_end AS at
-    FROM provider_listings, string_to_array(tag, ' ') AS part WHERE audit = $2),
+    FROM provider_listings, string_to_array(listed_as, ' ') AS part WHERE audit = $2),
 limits AS (SELECT $1::timestamptz AS listed_at, $3::text AS provider, $4::timestamptz AS since)`;
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -129,9 +129,9 @@ export class IntegrityService {
   private async storeListing(audit: string): Promise<Date> {
     const listedAt = await databaseTime(this.dataSource);
     for await (const { proxies, unread } of this.provider.allProxies()) {
-      await this.store(audit, proxies);
-      // They are at the provider, although their ends are unknown.
-      const listed = unread.flatMap(({ id, tag }) => (id === null ? [] : [{ id, tag, dateEnd: null }]));
+      // Unread rows are at the provider, although their ends are unknown.
+      const rows = [...proxies, ...unread.map((row) => ({ ...row, dateEnd: null }))];
+      const listed = rows.map(({ orderReference, ...row }) => ({ ...row, listedAs: orderReference }));
       await this.store(audit, listed);
     }
     return listedAt;
@@ -152,7 +152,7 @@ export class IntegrityService {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paidAt, createdAt }) => ({
         id,
-        tag: `payment ${amount.value} ${amount.currency}`,
+        listedAs: `payment ${amount.value} ${amount.currency}`,
         dateEnd: paidAt ?? createdAt,
       }));
       await this.store(audit, rows);
@@ -161,7 +161,7 @@ export class IntegrityService {
       await beforeEach?.(0);
       const rows = page.rows.filter(hasSucceeded).map(({ id, amount, paymentId, createdAt }) => ({
         id,
-        tag: `refund ${amount.value} ${amount.currency} ${paymentId}`,
+        listedAs: `refund ${amount.value} ${amount.currency} ${paymentId}`,
         dateEnd: createdAt,
       }));
       await this.store(audit, rows);
@@ -171,13 +171,14 @@ export class IntegrityService {
 
   private async store(
     audit: string,
-    rows: readonly { readonly id: string; readonly tag: string | null; readonly dateEnd: Date | null }[],
+    rows: readonly { id: string | null; listedAs: string | null; dateEnd: Date | null }[],
   ): Promise<void> {
     await queryRows(
       this.dataSource,
-      `INSERT INTO provider_listings (audit, provider_proxy_id, tag, date_end)
-       SELECT $1, * FROM unnest($2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT DO NOTHING`,
-      [audit, rows.map(({ id }) => id), rows.map(({ tag }) => tag), rows.map(({ dateEnd }) => dateEnd)],
+      `INSERT INTO provider_listings (audit, provider_proxy_id, listed_as, date_end)
+       SELECT $1, * FROM unnest($2::text[], $3::text[], $4::timestamptz[]) AS listed (id)
+        WHERE id IS NOT NULL ON CONFLICT DO NOTHING`,
+      [audit, rows.map(({ id }) => id), rows.map((row) => row.listedAs), rows.map((row) => row.dateEnd)],
     );
   }
 

@@ -4,10 +4,10 @@ import {
   bulkOrderKeySql,
   SEARCHES_END_AFTER_SECONDS,
   OPEN_STATES,
-  PURCHASE_TAG_SQL,
+  PURCHASE_REFERENCE_SQL,
   renewalKeySql,
   statesShownAs,
-  TAG_PREFIX_SQL,
+  REFERENCE_PREFIX_SQL,
   UNATTENDED_STATES,
 } from '../orders';
 
@@ -483,19 +483,20 @@ export const INVARIANTS: readonly Invariant[] = [
  */
 export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
-    // A proxy under a tag of this installation was delivered to an order, or is known as unmatched.
+    // A proxy under a reference of this installation was delivered to an order, or is known as unmatched.
     name: 'provider-proxies-have-an-order-or-are-known-as-unmatched',
     violations: `
-      SELECT l.provider_proxy_id, l.tag
+      SELECT l.provider_proxy_id, l.listed_as
         FROM provider_listing l
-       WHERE starts_with(l.tag, ${TAG_PREFIX_SQL})
+       WHERE starts_with(l.listed_as, ${REFERENCE_PREFIX_SQL})
          AND NOT EXISTS (SELECT FROM proxies
                           WHERE proxies.provider_proxy_id = l.provider_proxy_id
-                            AND ${PURCHASE_TAG_SQL} = l.tag)
+                            AND ${PURCHASE_REFERENCE_SQL} = l.listed_as)
          AND NOT EXISTS (SELECT FROM unmatched_proxies
            WHERE unmatched_proxies.provider_proxy_id = l.provider_proxy_id)
          AND NOT EXISTS (SELECT FROM orders o
-                          WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
+                          WHERE o.order_reference = l.listed_as
+                            AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
   {
     // The provider lists every rented proxy that is not marked as withdrawn.

@@ -34,7 +34,7 @@ const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 const JOB_NAME = 'as in `cli status`';
 const WAITED_FOR =
   '`dispatch-orders`, `reconcile-orders`, `publish-events`, `send-webhooks`, `renewals`, ' +
-  '`check-deposits`';
+  '`read-deposits`';
 const SCOPE = '`day`, `all`';
 /** The reasons are those of `src/renewals`, which imports this module. */
 const RENEWAL_REASON = 'of a skipped or failed one, as in `cli renewals list`; otherwise empty';
@@ -133,7 +133,7 @@ export const METRICS = {
     state: OPEN_STATE,
   }),
   provider_rows_unread: sharedGauge('Rows of the last sweep that cannot be read. Absent before the first.', {
-    owner: '`own`: under our tags; `foreign`; `unknown`: absences did not count',
+    owner: '`own`: under our order references; `foreign`; `unknown`: absences did not count',
   }),
   unmatched_proxies_open: sharedGauge(
     'Proxies at the provider that no order accounts for, until staff decide.',

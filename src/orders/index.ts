@@ -20,7 +20,7 @@ export {
   renewalKeySql,
   requireIdempotency,
 } from './order-keys';
-export { OrderQueries, PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-queries';
+export { OrderQueries, PURCHASE_REFERENCE_SQL, REFERENCE_PREFIX_SQL } from './order-queries';
 export {
   IdempotencyKeyReused,
   NothingToDeliver,

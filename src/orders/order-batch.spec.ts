@@ -4,7 +4,7 @@ import { type BatchMember, chooseInTurn, type OrderBatch } from './order-batch';
 const batchOf = (...orders: [userId: number, count: number][]): OrderBatch => ({
   id: 1,
   kind: 'purchase',
-  tag: 't',
+  orderReference: 't',
   country: 'ru',
   version: '6',
   period: 30,
@@ -21,7 +21,7 @@ const batchOf = (...orders: [userId: number, count: number][]): OrderBatch => ({
     isRenewal: false,
     cost: `${count}.5`,
     providerProxyId: null,
-    purchaseTag: null,
+    purchaseReference: null,
     dateEndBefore: null,
   })),
 });

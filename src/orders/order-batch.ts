@@ -9,22 +9,22 @@ export interface BatchMember {
   readonly isRenewal: boolean;
   /** The provider's quote for it: roubles, a decimal string. */
   readonly cost: string;
-  /** For a prolongation: the provider's id of the proxy, and the tag under which the provider lists it. */
+  /** For a prolongation: the provider's id of the proxy, and the reference under which it lists the proxy. */
   readonly providerProxyId: string | null;
-  readonly purchaseTag: string | null;
+  readonly purchaseReference: string | null;
   /** For a prolongation: the end of the proxy's rental right before the call. */
   readonly dateEndBefore: Date | null;
 }
 
 /**
  * Orders of the same kind that go to the provider in one call. A batch has the id of its leader, its first
- * order, and a batch of purchases carries the leader's tag. Each member keeps its own state, charge and
+ * order, and a batch of purchases carries the leader's reference. Each member keeps its own state, charge and
  * response. An order that is sent alone is a batch of one.
  */
 export interface OrderBatch {
   readonly id: number;
   readonly kind: OrderKind;
-  readonly tag: string;
+  readonly orderReference: string;
   readonly country: string;
   readonly version: IpVersion;
   /** Days. */
@@ -95,14 +95,14 @@ export const hasAll =
   };
 
 /**
- * The members of a batch of prolongations by the tag of their purchase: proxies that were bought together are
- * listed together.
+ * The members of a batch of prolongations by the order reference of their purchase: proxies that were bought
+ * together are listed together.
  */
 export function membersByPurchase(batch: OrderBatch): Map<string, BatchMember[]> {
-  const byTag = new Map<string, BatchMember[]>();
+  const byReference = new Map<string, BatchMember[]>();
   for (const member of batch.members) {
-    if (member.purchaseTag === null) throw new Error(`order ${member.id} is not a prolongation`);
-    byTag.set(member.purchaseTag, [...(byTag.get(member.purchaseTag) ?? []), member]);
+    if (member.purchaseReference === null) throw new Error(`order ${member.id} is not a prolongation`);
+    byReference.set(member.purchaseReference, [...(byReference.get(member.purchaseReference) ?? []), member]);
   }
-  return byTag;
+  return byReference;
 }

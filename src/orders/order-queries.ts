@@ -33,22 +33,22 @@ export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 /** An order of a batch together with the common fields of the batch. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
-/** The prefix of all tags of an installation, read once for a statement. */
-export const TAG_PREFIX_SQL = '(SELECT tag_prefix())';
+/** The prefix of all order references of an installation, read once for a statement. */
+export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix())';
 
 /**
- * The tag under which the provider lists a row of `proxies`: that of the leader of the batch it was bought
- * with, or its own when it was an unmatched proxy that staff assigned.
+ * The order reference under which the provider lists a row of `proxies`: that of the leader of the batch it
+ * was bought with, or its own when it was an unmatched proxy that staff assigned.
  */
-export const PURCHASE_TAG_SQL = `coalesce(proxies.tag,
-  (SELECT leader.tag
+export const PURCHASE_REFERENCE_SQL = `coalesce(proxies.order_reference,
+  (SELECT leader.order_reference
      FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.batch_id, purchase.id)
     WHERE purchase.id = proxies.order_id))`;
 
 /** Selects {@link BatchRow}s from a common table expression `sent` that has the columns of `orders`. */
 export const SELECT_BATCH_ROWS = `
   SELECT sent.id, sent.batch_id AS "batchId", sent.user_id AS "userId",
-         (SELECT tag FROM orders leader WHERE leader.id = sent.batch_id) AS tag,
+         (SELECT order_reference FROM orders leader WHERE leader.id = sent.batch_id) AS "orderReference",
          sent.kind, sent.country, sent.version, sent.period, sent.proxy_type AS "proxyType", sent.count,
          sent.created_at AS "placedAt", ${IS_RENEWAL_SQL} AS "isRenewal",
          sent.submitted_at AS "submittedAt", sent.deadline,
@@ -56,7 +56,7 @@ export const SELECT_BATCH_ROWS = `
          sent.resent, sent.provider_price AS cost,
          sum(sent.provider_price) OVER (PARTITION BY sent.batch_id) AS "providerPrice",
          proxies.provider_proxy_id AS "providerProxyId",
-         ${PURCHASE_TAG_SQL} AS "purchaseTag"
+         ${PURCHASE_REFERENCE_SQL} AS "purchaseReference"
     FROM sent LEFT JOIN proxies ON proxies.id = sent.proxy_id
    ORDER BY sent.id`;
 
@@ -196,14 +196,15 @@ export class OrderQueries {
   }
 
   /**
-   * How the provider identifies a proxy: by its own id, and the tag under which it lists the proxy.
+   * How the provider identifies a proxy: by its own id, and the reference under which it lists the proxy.
    *
    * @throws Error when there is no such proxy
    */
-  getProviderIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
+  getProviderIdentity(proxyId: number): Promise<{ orderReference: string; providerProxyId: string }> {
     return preparedRow(
       this.dataSource,
-      `SELECT ${PURCHASE_TAG_SQL} AS tag, provider_proxy_id AS "providerProxyId" FROM proxies WHERE id = $1`,
+      `SELECT ${PURCHASE_REFERENCE_SQL} AS "orderReference", provider_proxy_id AS "providerProxyId"
+         FROM proxies WHERE id = $1`,
       [proxyId],
     );
   }

@@ -10,7 +10,7 @@ import { PROXY_REFUSALS, statesBefore } from './order-states';
  */
 
 /** Reserved and before its deadline. Orders that waited before a restore may have been sent since. */
-export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_check_at > now()
+export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
 /** An end that was read longer ago is read again: others may have prolonged the rental since. */

@@ -35,12 +35,12 @@ import { OrderClaims } from './transitions/order-claims';
 import { OutcomeSearches } from './transitions/outcome-searches';
 import { Settlement } from './transitions/settlement';
 
-/** An order whose response was lost is first checked within a second. */
+/** An order whose response was lost is first searched for within a second. */
 const RECONCILE_INTERVAL_MS = 1000;
 const SEARCHES_AT_ONCE = 20;
 const DUE_SEARCHES = `
-  SELECT count(*)::integer AS count, min(next_check_at) AS oldest
-    FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()`;
+  SELECT count(*)::integer AS count, min(next_search_at) AS oldest
+    FROM orders WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()`;
 
 /** The statements of orders, and staff's decisions about them. */
 const RECORDS = [

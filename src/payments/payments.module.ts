@@ -8,7 +8,7 @@ import { DepositsController } from './deposits/deposits.controller';
 import { DepositsService } from './deposits/deposits.service';
 import { PaymentFollowing } from './deposits/payment-following';
 import { Comparison } from './following/comparison';
-import { DepositChecks } from './following/deposit-checks';
+import { DepositReadings } from './following/deposit-readings';
 import { EndedPayments } from './following/ended-payments';
 import { Notifications } from './following/notifications';
 import { NotificationsController } from './following/notifications.controller';
@@ -40,7 +40,7 @@ const REFUNDABLE_DAYS = 3 * 366;
     PaymentFollowing,
     DepositsService,
     Comparison,
-    DepositChecks,
+    DepositReadings,
     EndedPayments,
     Notifications,
     Refunds,

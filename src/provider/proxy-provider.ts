@@ -31,12 +31,12 @@ export abstract class ProxyProvider {
   ): Promise<string>;
 
   /**
-   * Lists all proxies that were bought under a tag, including expired ones. The list is complete or has
-   * enough, or this is an error: no caller has to guess what a listing lacks.
+   * Lists all proxies that were bought under an order reference, including expired ones. The list is complete
+   * or has enough, or this is an error: no caller has to guess what a listing lacks.
    *
    * @throws ListingIncomplete when the pages do not show whether they are complete
    */
-  abstract proxiesByTag(tag: string, options?: ListingOptions): Promise<ListedProxy[]>;
+  abstract proxiesByReference(orderReference: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
   /**
    * Lists all proxies of our account, including expired ones, page by page. It is not a snapshot: a proxy
@@ -140,7 +140,7 @@ export interface ListingOptions extends ReadOptions {
   /**
    * Whether the found proxies suffice, so that no further page is read. By default never.
    *
-   * @param unread how many rows under the tag cannot be read
+   * @param unread how many rows under the order reference cannot be read
    */
   readonly isEnough?: (listed: readonly ListedProxy[], unread: number) => boolean;
 }
@@ -171,8 +171,10 @@ export interface ProviderCallRecord {
 export type PriceTable = ReadonlyMap<IpVersion, ReadonlyMap<number, string>>;
 
 export interface ProviderPurchaseRequest {
-  /** Unique to this purchase. The provider keeps it with each proxy, so that `proxiesByTag` finds them. */
-  readonly tag: string;
+  /**
+   * Unique to this purchase. The provider keeps it with each proxy: `proxiesByReference` finds them by it.
+   */
+  readonly orderReference: string;
   readonly country: string;
   readonly version: IpVersion;
   readonly period: number;
@@ -211,8 +213,8 @@ export interface ProviderProxy {
 }
 
 export interface ListedProxy extends ProviderProxy {
-  /** The tag under which it was bought; empty when it was bought without one. */
-  readonly tag: string;
+  /** The order reference under which it was bought; empty when it was bought without one. */
+  readonly orderReference: string;
   readonly country: string | null;
   readonly version: IpVersion | null;
 }
@@ -222,7 +224,7 @@ export interface UnreadRow {
   /** `null` when it cannot be read either. */
   readonly id: string | null;
   /** Empty when the row has none; `null` when it cannot be read. */
-  readonly tag: string | null;
+  readonly orderReference: string | null;
   /** The names of the fields that cannot be read. */
   readonly fields: readonly string[];
 }
@@ -238,7 +240,7 @@ export interface ListedPage {
  */
 export class ListingIncomplete extends ProviderOutcomeUnknown {
   constructor(readonly found: readonly ListedProxy[]) {
-    super('getproxy may lack proxies: some of its rows cannot be read, or have another tag');
+    super('getproxy may lack proxies: some of its rows cannot be read, or have another order reference');
   }
 }
 

@@ -14,7 +14,7 @@ export interface ProxyFields {
   readonly dateEnd: Date | null;
   /** When the proxy was found withdrawn, regardless of its end. Null again when it is listed again. */
   readonly withdrawnAt: Date | null;
-  /** The customer's own label. It is never sent to the provider, where `descr` contains our tag. */
+  /** The customer's own label. It is never sent to the provider, where `descr` is the order reference. */
   readonly descr: string | null;
 }
 

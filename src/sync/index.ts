@@ -9,7 +9,7 @@ export {
   UnmatchedProxyNotFound,
   OrderNotAssignable,
   UnmatchedProxiesIncomplete,
-  TaggedUserFirst,
+  NamedUserFirst,
   TooFewUnmatchedProxies,
 } from './sync.errors';
 export { SyncModule } from './sync.module';

@@ -22,7 +22,7 @@ export class MaintenanceNotOver extends domainError(
 
 export class TooFewUnmatchedProxies extends domainError(
   'conflict',
-  'Fewer unmatched proxies of this tag are undecided than requested',
+  'Fewer unmatched proxies of this order reference are undecided than requested',
 ) {}
 
 /** Listings may lack the country or the version. */
@@ -31,8 +31,11 @@ export class UnmatchedProxiesIncomplete extends domainError(
   'The provider does not report the country or the version of this proxy',
 ) {}
 
-/** The order id in the tag is reserved for the user in the tag. */
-export class TaggedUserFirst extends domainError('conflict', 'Deliver to the user in the tag first') {}
+/** The order id in the reference is reserved for the user in the reference. */
+export class NamedUserFirst extends domainError(
+  'conflict',
+  'Deliver to the user of the order reference first',
+) {}
 
 export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}
 

@@ -85,8 +85,8 @@ describe('An adversary with a token of their own', () => {
       }
     };
     await Promise.all([...customers.map(buyer), prober(0), prober(1)]);
-    // With other tests running, a few of about fifty wait for longer than PURCHASE_WAIT_MS. A blocked customer
-    // is refused each time.
+    // With other tests running, a few of about fifty wait for longer than PURCHASE_WAIT_MS. A blocked
+    // customer is refused each time.
     expect(refused.slice(Math.floor(times.purchases.length / 10) + 1)).toEqual([]);
     return { purchases: quantile(times.purchases, 0.9), health: quantile(times.health, 0.9) };
   }

@@ -156,16 +156,18 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
     await Promise.all([buy(first), buy(first)]);
     const { rows } = await owner.query<{ id: string }>(`SELECT id FROM orders WHERE state = 'confirming'`);
     const [aDayOld, anHourOld] = rows;
-    await age(`UPDATE orders SET deadline = now() - interval '1 day', next_check_at = now() WHERE id = $1`, [
+    await age(`UPDATE orders SET deadline = now() - interval '1 day', next_search_at = now() WHERE id = $1`, [
       aDayOld?.id,
     ]);
     await age(`UPDATE orders SET created_at = now() - interval '2 hours' WHERE id = $1`, [anHourOld?.id]);
   }
 
   async function buyForNoOrder(): Promise<void> {
-    const [{ tag } = { tag: '' }] = await replicas.query<{ tag: string }>('SELECT tag FROM orders');
+    const [{ orderReference } = { orderReference: '' }] = await replicas.query<{ orderReference: string }>(
+      'SELECT order_reference AS "orderReference" FROM orders',
+    );
     await new WireClient(replicas.sandbox.baseUrl, replicas.sandbox.apiKey).call(
-      `buy/?count=1&period=30&country=ru&version=6&descr=${tag.replace(/\.o\d+x$/, '.o999999x')}`,
+      `buy/?count=1&period=30&country=ru&version=6&descr=${orderReference.replace(/\.o\d+x$/, '.o999999x')}`,
     );
   }
 

@@ -72,8 +72,8 @@ async function balanceOf({ id }: Customer): Promise<[available: string, held: st
 /** Has what is due at a later time looked at now, until the balance is this one. */
 const untilBalance = (customer: Customer, available: string) =>
   eventually(async () => {
-    await replicas.query(`UPDATE deposits SET next_check_at = now() WHERE state = 'pending'`);
-    await replicas.query(`UPDATE deposit_refunds SET next_check_at = now() WHERE state = 'held'`);
+    await replicas.query(`UPDATE deposits SET next_read_at = now() WHERE state = 'pending'`);
+    await replicas.query(`UPDATE deposit_refunds SET next_try_at = now() WHERE state = 'held'`);
     const [now, held] = await balanceOf(customer);
     return now === available && held === '0.00';
   });

@@ -40,21 +40,25 @@ describe('The provider may list as it likes:', () => {
     return order;
   }
 
-  /** Others of the account fill a page before the next order, under tags that its tag is a part of. */
-  async function crowdNextTag(): Promise<void> {
-    const [{ tag }] = await service.dataSource.query(
+  /**
+   * Others of the account fill a page before the next order, under references that its reference is a part
+   * of.
+   */
+  async function crowdNextReference(): Promise<void> {
+    const [{ orderReference }] = await service.dataSource.query(
       `SELECT format('prs.%s.u%s.o%s', environment, $1::bigint,
-                     (SELECT last_value + 1 FROM pg_sequences WHERE sequencename = 'orders_id_seq')) AS tag
+                     (SELECT last_value + 1 FROM pg_sequences
+                       WHERE sequencename = 'orders_id_seq')) AS "orderReference"
          FROM installation`,
       [user.id],
     );
-    await provider.call(`buy/?count=3&period=30&country=ru&version=6&descr=${tag}0`);
-    await provider.call(`buy/?count=1&period=30&country=ru&version=6&descr=other.${tag}`);
+    await provider.call(`buy/?count=3&period=30&country=ru&version=6&descr=${orderReference}0`);
+    await provider.call(`buy/?count=1&period=30&country=ru&version=6&descr=other.${orderReference}`);
   }
 
   it.each(DIALECTS)('%s: a lost purchase is delivered in full, and prolonged', async (_, dialect) => {
     await buy(1);
-    await crowdNextTag();
+    await crowdNextReference();
     await service.control.setDialect(dialect);
     await service.control.addFault({ method: 'buy', kind: 'response-lost' });
     await buy(2);
@@ -68,7 +72,7 @@ describe('The provider may list as it likes:', () => {
   it.each(['prefix', 'substring'] as const)(
     '%s filter: the money of a purchase that was not made goes back',
     async (descrFilter) => {
-      await crowdNextTag();
+      await crowdNextReference();
       await service.control.setDialect({ descrFilter, pageLimit: 3 });
       await service.control.addFault({ method: 'buy', kind: 'reset' });
       await buy(1);
@@ -78,7 +82,7 @@ describe('The provider may list as it likes:', () => {
   );
 
   it('ignored filter: the money stays held until the filter works and finds nothing', async () => {
-    await crowdNextTag();
+    await crowdNextReference();
     await service.control.setDialect({ descrFilter: 'ignored' });
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await buy(1);
@@ -89,19 +93,21 @@ describe('The provider may list as it likes:', () => {
     expect(await latestOrder()).toMatchObject({ state: 'refunded' });
   });
 
-  it('prefix filter: what was bought under an older tag, without its end, is still found', async () => {
+  it('prefix filter: what was bought under an older reference, without its end, is still found', async () => {
     await buy(1);
     await service.dataSource.query(
-      `UPDATE orders SET tag = rtrim(tag, 'x') WHERE id = (SELECT max(id) FROM orders)`,
+      `UPDATE orders SET order_reference = rtrim(order_reference, 'x')
+    WHERE id = (SELECT max(id) FROM orders)`,
     );
-    const [{ tag, id, provider_proxy_id: providerId }] = await service.dataSource.query(
-      `SELECT orders.tag, proxies.id, provider_proxy_id FROM proxies JOIN orders ON orders.id = order_id
+    const [{ orderReference, id, provider_proxy_id: providerId }] = await service.dataSource.query(
+      `SELECT orders.order_reference AS "orderReference", proxies.id, provider_proxy_id
+         FROM proxies JOIN orders ON orders.id = order_id
         ORDER BY orders.id DESC LIMIT 1`,
     );
-    for (const descr of [`${tag}0x`, `${tag}1x`, `${tag}2`]) {
+    for (const descr of [`${orderReference}0x`, `${orderReference}1x`, `${orderReference}2`]) {
       await provider.call(`buy/?count=2&period=30&country=ru&version=6&descr=${descr}`);
     }
-    await provider.call(`setdescr/?ids=${providerId}&new=${tag}`);
+    await provider.call(`setdescr/?ids=${providerId}&new=${orderReference}`);
     await service.control.setDialect({ descrFilter: 'prefix', pageLimit: 2, pageOrder: 'unsorted' });
     expect((await prolong(id)).response.status).toBe(200);
   });

@@ -28,9 +28,9 @@ describe('Lists of a customer with very many orders', () => {
   /** Every order was refunded, all under one key. */
   const unlucky = forAllTests(() => service.createUser());
   beforeAll(async () => {
-    const columns = `user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,
-      captured, released, provider, provider_price, idempotency_key, request_hash, created_at, deadline,
-      next_check_at, closed_at, failure`;
+    const columns = `user_id, kind, state, order_reference, country, version, period, count, proxy_type,
+      unit_price, held, captured, released, provider, provider_price, idempotency_key, request_hash,
+      created_at, deadline, next_search_at, closed_at, failure`;
     for (const [user, state, key] of [
       [buyer, 'completed', `'key-' || n`],
       [unlucky, 'refunded', `'key'`],

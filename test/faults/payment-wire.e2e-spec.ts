@@ -227,7 +227,7 @@ it('an odd response to a refund, or in a list of them, neither loses nor repeats
   const held = () =>
     queryRows(
       service.dataSource,
-      `UPDATE deposit_refunds SET next_check_at = now() WHERE state = 'held' RETURNING id`,
+      `UPDATE deposit_refunds SET next_try_at = now() WHERE state = 'held' RETURNING id`,
     );
   await eventually(async () => (await held()).length === 0);
   // One whose key could not be read is decided by staff.

@@ -159,7 +159,7 @@ describe('a failing provider', () => {
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
     await service.dataSource.query(
-      `UPDATE orders SET deadline = now() - interval '1 day', next_check_at = now() WHERE user_id = $1`,
+      `UPDATE orders SET deadline = now() - interval '1 day', next_search_at = now() WHERE user_id = $1`,
       [user.id],
     );
     await eventually(async () => (await orderOf(user)).state === 'review');

@@ -70,9 +70,9 @@ describe('the rate limit of three replicas', () => {
     order: async (provider) => {
       const permit = await provider.waitForPermit('order', WAIT_MS);
       const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
-      await provider.buy({ ...order, tag: `rate.${(orders += 1)}` }, { permit, quoted: '1.00' });
+      await provider.buy({ ...order, orderReference: `rate.${(orders += 1)}` }, { permit, quoted: '1.00' });
     },
-    confirmation: (provider) => provider.proxiesByTag('rate.0', { priority: 'confirmation' }),
+    confirmation: (provider) => provider.proxiesByReference('rate.0', { priority: 'confirmation' }),
     price: (provider) => provider.priceTable({ priority: 'price' }),
     rest: (provider) => provider.stock('ru', '6', { priority: 'rest' }),
     exact: (provider) => provider.totalPrice({ count: 1, period: 30, version: '6' }, { priority: 'exact' }),
@@ -181,7 +181,7 @@ describe('the rate limit of three replicas', () => {
     await Promise.all(providers.map((other) => calls.rest(other)));
     expect(permit.until.hasPassed()).toBe(true);
     const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
-    await provider.buy({ ...order, tag: 'rate.late' }, { permit, quoted: '1.00' });
+    await provider.buy({ ...order, orderReference: 'rate.late' }, { permit, quoted: '1.00' });
     const log = await received();
     expectWithinRate(log);
     expect(log.map(({ method }) => method)).toEqual(['getcount', 'getcount', 'getcount', 'buy']);

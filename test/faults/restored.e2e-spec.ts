@@ -160,14 +160,15 @@ describe('After the database was restored to an earlier moment', () => {
     const [first = '', second = ''] = (early?.proxies ?? []).map(({ id }) => id);
     restored = await restorePoint(service);
 
-    // Sold after that moment. The tag of a batch names the order of its first member alone.
+    // Sold after that moment. The order reference of a batch names the order of its first member alone.
     const { data: forgotten } = await user.buy({ count: 2 }, 'forgotten');
     const { data: mine } = await user.buy({}, 'mine');
-    const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders WHERE id = $1', [
-      mine?.order_id,
-    ]);
+    const [{ orderReference }] = await service.dataSource.query(
+      'SELECT order_reference AS "orderReference" FROM orders WHERE id = $1',
+      [mine?.order_id],
+    );
     await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).call(
-      `buy/?count=1&period=30&country=ru&version=6&descr=${tag}`,
+      `buy/?count=1&period=30&country=ru&version=6&descr=${orderReference}`,
     );
     expect((await user.prolong(first, { key: 'prolonged' })).response.status).toBe(200);
     expect((await prolongMany(user, second, 'bulk')).response.status).toBe(200);
@@ -189,22 +190,22 @@ describe('After the database was restored to an earlier moment', () => {
     const found = await unmatched();
     expect(found).toHaveLength(4);
     for (const unmatchedProxy of found) {
-      expect(unmatchedProxy).toMatchObject({ tag_user_id: user.id, is_order_forgotten: true });
+      expect(unmatchedProxy).toMatchObject({ named_user_id: user.id, is_order_forgotten: true });
     }
     const deliver = (orderId: number | null | undefined, { id }: TestUser, count?: number) => {
-      const unmatchedProxy = found.findLast(({ tag_order_id: named }) => named === orderId);
+      const unmatchedProxy = found.findLast(({ named_order_id: named }) => named === orderId);
       return staff.post(`/unmatched-proxies/${unmatchedProxy?.id}/deliver`, {
         user_id: id,
         price: '2.00',
         count,
       });
     };
-    // The tag names the user, whose order gets its number back.
+    // The order reference names the user, whose order gets its number back.
     expect(await deliver(mine?.order_id, other, 1)).toMatchObject({
-      detail: 'Deliver to the user in the tag first',
+      detail: 'Deliver to the user of the order reference first',
     });
     expect(await deliver(mine?.order_id, user, 3)).toMatchObject({
-      detail: 'Fewer unmatched proxies of this tag are undecided than requested',
+      detail: 'Fewer unmatched proxies of this order reference are undecided than requested',
     });
     expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
     expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });
@@ -250,7 +251,7 @@ describe('After the database was restored to an earlier moment', () => {
         .map((proxy) => ({ ...proxy, id: undefined }))
         .sort((one, next) => Number(one.port) - Number(next.port));
     expect(withoutId((await client.api.GET('/proxies')).data)).toEqual(withoutId(listed));
-    // A number or a tag that was given out once is never given out again.
+    // A number or an order reference that was given out once is never given out again.
     const { data: next } = await client.buy({}, 'new');
     expect(next?.order_id).toBeGreaterThan((mine?.order_id ?? 0) + 1000);
     expect(Number(next?.proxies[0]?.id)).toBeGreaterThan(

@@ -27,8 +27,8 @@ export async function insertProxies(
 ): Promise<number[]> {
   const rows = (await database.query(
     `WITH purchase AS (
-       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                           unit_price, held, captured, provider, provider_price, deadline, next_check_at,
+       INSERT INTO orders (user_id, kind, state, order_reference, country, version, period, count, proxy_type,
+                           unit_price, held, captured, provider, provider_price, deadline, next_search_at,
                            closed_at)
        VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, $7, 1, $2, $2,
                'test', 1, now(), now(), now())
@@ -57,15 +57,20 @@ export async function insertProxies(
   return rows.map(({ id }) => id).sort((a, b) => a - b);
 }
 
-/** Inserts a proxy that the provider lists under a tag of ours, and that no order accounts for. */
-export async function insertUnmatchedProxy(database: Database, tag = 'prs.test.u1.o1'): Promise<number> {
+/**
+ * Inserts a proxy that the provider lists under an order reference of ours, and that no order accounts for.
+ */
+export async function insertUnmatchedProxy(
+  database: Database,
+  orderReference = 'prs.test.u1.o1',
+): Promise<number> {
   const [row] = (await database.query(
-    `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
+    `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login, password,
                           proxy_type, country, version, date_start, date_end)
      VALUES ('px6', gen_random_uuid(), $1, '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6', now(),
              now() + interval '1 day')
      RETURNING id`,
-    [tag],
+    [orderReference],
   )) as [{ id: number }];
   return row.id;
 }

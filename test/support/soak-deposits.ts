@@ -52,7 +52,7 @@ export class SoakDeposits {
 /** Waits until no deposit is pending. A pause after a failure may be minutes long, and is cut short. */
 export const untilDepositsEnded = (replicas: Replicas): Promise<boolean> =>
   eventually(async () => {
-    await replicas.query(`UPDATE deposits SET next_check_at = now() WHERE state = 'pending'`);
+    await replicas.query(`UPDATE deposits SET next_read_at = now() WHERE state = 'pending'`);
     const left = await replicas.query(`SELECT FROM deposits WHERE state = 'pending'`);
     return left.length === 0;
   });

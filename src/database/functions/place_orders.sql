@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION place_orders(
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
 DECLARE
   today CONSTANT date := (now() AT TIME ZONE 'UTC')::date;
-  prefix CONSTANT text := tag_prefix();
+  prefix CONSTANT text := reference_prefix();
   may_be_forgotten boolean;
   wanted record;
   -- The last entry of the user's account, and then the holds that follow it.
@@ -90,11 +90,11 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 
-  INSERT INTO orders (id, tag, deadline, next_check_at,
+  INSERT INTO orders (id, order_reference, deadline, next_search_at,
                       user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
                       request_hash, request_id, token_id, attempt, end_read_at, date_end_before)
-  SELECT ids[ordinality], order_tag(prefix, user_id, ids[ordinality]), given_up, given_up,
+  SELECT ids[ordinality], order_reference_of(prefix, user_id, ids[ordinality]), given_up, given_up,
          user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
          max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
          request_hash, request_id, token_id, attempt, confirmed_at,

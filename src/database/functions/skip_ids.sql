@@ -1,6 +1,6 @@
 -- Skips the next ids of every table. Called after the database was restored to an earlier moment: the ids
--- that were given out after that moment are known elsewhere, in tags at the provider and in customers' own
--- records, and must never name anything else.
+-- that were given out after that moment are known elsewhere, in order references at the provider and in
+-- customers' own records, and must never name anything else.
 --
 -- It runs with the rights of the owner: the service's role may only take the next value of a sequence. The
 -- search path is fixed, so that no caller can put another function of a name before these.

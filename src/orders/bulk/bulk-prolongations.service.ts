@@ -22,7 +22,7 @@ import {
 import { newOrder, type NewOrder } from '../placing/new-order';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
 import { OrderRefusals, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-refusals';
-import { type Delivery, OrdersService } from '../placing/orders.service';
+import { type OrderResult, OrdersService } from '../placing/orders.service';
 import { type Bulk, BulkRecords } from './bulk-records';
 import {
   BULK_STATUSES,
@@ -41,8 +41,8 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** The order of one proxy and its later delivery, or the reason why there is no order. */
-type Outcome = { readonly orderId: number; readonly deliver: () => Promise<Delivery> } | DomainError;
+/** The order of one proxy and its later result, or the reason why there is no order. */
+type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
  * Prolongs many proxies for one request. Each proxy has an ordinary order, under a key derived from the
@@ -91,7 +91,7 @@ export class BulkProlongations {
 
     const outcomes = new Map<string, Outcome>();
     for (const [id, order] of earlier) {
-      outcomes.set(String(id), { orderId: order.id, deliver: () => this.orders.toDelivery(order) });
+      outcomes.set(String(id), { orderId: order.id, result: () => this.orders.toResult(order) });
     }
     for (const [id, outcome] of await this.order(request, bulk, missing)) outcomes.set(String(id), outcome);
     const ids = 'ids' in target ? target.ids : bulk.proxyIds.map(String);
@@ -165,7 +165,7 @@ export class BulkProlongations {
     switch (placement?.outcome) {
       case 'placed': {
         const { id } = placement;
-        return { orderId: id, deliver: () => this.orders.settle(id, 'prolongation') };
+        return { orderId: id, result: () => this.orders.settle(id, 'prolongation') };
       }
       case 'refused': {
         const { refusal } = placement;
@@ -174,7 +174,7 @@ export class BulkProlongations {
         const earlier = isInUse ? await this.orders.findEarlierOrder(userId, idempotency) : null;
         if (!earlier) return PLACEMENT_REFUSALS[refusal](order);
         if (earlier === WRITTEN_OFF) return new RequestWrittenOff();
-        return { orderId: earlier.id, deliver: () => this.orders.toDelivery(earlier) };
+        return { orderId: earlier.id, result: () => this.orders.toResult(earlier) };
       }
       case 'failed':
       case undefined:
@@ -215,7 +215,7 @@ async function toBulkProxyOut(
   const proxy = { proxy_id: proxyId, order_id: orderId, price_charged: null, date_end: null };
   try {
     if (outcome instanceof DomainError) throw outcome;
-    const { charged, proxies } = await outcome.deliver();
+    const { charged, proxies } = await outcome.result();
     const dateEnd = proxies[0]?.date_end ?? null;
     return { ...proxy, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
   } catch (error) {

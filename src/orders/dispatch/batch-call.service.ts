@@ -85,8 +85,8 @@ export class BatchCallService {
       await this.calls.record(batch.id, async (onCall, calls) => {
         const options = { ...permission, onCall, quoted: batch.providerPrice };
         if (batch.kind === 'purchase') {
-          const { tag, country, version, period, proxyType } = batch;
-          const request = { tag, country, version, period, proxyType, count: sizeOf(batch) };
+          const { orderReference, country, version, period, proxyType } = batch;
+          const request = { orderReference, country, version, period, proxyType, count: sizeOf(batch) };
           const purchase = await this.provider.buy(request, options);
           hasResponse = true;
           outcomes.push(
@@ -130,7 +130,7 @@ export class BatchCallService {
     return closed;
   }
 
-  /** The provider delivered fewer than ordered: if it lists more under the tag, they count. */
+  /** The provider delivered fewer than ordered: if it lists more under the order reference, they count. */
   private async confirmShortDelivery(
     batch: OrderBatch,
     purchase: ProviderPurchase,
@@ -138,7 +138,7 @@ export class BatchCallService {
   ): Promise<ProviderPurchase> {
     const deadline = Deadline.after(SEARCH_TIMEOUT_MS);
     const options = { deadline, onCall, isEnough: isWhole(batch), priority: 'order' } as const;
-    const listed = await this.provider.proxiesByTag(batch.tag, options);
+    const listed = await this.provider.proxiesByReference(batch.orderReference, options);
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
 

@@ -139,9 +139,11 @@ export class EndReader {
   private async listPurchase(ends: readonly EndToRead[], permit: RatePermit): Promise<Listing> {
     const [first] = ends;
     if (!first) return { proxies: [], missing: 'not-found' };
+    const { orderId, reference } = first;
+    const isEnough = hasAll(ends);
     try {
-      const proxies = await this.calls.record(first.orderId, (onCall) =>
-        this.provider.proxiesByTag(first.tag, { permit, onCall, isEnough: hasAll(ends), priority: 'order' }),
+      const proxies = await this.calls.record(orderId, (onCall) =>
+        this.provider.proxiesByReference(reference, { permit, onCall, isEnough, priority: 'order' }),
       );
       return { proxies, missing: 'not-found' };
     } catch (error) {
@@ -162,7 +164,7 @@ export class EndReader {
 
   /**
    * A full listing is not a snapshot, and may have rows that cannot be read. A proxy that is missing is
-   * listed by its tag before it counts as gone.
+   * listed by its order reference before it counts as gone.
    */
   private async listAlone(missing: readonly EndToRead[], whenRead: () => void): Promise<void> {
     for (const end of missing) {

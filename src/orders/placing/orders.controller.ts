@@ -22,7 +22,7 @@ import { nameGuards } from './dto/guards';
 import { ProlongRequest, ProlongResponse, PurchaseRequest, PurchaseResponse } from './dto/orders.dto';
 import { readProlongation, readPurchase } from './order-request';
 import { orderResponse, PROXY, RECEIPT } from './order-response';
-import { type Delivery, OrdersService } from './orders.service';
+import { type OrderResult, OrdersService } from './orders.service';
 
 const ORDER_KEY = {
   required: false,
@@ -122,9 +122,9 @@ export class OrdersController {
     nameGuards(response, request);
     const order = readPurchase(caller, request, idempotencyKey);
     if (request.dry_run) return this.orders.rehearse(order);
-    const delivery = await this.orders.place(order);
-    markReplay(response, delivery.replayed);
-    return { ...receiptOf(delivery), proxies: delivery.proxies };
+    const result = await this.orders.place(order);
+    markReplay(response, result.replayed);
+    return { ...receiptOf(result), proxies: result.proxies };
   }
 
   @Post(':proxy_id/prolong')
@@ -180,15 +180,15 @@ export class OrdersController {
     nameGuards(response, request);
     const order = readProlongation(caller, proxyId, request, idempotencyKey);
     if (request.dry_run) return this.orders.rehearse(order);
-    const delivery = await this.orders.place(order);
-    const [proxy] = delivery.proxies;
-    if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);
-    markReplay(response, delivery.replayed);
-    return { ...receiptOf(delivery), proxy };
+    const result = await this.orders.place(order);
+    const [proxy] = result.proxies;
+    if (!proxy) throw new Error(`order ${result.orderId} prolonged no proxy`);
+    markReplay(response, result.replayed);
+    return { ...receiptOf(result), proxy };
   }
 }
 
-const receiptOf = ({ orderId, charged }: Delivery) => ({
+const receiptOf = ({ orderId, charged }: OrderResult) => ({
   order_id: orderId,
   price_charged: charged,
   currency: 'RUB',

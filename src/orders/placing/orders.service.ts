@@ -18,7 +18,7 @@ import { OrderPlacement } from './order-placement';
 import { OrderRefusals, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-refusals';
 import type { OrderRequest } from './order-request';
 
-export interface Delivery {
+export interface OrderResult {
   readonly orderId: number;
   /** Roubles. */
   readonly charged: string;
@@ -57,7 +57,7 @@ export class OrdersService {
   ) {}
 
   /** Prices the order, holds its money, and waits for its outcome. */
-  place(request: OrderRequest): Promise<Delivery> {
+  place(request: OrderRequest): Promise<OrderResult> {
     return this.track(this.execute(request));
   }
 
@@ -81,7 +81,7 @@ export class OrdersService {
     }
   }
 
-  private async execute(request: OrderRequest): Promise<Delivery> {
+  private async execute(request: OrderRequest): Promise<OrderResult> {
     const { userId, overLimit } = request.caller;
     const earlier = await this.findEarlierOrder(userId, request.idempotency);
     if (earlier) return this.replay(earlier);
@@ -112,12 +112,12 @@ export class OrdersService {
   }
 
   /** Waits for the outcome of an order that was placed. @throws DomainError */
-  async settle(orderId: number, kind: OrderKind): Promise<Delivery> {
+  async settle(orderId: number, kind: OrderKind): Promise<OrderResult> {
     const waiting = this.requests.untilOutcome(orderId, kind);
     this.dispatcher.wake(kind);
     const outcome = await waiting;
     try {
-      return await this.toDelivery(outcome ?? (await this.queries.getOutcome(orderId)));
+      return await this.toResult(outcome ?? (await this.queries.getOutcome(orderId)));
     } catch (error) {
       if (error instanceof DomainError) throw error;
       // After any failure once an order is placed, its caller gets the order's id, with which its outcome can
@@ -187,16 +187,16 @@ export class OrdersService {
     return idempotency && this.queries.findByKey(userId, idempotency);
   }
 
-  private replay(earlier: EarlierRequest): Promise<Delivery> {
+  private replay(earlier: EarlierRequest): Promise<OrderResult> {
     if (earlier === WRITTEN_OFF) throw new RequestWrittenOff();
     if (earlier.state === 'reserved' || earlier.state === 'submitting') {
       throw new IdempotencyKeyInProgress(earlier.id);
     }
-    return this.toDelivery(earlier, true);
+    return this.toResult(earlier, true);
   }
 
-  /** The delivery of an order. Throws the reason if there is none. @throws DomainError */
-  async toDelivery(order: OrderOutcome, replayed = false): Promise<Delivery> {
+  /** The result of an order. Throws the reason if nothing was delivered. @throws DomainError */
+  async toResult(order: OrderOutcome, replayed = false): Promise<OrderResult> {
     switch (order.state) {
       case 'completed':
       case 'partial':

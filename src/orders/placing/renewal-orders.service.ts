@@ -8,7 +8,7 @@ import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import { hashOf, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
-import { PURCHASE_TAG_SQL } from '../order-queries';
+import { PURCHASE_REFERENCE_SQL } from '../order-queries';
 import { HoldReleases } from '../transitions/hold-releases';
 import { ORDERS_PER_CALL } from '../transitions/order-claims';
 import { newOrder, type Payer } from './new-order';
@@ -26,8 +26,8 @@ export interface WantedRenewal extends RenewalOffer {
   readonly maxPrice: Money | null;
   /** Whether the last sweep has confirmed the end, so that no listing is needed before the call. */
   readonly isConfirmed: boolean;
-  /** The provider lists the proxy under this tag, with all proxies of the same purchase. */
-  readonly purchaseTag: string;
+  /** The provider lists the proxy under this order reference, with all proxies of the same purchase. */
+  readonly purchaseReference: string;
   readonly quote: Quote;
 }
 
@@ -74,7 +74,7 @@ export class RenewalOrders {
       this.dataSource,
       `SELECT count(*) AS "underWay", count(*) FILTER (WHERE state = 'reserved') AS queued,
               coalesce(sum(provider_price) FILTER (WHERE state = 'reserved'), 0) AS cost,
-              coalesce(array_agg(DISTINCT ${PURCHASE_TAG_SQL})
+              coalesce(array_agg(DISTINCT ${PURCHASE_REFERENCE_SQL})
                          FILTER (WHERE state = 'reserved' AND date_end_before IS NULL), '{}') AS "toList"
          FROM orders JOIN proxies ON proxies.id = orders.proxy_id
         WHERE state IN ${sqlList(['reserved', 'submitting'])} AND ${IS_RENEWAL_SQL}`,

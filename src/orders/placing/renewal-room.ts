@@ -8,7 +8,7 @@ const PURCHASES_TO_LIST = 10;
 
 interface Placeable {
   readonly isConfirmed: boolean;
-  readonly purchaseTag: string;
+  readonly purchaseReference: string;
   readonly quote: { readonly providerPrice: string };
 }
 
@@ -21,7 +21,7 @@ export class RenewalRoom {
     private free: number,
     /** The known limit of their cost at the provider, in roubles; `null` when it is unknown. */
     private spendable: string | null,
-    /** The tags of purchases that must be listed before the call. */
+    /** The order references of purchases that must be listed before the call. */
     private readonly toList: Set<string>,
   ) {}
 
@@ -35,11 +35,11 @@ export class RenewalRoom {
   }
 
   /** Takes room for one more order. @returns false when there is none */
-  take({ isConfirmed, purchaseTag, quote }: Placeable): boolean {
-    const isListed = isConfirmed || this.toList.has(purchaseTag);
+  take({ isConfirmed, purchaseReference, quote }: Placeable): boolean {
+    const isListed = isConfirmed || this.toList.has(purchaseReference);
     if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;
     if (this.isFull() || !this.covers(quote.providerPrice)) return false;
-    if (!isListed) this.toList.add(purchaseTag);
+    if (!isListed) this.toList.add(purchaseReference);
     if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, quote.providerPrice);
     this.free -= 1;
     return true;

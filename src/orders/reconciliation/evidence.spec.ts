@@ -14,7 +14,7 @@ const member = (fields: Partial<BatchMember> = {}): BatchMember => ({
   isRenewal: false,
   cost: '10.0000',
   providerProxyId: '1',
-  purchaseTag: 't',
+  purchaseReference: 't',
   dateEndBefore: END,
   ...fields,
 });
@@ -22,7 +22,7 @@ const member = (fields: Partial<BatchMember> = {}): BatchMember => ({
 const batch = (members: BatchMember[] = [member()]): OrderBatch => ({
   id: 1,
   kind: 'purchase',
-  tag: 't',
+  orderReference: 't',
   country: 'ru',
   version: '6',
   period: 30,
@@ -43,7 +43,7 @@ const listed = (dateEnd: Date): ListedProxy => ({
   type: 'http',
   dateStart: END,
   dateEnd,
-  tag: 't',
+  orderReference: 't',
   country: 'ru',
   version: '6',
 });
@@ -63,7 +63,7 @@ describe('evidence of a purchase', () => {
     [1, { kind: 'bought', whole: false }],
     [2, { kind: 'bought', whole: true }],
     [3, { kind: 'contradictory' }],
-  ])('%i of 2 proxies under the tag', (found, evidence) => {
+  ])('%i of 2 proxies under the order reference', (found, evidence) => {
     expect(
       purchaseEvidence(
         batch(),

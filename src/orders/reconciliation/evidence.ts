@@ -21,12 +21,15 @@ export type ProlongationEvidence =
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }
   | { readonly kind: 'prolonged'; readonly dateEnd: Date; readonly times: 1 | 2 };
 
-/** @param listed everything that the provider lists under the batch's tag */
+/** @param listed everything that the provider lists under the batch's order reference */
 export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
   const size = sizeOf(batch);
   if (listed.length === 0) return { kind: 'nothing' };
   if (listed.length > size) {
-    return { kind: 'contradictory', why: `${listed.length} proxies under the tag of orders for ${size}` };
+    return {
+      kind: 'contradictory',
+      why: `${listed.length} proxies under the reference of orders for ${size}`,
+    };
   }
   return { kind: 'bought', whole: listed.length === size };
 }

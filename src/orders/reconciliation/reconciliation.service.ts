@@ -81,16 +81,16 @@ export class ReconciliationService {
     const startedAt = await this.queries.now();
     if (batch.kind === 'purchase') {
       const isEnough = isWhole(batch);
-      const listed = await this.listEvidence(batch, batch.tag, startedAt, { timeoutMs, isEnough });
+      const listed = await this.listEvidence(batch, batch.orderReference, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
     // Each prolongation has its own evidence, the end of its rental. Proxies that were bought together are
     // listed together.
     let foundNothing = true;
-    for (const [tag, members] of membersByPurchase(batch)) {
+    for (const [reference, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };
       const isEnough = hasAll(members);
-      const listed = await this.listEvidence(part, tag, startedAt, { timeoutMs, isEnough });
+      const listed = await this.listEvidence(part, reference, startedAt, { timeoutMs, isEnough });
       if (!listed) {
         foundNothing = false;
         continue;
@@ -106,14 +106,14 @@ export class ReconciliationService {
   /** `null` when the listing failed: that proves nothing, least of all that nothing was bought. */
   private async listEvidence(
     batch: OrderBatch,
-    tag: string,
+    reference: string,
     startedAt: Date,
     { timeoutMs, isEnough }: { timeoutMs: number } & Required<Pick<ListingOptions, 'isEnough'>>,
   ): Promise<ListedProxy[] | null> {
     const deadline = Deadline.after(timeoutMs);
     try {
       return await this.calls.record(batch.id, (onCall) =>
-        this.provider.proxiesByTag(tag, { deadline, onCall, isEnough, priority: 'confirmation' }),
+        this.provider.proxiesByReference(reference, { deadline, onCall, isEnough, priority: 'confirmation' }),
       );
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
@@ -208,7 +208,7 @@ export class ReconciliationService {
       if (delivered.length > 0) this.logger.log(`${nameOf(batch)}: delivered: the provider has it`);
     } catch (error) {
       if (violatedConstraint(error) !== 'proxies_provider_proxy_id_key') throw error;
-      await this.leaveToStaff(batch, 'a proxy under its tag belongs to another order');
+      await this.leaveToStaff(batch, 'a proxy under its reference belongs to another order');
     }
   }
 

@@ -59,7 +59,7 @@ export class ReviewService {
   }
 
   private async findPurchase(orderId: number, batch: OrderBatch): Promise<Settle> {
-    const listed = await this.listForStaff(batch.tag, batch);
+    const listed = await this.listForStaff(batch.orderReference, batch);
     const ids = listed.map(({ id }) => id);
     const owned = await this.queries.findOwnedProxyIds(this.provider.name, ids);
     const proxies = listed.filter(({ id }) => !owned.has(id));
@@ -71,8 +71,8 @@ export class ReviewService {
   }
 
   private async findProlongation(orderId: number, batch: OrderBatch): Promise<Settle> {
-    for (const [tag, [member]] of membersByPurchase(batch)) {
-      const listed = await this.listForStaff(tag, batch, hasAll(batch.members));
+    for (const [reference, [member]] of membersByPurchase(batch)) {
+      const listed = await this.listForStaff(reference, batch, hasAll(batch.members));
       const proxy = listed.find(({ id }) => id === member?.providerProxyId);
       if (proxy && member?.dateEndBefore && proxy.dateEnd > member.dateEndBefore) {
         const ends = [{ orderId, dateEnd: proxy.dateEnd }];
@@ -83,13 +83,13 @@ export class ReviewService {
   }
 
   private async listForStaff(
-    tag: string,
+    reference: string,
     batch: OrderBatch,
     isEnough?: ListingOptions['isEnough'],
   ): Promise<ListedProxy[]> {
     try {
       return await this.calls.record(batch.id, (onCall) =>
-        this.provider.proxiesByTag(tag, { onCall, ...(isEnough && { isEnough }) }),
+        this.provider.proxiesByReference(reference, { onCall, ...(isEnough && { isEnough }) }),
       );
     } catch (error) {
       if (error instanceof ProviderError) throw new ServiceUnavailable();

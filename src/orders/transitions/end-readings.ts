@@ -4,15 +4,15 @@ import { AppConfig } from '../../config';
 import { preparedRow, preparedRows, queryRows, sqlList } from '../../database';
 import { longestQueueSeconds, longestReadingSeconds } from '../longest-order';
 import { IS_RENEWAL_SQL } from '../order-keys';
-import { PURCHASE_TAG_SQL } from '../order-queries';
+import { PURCHASE_REFERENCE_SQL } from '../order-queries';
 import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
 import { REFUNDED_WITHOUT_PROOF } from '../order-states';
 
 /** A prolongation whose rental's end this replica must read. */
 export interface EndToRead {
   readonly orderId: number;
-  /** The provider lists the proxy under this tag, with all proxies of the same purchase. */
-  readonly tag: string;
+  /** The provider lists the proxy under this order reference, with all proxies of the same purchase. */
+  readonly reference: string;
   readonly providerProxyId: string;
   /** Identifies the reading replica: another one begins at another time. */
   readonly readAt: string;
@@ -36,7 +36,7 @@ export class EndReadings {
   async countPurchases(): Promise<number> {
     const { purchases } = await preparedRow<{ purchases: number }>(
       this.dataSource,
-      `SELECT count(DISTINCT ${PURCHASE_TAG_SQL}) AS purchases
+      `SELECT count(DISTINCT ${PURCHASE_REFERENCE_SQL}) AS purchases
          FROM (SELECT proxy_id FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$1')}) AS unread
          JOIN proxies ON proxies.id = unread.proxy_id`,
       [longestReadingSeconds(this.config)],
@@ -73,22 +73,23 @@ export class EndReadings {
            FROM (SELECT DISTINCT user_id FROM unread) AS waiting
        ),
        listed AS MATERIALIZED (
-         SELECT unread.id, gives_way, served_at, provider_proxy_id, ${PURCHASE_TAG_SQL} AS tag
+         SELECT unread.id, gives_way, served_at, provider_proxy_id, ${PURCHASE_REFERENCE_SQL} AS reference
            FROM unread JOIN served USING (user_id) JOIN proxies ON proxies.id = unread.proxy_id
        ),
        head AS (
-         SELECT tag FROM listed ORDER BY gives_way, served_at NULLS FIRST, id LIMIT 1
+         SELECT reference FROM listed ORDER BY gives_way, served_at NULLS FIRST, id LIMIT 1
        ),
        claimed AS (
          UPDATE orders
             SET end_read_at = clock_timestamp(), date_end_before = NULL,
                 deadline = greatest(deadline, now() + make_interval(secs => $1 + $3)),
-                next_check_at = greatest(next_check_at, now() + make_interval(secs => $1 + $3))
-          WHERE id = ANY (ARRAY(SELECT id FROM listed WHERE $2 OR tag = (SELECT tag FROM head)))
+                next_search_at = greatest(next_search_at, now() + make_interval(secs => $1 + $3))
+          WHERE id = ANY (ARRAY(SELECT id FROM listed WHERE $2 OR reference = (SELECT reference FROM head)))
             AND ${IN_QUEUE} AND ${isUnread('$1')}
          RETURNING id, end_read_at
        )
-       SELECT id AS "orderId", tag, provider_proxy_id AS "providerProxyId", end_read_at::text AS "readAt"
+       SELECT id AS "orderId", reference, provider_proxy_id AS "providerProxyId",
+         end_read_at::text AS "readAt"
          FROM claimed JOIN listed USING (id) ORDER BY id`,
       [longestReadingSeconds(this.config), what === 'everything', longestQueueSeconds(this.config)],
     );
@@ -130,14 +131,14 @@ export class EndReadings {
        ),
        stored AS (
          UPDATE orders
-            SET date_end_before = listed, deadline = given_up, next_check_at = given_up
+            SET date_end_before = listed, deadline = given_up, next_search_at = given_up
            FROM read
           WHERE orders.id = read.id AND state = 'reserved' AND outcome = 'queued'
        ),
        sent AS (
          UPDATE orders
             SET state = 'submitting', batch_id = orders.id, submitted_at = sent_at, date_end_before = known,
-                deadline = now(), next_check_at = now()
+                deadline = now(), next_search_at = now()
            FROM read
           WHERE orders.id = read.id AND state = 'reserved' AND outcome = 'possibly-bought'
        )

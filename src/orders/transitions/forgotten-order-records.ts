@@ -14,7 +14,7 @@ export interface ForgottenOrder {
   readonly userId: number;
   readonly kind: OrderKind;
   /** `null` derives it from the id. */
-  readonly tag: string | null;
+  readonly orderReference: string | null;
   readonly country: string;
   readonly version: string;
   /** Days. */
@@ -38,7 +38,7 @@ export interface WrittenOffRequest {
   /** The longest possible period. */
   readonly days: number;
   /** For a purchase; its country and version are `null` when the provider does not report them. */
-  readonly tag?: string;
+  readonly orderReference?: string;
   readonly country?: string | null;
   readonly version?: string | null;
   /** For a prolongation. */
@@ -58,12 +58,12 @@ export class ForgottenOrderRecords {
     const placed = await queryRow<{ id: number }>(
       manager,
       `WITH placed AS (
-         INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count,
-                             proxy_type, proxy_id, unit_price, held, provider, provider_price, deadline,
-                             next_check_at, submitted_at, date_end_before, key_forgotten,
+         INSERT INTO orders (id, batch_id, user_id, kind, state, order_reference, country, version, period,
+                             count, proxy_type, proxy_id, unit_price, held, provider, provider_price,
+                             deadline, next_search_at, submitted_at, date_end_before, key_forgotten,
                              found_count)
          SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
-                coalesce($5, order_tag(tag_prefix(), $3::bigint, named.id)), $6, $7,
+                coalesce($5, order_reference_of(reference_prefix(), $3::bigint, named.id)), $6, $7,
                 $8::integer, $9::integer, $10, $11::bigint, $12::numeric, $12::numeric * $9::integer, $13,
                 $14::numeric * $9::integer, now(), now(), now(), $15::timestamptz, true,
                 $16::integer
@@ -83,7 +83,7 @@ export class ForgottenOrderRecords {
         order.batchId,
         order.userId,
         order.kind,
-        order.tag,
+        order.orderReference,
         order.country,
         order.version,
         order.period,
@@ -98,31 +98,31 @@ export class ForgottenOrderRecords {
       ],
     );
     // It was written off before. The lock of the account keeps it from being bought in between.
-    await queryRows(manager, 'DELETE FROM written_off_requests WHERE tag = $1', [order.tag]);
+    const { orderReference } = order;
+    await queryRows(manager, 'DELETE FROM written_off_requests WHERE order_reference = $1', [orderReference]);
     return placed.id;
   }
 
   /**
-   * Makes `take_forgotten_key.sql` refuse a retry of the order. If the order of the tag exists, its key is
-   * known. The account is locked, so that a retry at this moment comes afterwards.
+   * Makes `take_forgotten_key.sql` refuse a retry of the order. If the order of the reference exists, its key
+   * is known. The account is locked, so that a retry at this moment comes afterwards.
    */
   async writeOff(request: WrittenOffRequest, manager: EntityManager): Promise<void> {
-    const { userId, days, tag = null, country = null, version = null, proxyId = null } = request;
+    const { userId, days, orderReference = null, country = null, version = null, proxyId = null } = request;
     await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [userId]);
     await queryRows(
       manager,
-      `INSERT INTO written_off_requests (user_id, days, tag, country, version, proxy_id)
+      `INSERT INTO written_off_requests (user_id, days, order_reference, country, version, proxy_id)
        SELECT $1::bigint, $2::integer, $3::text, $4, $5, $6::bigint
-        WHERE NOT EXISTS (SELECT FROM orders WHERE tag = $3::text)
-       ON CONFLICT (tag) DO NOTHING`,
-      [userId, days, tag, country, version, proxyId],
+        WHERE NOT EXISTS (SELECT FROM orders WHERE order_reference = $3::text)
+       ON CONFLICT (order_reference) DO NOTHING`,
+      [userId, days, orderReference, country, version, proxyId],
     );
   }
 
-  /** The order of a tag no longer counts as written off. A key that was taken for it keeps its response. */
-  async withdrawWriteOff(tag: string, manager: EntityManager): Promise<void> {
-    await queryRows(manager, 'DELETE FROM written_off_requests WHERE tag = $1 AND idempotency_key IS NULL', [
-      tag,
-    ]);
+  /** The order no longer counts as written off. A key that was taken for it keeps its response. */
+  async withdrawWriteOff(orderReference: string, manager: EntityManager): Promise<void> {
+    const untaken = 'order_reference = $1 AND idempotency_key IS NULL';
+    await queryRows(manager, `DELETE FROM written_off_requests WHERE ${untaken}`, [orderReference]);
   }
 }

@@ -22,7 +22,7 @@ export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Pro
             batch_id = coalesce(batch_id, orders.id), submitted_at = coalesce(submitted_at, now()),
             date_end_before = CASE WHEN proxy_id IS NOT NULL THEN
               coalesce(date_end_before, (SELECT date_end FROM proxies WHERE proxies.id = proxy_id)) END,
-            deadline = greatest(deadline, now()), next_check_at = now(), searches = 0,
+            deadline = greatest(deadline, now()), next_search_at = now(), searches = 0,
             nothing_seen_since = NULL
       WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
   );
@@ -41,7 +41,7 @@ export class OutcomeSearches {
   async beginConfirming(batchId: number): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE orders SET state = 'confirming', next_check_at = now()
+      `UPDATE orders SET state = 'confirming', next_search_at = now()
         WHERE id IN (SELECT id FROM orders
                       WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('confirming'))}
                       ORDER BY id FOR NO KEY UPDATE)`,
@@ -61,25 +61,25 @@ export class OutcomeSearches {
     const claimed = await queryRows<{ id: number; batchId: number | null }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
-         SELECT id, coalesce(batch_id, id) AS leader, next_check_at FROM orders
-          WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()
+         SELECT id, coalesce(batch_id, id) AS leader, next_search_at FROM orders
+          WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()
        ),
        leaders AS (
          SELECT id FROM orders
-          WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_check_at) LIMIT $1)
+          WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_search_at) LIMIT $1)
             -- A settlement that has locked members may record the call of the leader at the same time.
             FOR NO KEY UPDATE SKIP LOCKED
        ),
        locked AS MATERIALIZED (
          SELECT id FROM orders
           WHERE id IN (SELECT due.id FROM due JOIN leaders ON leaders.id = due.leader)
-            AND state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()
+            AND state IN ${sqlList(UNATTENDED_STATES)} AND next_search_at <= now()
           ORDER BY id FOR NO KEY UPDATE
        )
        UPDATE orders
           SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
               searches = searches + 1,
-              next_check_at = coalesce(
+              next_search_at = coalesce(
                 (SELECT min(scheduled_at)
                    FROM unnest($2::float8[]) AS seconds,
                         LATERAL (SELECT deadline + make_interval(secs => seconds) AS scheduled_at) AS schedule
@@ -114,10 +114,10 @@ export class OutcomeSearches {
       this.dataSource,
       `UPDATE orders
           SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END,
-              next_check_at = CASE WHEN $3 AND nothing_seen_since IS NULL THEN
-                least(next_check_at, greatest(deadline + make_interval(secs => $4),
+              next_search_at = CASE WHEN $3 AND nothing_seen_since IS NULL THEN
+                least(next_search_at, greatest(deadline + make_interval(secs => $4),
                                              $2 + make_interval(secs => $5)))
-                ELSE next_check_at END
+                ELSE next_search_at END
         WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
        RETURNING nothing_seen_since AS since`,
       [

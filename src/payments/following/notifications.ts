@@ -4,11 +4,11 @@ import { RequestCounter } from '../../http';
 import { Metrics } from '../../metrics';
 import { PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
-import { DepositChecks } from './deposit-checks';
+import { DepositReadings } from './deposit-readings';
 import { EndedPayments } from './ended-payments';
 
 const PAYMENT_ID = /^[\w-]{1,64}$/;
-/** How many ids may wait for the next lookup. Due checks find the rest. */
+/** How many ids may wait for the next lookup. Due readings find the rest. */
 const MOST_WAITING = 100;
 /**
  * How many notifications of a minute have a payment read. The provider sends one or two; a customer who
@@ -38,7 +38,7 @@ export class Notifications {
   constructor(
     private readonly provider: PaymentProvider,
     private readonly records: DepositRecords,
-    private readonly checks: DepositChecks,
+    private readonly readings: DepositReadings,
     private readonly ended: EndedPayments,
     private readonly metrics: Metrics,
     private readonly clock: Clock,
@@ -71,9 +71,9 @@ export class Notifications {
       for (const id of known) this.reads.add(id, this.nowMs());
       this.count('known', known.length);
       this.count('unknown', ids.length - known.length);
-      if (pending.length > 0) this.checks.wake();
+      if (pending.length > 0) this.readings.wake();
     } catch {
-      // Without its database the service drops them: every pending deposit is checked regularly.
+      // Without its database the service drops them: every pending deposit is read regularly.
       this.count('ignored', ids.length);
     }
   }

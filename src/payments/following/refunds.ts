@@ -35,8 +35,8 @@ export class Refunds {
       name: 'settle-refunds',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: AT_ONCE,
-      waiting: `SELECT count(*)::integer AS count, min(next_check_at) AS oldest
-                  FROM deposit_refunds WHERE next_check_at <= now()`,
+      waiting: `SELECT count(*)::integer AS count, min(next_try_at) AS oldest
+                  FROM deposit_refunds WHERE next_try_at <= now()`,
       claim: async (room) => {
         const rows = await this.records.claimDue(this.provider.name, room);
         return { rows, isMore: rows.length === room };
@@ -64,7 +64,7 @@ export class Refunds {
     try {
       await this.send(refund, performance.now());
     } catch (error) {
-      if (error instanceof PaymentRefused) await this.fail(refund.refundKey, error.reason, refund.nextCheck);
+      if (error instanceof PaymentRefused) await this.fail(refund.refundKey, error.reason, refund.nextTry);
       else if (error instanceof PaymentsUnavailable) await this.records.giveBack(refund);
       else if (!(error instanceof PaymentError)) throw error;
     }
@@ -119,8 +119,8 @@ export class Refunds {
     }
   }
 
-  /** @param nextCheck of the claim, after which no other replica may have claimed the refund */
-  private async fail(refundKey: string, reason: string | null, nextCheck?: string): Promise<void> {
-    if (await this.records.fail(refundKey, reason, nextCheck)) this.logger.warn(`a refund failed: ${reason}`);
+  /** @param nextTry of the claim, after which no other replica may have claimed the refund */
+  private async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<void> {
+    if (await this.records.fail(refundKey, reason, nextTry)) this.logger.warn(`a refund failed: ${reason}`);
   }
 }

@@ -37,7 +37,7 @@ const WANTED_COLUMNS = `id AS "depositId", payment_key AS "paymentKey", user_id 
   request, receipt_email AS "receiptEmail", (SELECT environment FROM installation) AS environment,
   idempotency_key AS "idempotencyKey"`;
 
-/** A deposit whose check is due. */
+/** A deposit whose reading is due. */
 export interface DueDeposit extends WantedPayment {
   /** Null if the creation has not been confirmed. */
   readonly paymentId: string | null;
@@ -48,14 +48,14 @@ export interface DueDeposit extends WantedPayment {
 export const MOST_PENDING = 20;
 /** How long the page of a card payment can be used. The provider's state decides. */
 const PAYABLE_MINUTES = 60;
-/** A new deposit is checked soon: a notification may have come before its payment was known. */
+/** A new deposit is read soon: a notification may have come before its payment was known. */
 const FIRST_CHECK_SECONDS = 3;
-/** Pauses between checks grow with the age of a deposit: a quarter of it, within these bounds. */
+/** Pauses between readings grow with the age of a deposit: a quarter of it, within these bounds. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** The least time between two calls for a payment, for any number of notifications. */
 const NOTIFIED_AGAIN_SECONDS = 1;
-/** How late other checks may be so that a notified payment is read before them. */
+/** How late other readings may be so that a notified payment is read before them. */
 const NOTIFIED_BEFORE_SECONDS = 60;
 /** Enough for a comparison to list any payment that the last attempt may have created. */
 const EXPIRES_UNSEEN_MINUTES = 120;
@@ -96,7 +96,7 @@ export class DepositRecords {
       const [placed] = await queryRows<{ id: number }>(
         this.dataSource,
         `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, receipt_email,
-                               expires_at, next_check_at)
+                               expires_at, next_read_at)
          SELECT $1, $2, $3, $4, $5,
                 CASE WHEN $7 THEN coalesce($6, (
                   SELECT receipt_email FROM deposits WHERE user_id = $1 AND receipt_email IS NOT NULL
@@ -151,16 +151,16 @@ export class DepositRecords {
     return stored.request;
   }
 
-  /** Claims deposits whose check is due, and sets the time of the next one. */
+  /** Claims deposits whose reading is due, and sets the time of the next one. */
   claimDue(provider: string, room: number): Promise<DueDeposit[]> {
     return queryRows<DueDeposit>(
       this.dataSource,
       `UPDATE deposits
-          SET checked_at = now(),
-              next_check_at = now() + make_interval(secs => least(${LONGEST_PAUSE_SECONDS},
+          SET read_at = now(),
+              next_read_at = now() + make_interval(secs => least(${LONGEST_PAUSE_SECONDS},
                 greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - created_at) / 4)))
-        WHERE id IN (SELECT id FROM deposits WHERE next_check_at <= now() AND provider = $1
-                      ORDER BY next_check_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+        WHERE id IN (SELECT id FROM deposits WHERE next_read_at <= now() AND provider = $1
+                      ORDER BY next_read_at LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${WANTED_COLUMNS}, provider_payment_id AS "paymentId",
                  extract(epoch FROM now() - created_at)::double precision AS "ageSeconds"`,
       [provider, room],
@@ -168,7 +168,7 @@ export class DepositRecords {
   }
 
   /**
-   * Makes checks of these payments due if they are ours and pending. They come before checks that are late,
+   * Makes these payments due if they are ours and pending. They come before readings that are late,
    * of which there are many when many customers pay at once: as if they were as late as the latest of these.
    *
    * @returns those
@@ -177,24 +177,24 @@ export class DepositRecords {
     const found = await queryRows<{ paymentId: string }>(
       this.dataSource,
       `UPDATE deposits
-          SET next_check_at = least(next_check_at,
-                CASE WHEN checked_at > now() - make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
-                     THEN checked_at + make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
+          SET next_read_at = least(next_read_at,
+                CASE WHEN read_at > now() - make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
+                     THEN read_at + make_interval(secs => ${NOTIFIED_AGAIN_SECONDS})
                      ELSE greatest(now() - make_interval(secs => ${NOTIFIED_BEFORE_SECONDS}),
-                                   least(now(), (SELECT min(next_check_at) FROM deposits))) END)
-        WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_check_at IS NOT NULL
+                                   least(now(), (SELECT min(next_read_at) FROM deposits))) END)
+        WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_read_at IS NOT NULL
        RETURNING provider_payment_id AS "paymentId"`,
       [provider, paymentIds],
     );
     return found.map(({ paymentId }) => paymentId);
   }
 
-  /** Those of the payments whose deposits have ended, so that no check reads them. */
+  /** Those of the payments whose deposits have ended, so that no reading is due. */
   async endedAmong(provider: string, paymentIds: readonly string[]): Promise<string[]> {
     const found = await queryRows<{ paymentId: string }>(
       this.dataSource,
       `SELECT provider_payment_id AS "paymentId" FROM deposits
-        WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_check_at IS NULL`,
+        WHERE provider = $1 AND provider_payment_id = ANY ($2) AND next_read_at IS NULL`,
       [provider, paymentIds],
     );
     return found.map(({ paymentId }) => paymentId);
@@ -233,7 +233,7 @@ export class DepositRecords {
  */
 export const endStatement = (which: string, reason = 'NULL'): string => `
   WITH ended AS (
-    UPDATE deposits SET state = $1, closed_at = now(), next_check_at = NULL, provider_reason = ${reason}
+    UPDATE deposits SET state = $1, closed_at = now(), next_read_at = NULL, provider_reason = ${reason}
      WHERE state = 'pending' AND ${which}
     RETURNING id, user_id, state, amount
   )

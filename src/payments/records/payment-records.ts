@@ -90,7 +90,7 @@ export class PaymentRecords {
     const found = await queryRows(
       this.dataSource,
       `INSERT INTO deposits (user_id, provider, amount, payment_key, provider_payment_id, payment_url,
-                             idempotency_key, created_at, expires_at, next_check_at)
+                             idempotency_key, created_at, expires_at, next_read_at)
        SELECT users.id, $1, $2, $3, $4, $5, free.key, $8, $8::timestamptz + interval '1 hour', now()
          FROM users, installation,
               LATERAL (SELECT CASE WHEN NOT EXISTS (
@@ -141,7 +141,7 @@ export class PaymentRecords {
         queryRows<{ id: number }>(
           this.dataSource,
           `WITH deposit AS (
-           UPDATE deposits SET state = 'succeeded', closed_at = now(), next_check_at = NULL
+           UPDATE deposits SET state = 'succeeded', closed_at = now(), next_read_at = NULL
             WHERE provider = $1 AND provider_payment_id = $2 AND amount = $3 AND state <> 'succeeded'
            RETURNING id, user_id, amount
          ),
@@ -190,7 +190,7 @@ export class PaymentRecords {
     const [stored] = await queryRows<{ depositId: number | null }>(
       this.dataSource,
       `WITH deposit AS (
-         UPDATE deposits SET next_check_at = NULL WHERE provider = $1 AND provider_payment_id = $2
+         UPDATE deposits SET next_read_at = NULL WHERE provider = $1 AND provider_payment_id = $2
          RETURNING id
        )
        INSERT INTO payments (provider, payment_id, deposit_id, state, paid_amount, currency, paid_at, reason)

@@ -10,14 +10,14 @@ export interface DueRefund extends NewRefund {
   /** Whether its first call was made, or may have been. */
   readonly isRequested: boolean;
   /** The time that the claim has set. */
-  readonly nextCheck: string;
+  readonly nextTry: string;
   /** The body of the call; null before the first one. */
   readonly request: string | null;
   /** Since the claim for its first call; 0 before. */
   readonly ageSeconds: number;
 }
 
-/** Pauses between checks grow as those of deposits. */
+/** Pauses between tries grow as those of deposits. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
 /** The first call is over, unless the process was frozen. */
@@ -34,18 +34,18 @@ export class RefundRecords {
       this.dataSource,
       `WITH due AS (
          SELECT id, requested_at FROM deposit_refunds
-          WHERE next_check_at <= now() AND state = 'held' AND provider = $1
-          ORDER BY next_check_at LIMIT $2 FOR UPDATE SKIP LOCKED
+          WHERE next_try_at <= now() AND state = 'held' AND provider = $1
+          ORDER BY next_try_at LIMIT $2 FOR UPDATE SKIP LOCKED
        )
        UPDATE deposit_refunds AS refund
           SET requested_at = coalesce(refund.requested_at, now()),
-              next_check_at = now() + make_interval(secs => CASE WHEN due.requested_at IS NULL
+              next_try_at = now() + make_interval(secs => CASE WHEN due.requested_at IS NULL
                 THEN ${FIRST_PAUSE_SECONDS} ELSE least(${LONGEST_PAUSE_SECONDS},
                 greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - due.requested_at) / 4)) END)
          FROM due JOIN deposit_refunds USING (id) JOIN deposits ON deposits.id = deposit_refunds.deposit_id
         WHERE refund.id = due.id
        RETURNING refund.id AS "refundId", refund.refund_key AS "refundKey", refund.amount,
-                 refund.next_check_at::text AS "nextCheck", refund.request,
+                 refund.next_try_at::text AS "nextTry", refund.request,
                  deposits.amount AS "paidAmount", deposits.request AS "paymentRequest",
                  deposits.provider_payment_id AS "paymentId", due.requested_at IS NOT NULL AS "isRequested",
                  coalesce(extract(epoch FROM now() - due.requested_at), 0)::double precision AS "ageSeconds"`,
@@ -64,12 +64,12 @@ export class RefundRecords {
   }
 
   /** Returns a refund for which the provider was certainly not called, to be requested later. */
-  async giveBack({ refundKey, nextCheck }: DueRefund): Promise<void> {
+  async giveBack({ refundKey, nextTry }: DueRefund): Promise<void> {
     await queryRows(
       this.dataSource,
       `UPDATE deposit_refunds SET requested_at = NULL
-        WHERE refund_key = $1 AND state = 'held' AND next_check_at = $2::text::timestamptz`,
-      [refundKey, nextCheck],
+        WHERE refund_key = $1 AND state = 'held' AND next_try_at = $2::text::timestamptz`,
+      [refundKey, nextTry],
     );
   }
 
@@ -91,7 +91,7 @@ export class RefundRecords {
       this.dataSource,
       `WITH refund AS (
          UPDATE deposit_refunds SET state = 'succeeded', provider_refund_id = $2, closed_at = now(),
-                                    next_check_at = NULL, request = NULL
+                                    next_try_at = NULL, request = NULL
           WHERE refund_key = $1 AND provider = $3 AND state = 'held'
          RETURNING id, deposit_id, user_id, amount, reason
        ),
@@ -118,22 +118,22 @@ export class RefundRecords {
    * Releases the held money: the refund certainly failed.
    *
    * @param reason the provider's
-   * @param nextCheck of the claim, if another one since then would mean another call
+   * @param nextTry of the claim, if another one since then would mean another call
    * @returns whether it was held
    */
-  async fail(refundKey: string, reason: string | null, nextCheck?: string): Promise<boolean> {
+  async fail(refundKey: string, reason: string | null, nextTry?: string): Promise<boolean> {
     const failed = await queryRows(
       this.dataSource,
       `WITH refund AS (
-         UPDATE deposit_refunds SET state = 'failed', closed_at = now(), next_check_at = NULL,
+         UPDATE deposit_refunds SET state = 'failed', closed_at = now(), next_try_at = NULL,
                                     request = NULL, provider_reason = $2
           WHERE refund_key = $1 AND state = 'held'
-            AND ($3::text IS NULL OR next_check_at = $3::text::timestamptz)
+            AND ($3::text IS NULL OR next_try_at = $3::text::timestamptz)
          RETURNING id, user_id, amount, reason
        )
        INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, refund_id, reason)
        SELECT user_id, 'release', amount, -amount, id, reason FROM refund RETURNING id`,
-      [refundKey, reason, nextCheck ?? null],
+      [refundKey, reason, nextTry ?? null],
     );
     return failed.length > 0;
   }

@@ -132,7 +132,7 @@ export class DepositRefunds {
         manager,
         `WITH refund AS (
            INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider, reason, action_id,
-                                        next_check_at)
+                                        next_try_at)
            VALUES ($1, $2, $3, 'held', $4, $5, $6, now()) RETURNING ${REFUND_COLUMNS}
          ),
          entry AS (

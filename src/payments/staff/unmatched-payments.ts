@@ -125,7 +125,7 @@ export class UnmatchedPayments {
     manager: EntityManager,
   ): Promise<void> {
     const statement = `WITH known AS (
-         UPDATE deposits SET state = 'succeeded', amount = $3, closed_at = now(), next_check_at = NULL
+         UPDATE deposits SET state = 'succeeded', amount = $3, closed_at = now(), next_read_at = NULL
           WHERE id = $6 AND user_id = $2
          RETURNING id, user_id, amount
        ),

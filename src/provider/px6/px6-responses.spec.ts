@@ -9,7 +9,7 @@ const ROW = {
   type: 'http',
   unixtime: 1466379159,
   unixtime_end: 1468349441,
-  descr: 'tag',
+  descr: 'ours',
 };
 const BOUGHT = { order_id: 7, count: 1, price: '28.00', list: [ROW] };
 
@@ -85,18 +85,18 @@ describe('a response of PROXY6', () => {
   it.each([
     [
       { id: 11, descr: null },
-      { id: '11', tag: '' },
+      { id: '11', orderReference: '' },
     ],
     [
-      { id: null, descr: 'tag' },
-      { id: null, tag: 'tag' },
+      { id: null, descr: 'ours' },
+      { id: null, orderReference: 'ours' },
     ],
     [
-      { id: '11', descr: ['tag'] },
-      { id: '11', tag: null },
+      { id: '11', descr: ['ours'] },
+      { id: '11', orderReference: null },
     ],
-    [null, { id: null, tag: '' }],
-    ['text', { id: null, tag: '' }],
+    [null, { id: null, orderReference: '' }],
+    ['text', { id: null, orderReference: '' }],
   ])('has an odd row %j, of which this much is certain: %j', (row, certain) => {
     expect(toUnreadRow({ row, fields: ['host'] })).toEqual({ ...certain, fields: ['host'] });
   });

@@ -121,10 +121,10 @@ const listedProxy = proxy.extend({
 
 export type Px6ListedProxy = z.output<typeof listedProxy>;
 
-/** Reads the id and the tag of a row that cannot be read as a whole. */
+/** Reads the id and the order reference of a row that cannot be read as a whole. */
 export const toUnreadRow = ({ row, fields }: OddRow): UnreadRow => {
   const { id, descr } = Object(row) as Partial<Record<'id' | 'descr', unknown>>;
-  return { id: readIdentifier(id) ?? null, tag: readDescr(descr) ?? null, fields };
+  return { id: readIdentifier(id) ?? null, orderReference: readDescr(descr) ?? null, fields };
 };
 
 export const responses = {

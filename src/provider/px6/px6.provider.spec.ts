@@ -41,7 +41,7 @@ const PROXY = {
   active: '1',
 };
 const ORDER = {
-  tag: 'prs.t.u1.o1',
+  orderReference: 'prs.t.u1.o1',
   country: 'ru',
   version: '4s',
   period: 7,
@@ -173,7 +173,7 @@ describe('the PROXY6 adapter', () => {
       };
       expect(await provider.countries('4')).toEqual(['ru', 'ua', 'us']);
       expect(await provider.stock('ru', '6')).toBe(971);
-      const listed = await provider.proxiesByTag('', { isEnough: () => true });
+      const listed = await provider.proxiesByReference('', { isEnough: () => true });
       expect(listed).toMatchObject([{ id: '11', country: 'ru' }]);
       expect(await buy()).toMatchObject({ charge: '6.3', proxies: [{ id: '15', password: 'iagn2d' }] });
       expect(provider.spendable()).toBe('42.5');
@@ -235,7 +235,7 @@ describe('the PROXY6 adapter', () => {
       expect(await provider.stock('ru', '6')).toBe(5);
       expect(urls).toHaveLength(2);
       urls = [];
-      await expect(provider.proxiesByTag('t', { priority: 'confirmation' })).rejects.toBeInstanceOf(
+      await expect(provider.proxiesByReference('t', { priority: 'confirmation' })).rejects.toBeInstanceOf(
         ProviderOutcomeUnknown,
       );
       expect(urls).toHaveLength(1);
@@ -251,9 +251,9 @@ describe('the PROXY6 adapter', () => {
     };
   }
 
-  describe('lists what was bought under a tag', () => {
-    const TAG = 'prs.t.u1.o1x';
-    const row = (id: string, descr = TAG) => ({ ...PROXY, id, descr });
+  describe('lists what was bought under an order reference', () => {
+    const REFERENCE = 'prs.t.u1.o1x';
+    const row = (id: string, descr = REFERENCE) => ({ ...PROXY, id, descr });
     const idsOf = (proxies: readonly { id: string }[]) => proxies.map(({ id }) => id);
 
     /** Pages beyond the last are empty. */
@@ -261,59 +261,64 @@ describe('the PROXY6 adapter', () => {
 
     it('in one call when the first page is empty', async () => {
       pages();
-      expect(await provider.proxiesByTag(TAG)).toEqual([]);
+      expect(await provider.proxiesByReference(REFERENCE)).toEqual([]);
       expect(urls).toHaveLength(1);
     });
 
     it('in one call when its page is enough', async () => {
       pages([row('11'), row('12')]);
       const isEnough = (found: readonly unknown[]) => found.length === 2;
-      expect(idsOf(await provider.proxiesByTag(TAG, { isEnough }))).toEqual(['11', '12']);
+      expect(idsOf(await provider.proxiesByReference(REFERENCE, { isEnough }))).toEqual(['11', '12']);
       expect(urls).toHaveLength(1);
     });
 
     it('up to an empty page, because a page of any length may be full', async () => {
       pages([row('11'), row('12')], [row('13')]);
-      expect(idsOf(await provider.proxiesByTag(TAG))).toEqual(['11', '12', '13']);
+      expect(idsOf(await provider.proxiesByReference(REFERENCE))).toEqual(['11', '12', '13']);
       expect(urls.map((url) => url.replace(/^.*[?]/, ''))).toEqual(
-        [1, 2, 3].map((page) => `state=all&descr=${TAG}&page=${page}&limit=1000`),
+        [1, 2, 3].map((page) => `state=all&descr=${REFERENCE}&page=${page}&limit=1000`),
       );
     });
 
-    it('beyond pages of other tags, when it is there', async () => {
-      pages([row('11', 'other'), row('12', `${TAG}0`)], [row('13')]);
+    it('beyond pages of other order references, when it is there', async () => {
+      pages([row('11', 'other'), row('12', `${REFERENCE}0`)], [row('13')]);
       const isEnough = (found: readonly unknown[]) => found.length === 1;
-      expect(idsOf(await provider.proxiesByTag(TAG, { isEnough }))).toEqual(['13']);
+      expect(idsOf(await provider.proxiesByReference(REFERENCE, { isEnough }))).toEqual(['13']);
     });
 
     it.each<[what: string, ...lists: { id: string }[][]]>([
-      ['a row has another tag', [row('11', 'other')]],
-      ['a row of another tag is beside one of this', [row('11'), row('12', 'other')]],
+      ['a row has another order reference', [row('11', 'other')]],
+      ['a row of another order reference is beside one of this', [row('11'), row('12', 'other')]],
       ['a row comes twice', [row('11'), row('12')], [row('12')]],
       ['a page comes twice', [row('11'), row('12')], [row('12'), row('11')]],
     ])('unless %s and it is not enough: the outcome is then unknown', async (_, ...lists) => {
       pages(...lists);
-      await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      await expect(provider.proxiesByReference(REFERENCE)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
 
     it.each<[string, unknown, number]>([
-      ['it has the tag', { ...row('12'), type: 'mtproto' }, 1],
-      ['it has another tag', { ...row('12', 'hand'), type: 'mtproto' }, 0],
-      ['it may have any tag', null, 0],
-    ])('if its rows can be read and suffice, although another cannot, when %s', async (_, odd, ofTag) => {
-      pagesBy((page) => (page === 1 ? [odd, row('11')] : []));
-      const isThere = (found: readonly unknown[]) => found.length === 1;
-      expect(idsOf(await provider.proxiesByTag(TAG, { isEnough: isThere }))).toEqual(['11']);
-      const unreads: number[] = [];
-      const isEnough = (_found: unknown, unread: number) => unreads.push(unread) > 1;
-      await provider.proxiesByTag(TAG, { isEnough }).catch(() => undefined);
-      expect(unreads).toEqual([ofTag]);
-      await expect(provider.proxiesByTag(TAG)).rejects.toMatchObject({ found: [{ id: '11' }] });
-    });
+      ['it has the order reference', { ...row('12'), type: 'mtproto' }, 1],
+      ['it has another order reference', { ...row('12', 'hand'), type: 'mtproto' }, 0],
+      ['it may have any order reference', null, 0],
+    ])(
+      'if its rows can be read and suffice, although another cannot, when %s',
+      async (_, odd, ofReference) => {
+        pagesBy((page) => (page === 1 ? [odd, row('11')] : []));
+        const isThere = (found: readonly unknown[]) => found.length === 1;
+        expect(idsOf(await provider.proxiesByReference(REFERENCE, { isEnough: isThere }))).toEqual(['11']);
+        const unreads: number[] = [];
+        const isEnough = (_found: unknown, unread: number) => unreads.push(unread) > 1;
+        await provider.proxiesByReference(REFERENCE, { isEnough }).catch(() => undefined);
+        expect(unreads).toEqual([ofReference]);
+        await expect(provider.proxiesByReference(REFERENCE)).rejects.toMatchObject({
+          found: [{ id: '11' }],
+        });
+      },
+    );
 
     it.each([0, 2, '2'])('unless the response counts %p where there is one', async (count) => {
       respond = json({ ...ENVELOPE, list_count: count, list: { 11: row('11') } });
-      await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      await expect(provider.proxiesByReference(REFERENCE)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
   });
 
@@ -346,8 +351,8 @@ describe('the PROXY6 adapter', () => {
         expect(page.proxies).toHaveLength(page.unread.length === 0 ? 1 : 0);
       }
       expect(unread).toEqual([
-        { id: null, tag: '', fields: [] },
-        { id: '11', tag: 'hand', fields: ['type'] },
+        { id: null, orderReference: '', fields: [] },
+        { id: '11', orderReference: 'hand', fields: ['type'] },
       ]);
       expect(urls).toHaveLength(3);
     });

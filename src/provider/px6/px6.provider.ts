@@ -74,7 +74,7 @@ const toIpVersion = (wireVersion: string | null | undefined): IpVersion | null =
 /** `Object.assign`, because fields that are added to a spread object take fifty times as long. */
 const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   Object.assign(toProviderProxy(proxy), {
-    tag: proxy.descr,
+    orderReference: proxy.descr,
     country: proxy.country?.toLowerCase() ?? null,
     version: toIpVersion(proxy.version),
   });
@@ -185,11 +185,11 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   /**
    * The provider defines how many rows a page has, how they are ordered and what `descr` finds. An empty
    * first page proves that there is nothing, because no filter finds less than requested. A row of another
-   * tag shows that the filter finds more, and a row that comes twice shows that rows move between pages: then
-   * missing proxies may still exist.
+   * order reference shows that the filter finds more, and a row that comes twice shows that rows move between
+   * pages: then missing proxies may still exist.
    */
-  async proxiesByTag(
-    tag: string,
+  async proxiesByReference(
+    orderReference: string,
     { isEnough = () => false, ...options }: ListingOptions = {},
   ): Promise<ListedProxy[]> {
     const found = new Map<string, ListedProxy>();
@@ -197,18 +197,18 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     let isProof = true;
     const pages = pagesOf(
       async (page) => {
-        const query = { state: 'all', descr: tag, page: String(page), limit: String(PAGE_SIZE) };
+        const query = { state: 'all', descr: orderReference, page: String(page), limit: String(PAGE_SIZE) };
         return this.toPage(await this.read('getproxy', query, page === 1 ? options : withoutPermit(options)));
       },
       { lastMayRepeat: false },
     );
     for await (const page of pages) {
       for (const proxy of page.proxies) {
-        if (proxy.tag !== tag || found.has(proxy.id)) isProof = false;
+        if (proxy.orderReference !== orderReference || found.has(proxy.id)) isProof = false;
         else found.set(proxy.id, proxy);
       }
       if (page.unread.length > 0) isProof = false;
-      unread += page.unread.filter((row) => row.tag === tag).length;
+      unread += page.unread.filter((row) => row.orderReference === orderReference).length;
       const listed = [...found.values()];
       if (isEnough(listed, unread)) return listed;
     }
@@ -379,7 +379,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
           country: purchase.country,
           version: WIRE_VERSION[purchase.version],
           type: purchase.proxyType,
-          descr: purchase.tag,
+          descr: purchase.orderReference,
         },
         { ...options, priority: 'order' },
       );

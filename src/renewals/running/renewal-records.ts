@@ -5,7 +5,7 @@ import type { ProxyType } from '../../common';
 import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
 import { type RetentionStep, STEP_ROWS } from '../../jobs';
-import { PURCHASE_TAG_SQL } from '../../orders';
+import { PURCHASE_REFERENCE_SQL } from '../../orders';
 import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
 import type { RenewalOut } from '../renewal.dto';
 import { ruleOfProxySql } from '../rule-of-proxy';
@@ -20,8 +20,8 @@ export interface DueRenewal extends RenewalOffer {
   readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
   /** Whether the last sweep has confirmed its end, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
-  /** The provider lists it under this tag, with all proxies of the same purchase. */
-  readonly purchaseTag: string;
+  /** The provider lists it under this order reference, with all proxies of the same purchase. */
+  readonly purchaseReference: string;
   /** The rule that applies; `null` if none does any more, or the one that does makes it due later. */
   readonly ruleId: number | null;
   readonly maxPrice: string | null;
@@ -190,7 +190,7 @@ export class RenewalRecords {
               proxies.country, proxies.version, proxies.proxy_type AS "proxyType",
               renewal_refusals(due.id, NULL, NULL, NULL, NULL) AS refusals,
               end_confirmed_at(due.proxy_id) IS NOT NULL AS "isConfirmed",
-              ${PURCHASE_TAG_SQL} AS "purchaseTag",
+              ${PURCHASE_REFERENCE_SQL} AS "purchaseReference",
               rule.id AS "ruleId", coalesce(rule.period, due.period) AS period, rule.max_price AS "maxPrice",
               available, "budgetLeft"
          FROM due JOIN means USING (user_id)

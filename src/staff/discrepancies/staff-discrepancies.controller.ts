@@ -12,7 +12,7 @@ import {
   UnmatchedProxyNotFound,
   UnmatchedProxyOut,
   UnmatchedProxiesIncomplete,
-  TaggedUserFirst,
+  NamedUserFirst,
   TooFewUnmatchedProxies,
 } from '../../sync';
 import { UserNotFound } from '../../users';
@@ -42,7 +42,7 @@ export class StaffDiscrepanciesController {
     action: 'unmatched-proxies.list',
     summary: 'List unmatched proxies',
     description:
-      'For support and accounting: proxies that the provider lists under our tags and that no order ' +
+      'For support and accounting: proxies that the provider lists under our references and that no order ' +
       'accounts for, newest first. `state` is `open`, `assigned` or `written-off`; without it, unmatched ' +
       'proxies in ' +
       'every state are listed.',
@@ -84,8 +84,8 @@ export class StaffDiscrepanciesController {
     summary: 'Deliver unmatched proxies and charge for them',
     description:
       'For support, after the database was restored to an earlier moment: turns the proxies that ' +
-      'were bought under a tag since then into a purchase of the user, at `price` for each. If ' +
-      'the order that the tag names is lost, the purchase gets its number. The tag names only the ' +
+      'were bought under an order reference since then into a purchase of the user, at `price` for each. ' +
+      'If the order that the reference names is lost, the purchase gets its number. It names only the ' +
       'first order of a batch: deliver the shares of the other users with `count`.',
     response: { description: 'The unmatched proxy as it is now', type: UnmatchedProxyOut },
     errors: {
@@ -96,7 +96,7 @@ export class StaffDiscrepanciesController {
         'Nothing was changed',
         UnmatchedProxyAssigned,
         TooFewUnmatchedProxies,
-        TaggedUserFirst,
+        NamedUserFirst,
         OrderNotAssignable,
         UnmatchedProxiesIncomplete,
         ProxyBelongsToAnother,

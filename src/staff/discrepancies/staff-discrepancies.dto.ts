@@ -17,8 +17,8 @@ export class UnmatchedProxiesQuery extends PageQuery {
   @ChoiceField(UNMATCHED_PROXY_STATES, { description: 'The decision', absent: 'null' })
   state!: UnmatchedProxyState | null;
 
-  @SearchField({ description: 'The whole tag under which the provider lists them' })
-  tag!: string | null;
+  @SearchField({ description: 'The whole order reference under which the provider lists them' })
+  order_reference!: string | null;
 }
 
 export class UnmatchedProxiesPage extends PageOf(UnmatchedProxyOut) {}
@@ -33,7 +33,7 @@ export class DeliveryRequest extends ReasonRequest {
   user_id!: number;
 
   @IdField({
-    description: 'The number of unmatched proxies of this tag, this one first. If omitted, all',
+    description: 'The number of unmatched proxies of this order reference, this one first. If omitted, all',
     absent: 'null',
   })
   count!: number | null;

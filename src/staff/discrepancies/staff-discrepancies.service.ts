@@ -59,10 +59,10 @@ export class StaffDiscrepanciesService {
   }
 
   /**
-   * Delivers unmatched proxies of one tag to a user as a purchase, and charges for it.
+   * Delivers unmatched proxies of one order reference to a user as a purchase, and charges for it.
    *
    * @throws UnmatchedProxyNotFound, UnmatchedProxyAssigned, UserNotFound, TooFewUnmatchedProxies,
-   *   OrderNotAssignable, UnmatchedProxiesIncomplete, TaggedUserFirst, InsufficientBalance,
+   *   OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst, InsufficientBalance,
    *   ProxyBelongsToAnother, OwnAccount
    */
   async deliverUnmatchedProxies(

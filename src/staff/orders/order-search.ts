@@ -5,7 +5,7 @@ import type { OrderRecord, OrdersQuery } from './staff-orders.dto';
 
 /** The columns of an OrderRecord. */
 export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
-  orders.kind, orders.state, orders.tag,
+  orders.kind, orders.state, orders.order_reference,
   orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
   orders.unit_price, orders.held, orders.captured, orders.released, orders.refunded,
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
@@ -62,7 +62,7 @@ export function searchOrders(
   provider: string,
   part: HostPart | null,
 ): Promise<OrderRecord[]> {
-  const { user_id: userId, state, kind, from, to, tag, host, request_id: requestId } = query;
+  const { user_id: userId, state, kind, from, to, order_reference, host, request_id: requestId } = query;
   const { provider_order_id: providerOrderId, provider_proxy_id: providerProxyId } = query;
   const conditions = new Conditions();
   const given = (value: unknown): string => conditions.given(value);
@@ -84,12 +84,12 @@ export function searchOrders(
                FROM proxies JOIN orders prolongation ON prolongation.proxy_id = proxies.id
               WHERE ${proxy}`,
     );
-  if (tag) {
-    const text = given(tag);
+  if (order_reference) {
+    const text = given(order_reference);
     among(
-      `SELECT id FROM orders WHERE tag = ${text}
+      `SELECT id FROM orders WHERE order_reference = ${text}
        UNION SELECT member.id FROM orders leader JOIN orders member ON member.batch_id = leader.id
-              WHERE leader.tag = ${text}`,
+              WHERE leader.order_reference = ${text}`,
     );
   }
   if (providerOrderId) among(`SELECT id FROM orders WHERE provider_order_id = ${given(providerOrderId)}`);

@@ -43,8 +43,8 @@ export class OrdersQuery extends PageQuery {
   @ToField()
   to!: Date | null;
 
-  @SearchField({ description: 'The whole tag of the order or of its batch' })
-  tag!: string | null;
+  @SearchField({ description: 'The whole order reference of the order or of its batch' })
+  order_reference!: string | null;
 
   @SearchField({ description: 'The id of the order at the provider' })
   provider_order_id!: string | null;
@@ -98,8 +98,8 @@ export class OrderOut extends PickType(OrderSummary, [
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
   state!: OrderState;
 
-  @ApiText('The tag of this order', 'prs.f3k9.u42.o815x')
-  tag!: string;
+  @ApiText('The order reference of this order', 'prs.f3k9.u42.o815x')
+  order_reference!: string;
 
   @ApiNullable('integer', 'The proxy that a prolongation prolongs', null)
   proxy_id!: number | null;
@@ -147,10 +147,10 @@ export class OrderStepOut {
 export class OrderBatchOut {
   @ApiNullable(
     'string',
-    'The tag of the leading order, under which the provider lists the purchases of the batch',
+    'The order reference of the leading order, under which the provider lists the purchases of the batch',
     'prs.f3k9.u42.o815x',
   )
-  tag!: string | null;
+  order_reference!: string | null;
 
   @ApiProperty({ type: 'array', items: { type: 'integer' }, example: [815, 816] })
   order_ids!: readonly number[];
@@ -262,7 +262,7 @@ export class OrderDetail extends OrderOut {
   deadline!: Date;
 
   @ApiMoment('The next search at the provider, while the order is open', '2026-11-21T12:00:30.000Z')
-  next_check_at!: Date;
+  next_search_at!: Date;
 
   @ApiInteger('The number of searches for the order at the provider', 0)
   searches!: number;

@@ -28,7 +28,7 @@ type OrderRow = Omit<
   OrderDetail,
   'links' | 'batch' | 'entries' | 'provider_calls' | 'proxies' | 'actions'
 > & {
-  readonly leader_tag: string | null;
+  readonly leader_reference: string | null;
 };
 
 /** Matches escapes that JSON.stringify writes and jsonb refuses: NUL and unpaired surrogates. */
@@ -69,20 +69,20 @@ export class StaffOrdersService {
       this.dataSource,
       `SELECT ${ORDER_COLUMNS}, orders.max_price, orders.markup_percent, orders.price_rule_id,
               orders.provider, orders.provider_price, orders.provider_charge, orders.date_end_before,
-              orders.deadline, orders.next_check_at, orders.searches, orders.nothing_seen_since,
+              orders.deadline, orders.next_search_at, orders.searches, orders.nothing_seen_since,
               orders.token_id,
-              orders.idempotency_key, orders.history, leader.tag AS leader_tag
+              orders.idempotency_key, orders.history, leader.order_reference AS leader_reference
          FROM orders LEFT JOIN orders leader ON leader.id = orders.batch_id
         WHERE orders.id = $1`,
       [id],
     );
     if (!found) throw new OrderNotFound();
-    const { leader_tag: leaderTag, ...order } = found;
+    const { leader_reference: leaderReference, ...order } = found;
     const members = await this.findMembers(order);
-    const batchTag = order.kind === 'purchase' ? leaderTag : null;
+    const batchReference = order.kind === 'purchase' ? leaderReference : null;
     return {
       ...withOrderLinks(order),
-      batch: order.batch_id === null ? null : { tag: batchTag, order_ids: members },
+      batch: order.batch_id === null ? null : { order_reference: batchReference, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
       provider_calls: await this.findCalls(members),
       proxies: await this.findProxies(order),

@@ -75,7 +75,7 @@ export class StaffSystemController {
     summary: 'Show how many proxies are missing',
     description:
       'For operators: rented proxies that were missing from two listings in a row, but too many ' +
-      'at once for a sweep to believe. They stay active until they are withdrawn here, or are few ' +
+      'at once to be plausible. They stay active until they are withdrawn here, or are few ' +
       'enough. A proxy that the provider lists again is no longer missing.',
     response: { description: 'The effect of a withdrawal', type: MissingProxiesOut },
   })

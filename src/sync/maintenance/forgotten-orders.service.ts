@@ -11,7 +11,7 @@ import {
   FoundProlongationNotFound,
   OrderNotAssignable,
   UnmatchedProxiesIncomplete,
-  TaggedUserFirst,
+  NamedUserFirst,
   TooFewUnmatchedProxies,
 } from '../sync.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './maintenance.dto';
@@ -29,15 +29,15 @@ interface ForgottenTerms {
 type UnmatchedProxyProxy = ProviderProxy & {
   readonly unmatchedProxyId: number;
   readonly provider: string;
-  readonly tag: string;
+  readonly orderReference: string;
   readonly country: string | null;
   readonly version: string | null;
-  /** How many undecided proxies there are of the tag. */
+  /** How many undecided proxies there are of the order reference. */
   readonly found: number;
 };
 
-/** The order in the tag of an unmatched proxy. */
-interface TaggedOrder extends Pick<
+/** The order in the reference of an unmatched proxy. */
+interface NamedOrder extends Pick<
   ForgottenOrder,
   'batchId' | 'kind' | 'country' | 'version' | 'period' | 'proxyType'
 > {
@@ -74,14 +74,14 @@ export class ForgottenOrdersService {
   ) {}
 
   /**
-   * Delivers unmatched proxies of one tag to a user as one purchase. When the order in the tag is forgotten,
-   * the purchase gets its id and tag. Otherwise it joins the batch of that order, because the tag of a batch
-   * contains only its leader.
+   * Delivers unmatched proxies of one order reference to a user as one purchase. When the order in the
+   * reference is forgotten, the purchase gets its id and order reference. Otherwise it joins the batch of
+   * that order, because the reference of a batch contains only its leader.
    *
    * @param unmatchedProxyId one of them, which the caller has locked
-   * @param count how many of the tag; `null` for all undecided ones
+   * @param count how many of the order reference; `null` for all undecided ones
    * @returns the id of the order
-   * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, TaggedUserFirst,
+   * @throws TooFewUnmatchedProxies, OrderNotAssignable, UnmatchedProxiesIncomplete, NamedUserFirst,
    *   InsufficientBalance, ProxyBelongsToAnother
    */
   async deliver(
@@ -93,20 +93,20 @@ export class ForgottenOrdersService {
     const unmatched = await this.lockUnmatchedProxies(unmatchedProxyId, count, manager);
     const [first] = unmatched;
     if (!first || (count && unmatched.length < count)) throw new TooFewUnmatchedProxies();
-    const [tagged] = await queryRows<TaggedOrder>(
+    const [named] = await queryRows<NamedOrder>(
       manager,
       `SELECT id, batch_id AS "batchId", kind, country, version, period, proxy_type AS "proxyType",
               closed_at IS NOT NULL AS "isClosed"
-         FROM orders WHERE tag = $1`,
-      [first.tag],
+         FROM orders WHERE order_reference = $1`,
+      [first.orderReference],
     );
-    if (tagged && (tagged.kind !== 'purchase' || !tagged.isClosed)) throw new OrderNotAssignable();
-    const country = tagged?.country ?? first.country;
-    const version = tagged?.version ?? first.version;
+    if (named && (named.kind !== 'purchase' || !named.isClosed)) throw new OrderNotAssignable();
+    const country = named?.country ?? first.country;
+    const version = named?.version ?? first.version;
     if (country === null || version === null) throw new UnmatchedProxiesIncomplete();
-    const place = tagged
-      ? { id: null, batchId: tagged.batchId ?? tagged.id, tag: null }
-      : await this.placeOfTag(first.tag, userId, manager);
+    const place = named
+      ? { id: null, batchId: named.batchId ?? named.id, orderReference: null }
+      : await this.placeOfReference(first.orderReference, userId, manager);
     const rented = Math.round((first.dateEnd.getTime() - first.dateStart.getTime()) / DAY_MS);
     const id = await this.putBack(
       {
@@ -115,10 +115,10 @@ export class ForgottenOrdersService {
         kind: 'purchase',
         country,
         version,
-        period: tagged?.period ?? period ?? rented,
+        period: named?.period ?? period ?? rented,
         count: unmatched.length,
         foundCount: first.found,
-        proxyType: tagged?.proxyType ?? (first.type === 'auto' ? 'http' : first.type),
+        proxyType: named?.proxyType ?? (first.type === 'auto' ? 'http' : first.type),
         proxyId: null,
         dateEndBefore: null,
         unitPrice: price,
@@ -200,7 +200,7 @@ export class ForgottenOrdersService {
         ...order,
         id: null,
         batchId: null,
-        tag: null,
+        orderReference: null,
         kind: 'prolongation',
         period: charged,
         count: 1,
@@ -251,10 +251,12 @@ export class ForgottenOrdersService {
     manager: EntityManager,
   ): Promise<UnmatchedProxyProxy[]> {
     const found =
-      'tag = (SELECT tag FROM unmatched_proxies WHERE id = $1) AND (id = $1 OR resolution IS NULL)';
+      'order_reference = (SELECT order_reference FROM unmatched_proxies WHERE id = $1) ' +
+      'AND (id = $1 OR resolution IS NULL)';
     return queryRows(
       manager,
-      `SELECT id AS "unmatchedProxyId", provider, provider_proxy_id AS id, tag, host, port, login, password,
+      `SELECT id AS "unmatchedProxyId", provider, provider_proxy_id AS id,
+              order_reference AS "orderReference", host, port, login, password,
               proxy_type AS type, country, version, date_start AS "dateStart", date_end AS "dateEnd",
               (SELECT count(*)::integer FROM unmatched_proxies WHERE ${found}) AS found
          FROM unmatched_proxies WHERE ${found}
@@ -263,22 +265,22 @@ export class ForgottenOrdersService {
     );
   }
 
-  /** Returns the id in a tag to its order. */
-  private async placeOfTag(
-    tag: string,
+  /** Returns the id in an order reference to its order. */
+  private async placeOfReference(
+    orderReference: string,
     userId: number,
     manager: EntityManager,
-  ): Promise<Pick<ForgottenOrder, 'id' | 'batchId' | 'tag'>> {
-    const [tagged] = await queryRows<{ knownUserId: number | null; freeOrderId: number | null }>(
+  ): Promise<Pick<ForgottenOrder, 'id' | 'batchId' | 'orderReference'>> {
+    const [named] = await queryRows<{ knownUserId: number | null; freeOrderId: number | null }>(
       manager,
-      `SELECT (SELECT id FROM users WHERE id = tagged.user_id) AS "knownUserId",
-              CASE WHEN NOT EXISTS (SELECT FROM orders WHERE id = tagged.order_id)
-                   THEN tagged.order_id END AS "freeOrderId"
-         FROM named_by_tag($1) AS tagged`,
-      [tag],
+      `SELECT (SELECT id FROM users WHERE id = named.user_id) AS "knownUserId",
+              CASE WHEN NOT EXISTS (SELECT FROM orders WHERE id = named.order_id)
+                   THEN named.order_id END AS "freeOrderId"
+         FROM named_by_reference($1) AS named`,
+      [orderReference],
     );
-    const { knownUserId = null, freeOrderId = null } = tagged ?? {};
-    if (knownUserId !== null && knownUserId !== userId) throw new TaggedUserFirst();
-    return { id: freeOrderId, batchId: null, tag };
+    const { knownUserId = null, freeOrderId = null } = named ?? {};
+    if (knownUserId !== null && knownUserId !== userId) throw new NamedUserFirst();
+    return { id: freeOrderId, batchId: null, orderReference };
   }
 }

@@ -87,7 +87,7 @@ export class MaintenanceService {
       manager,
       `SELECT skip_ids(listed.id - last_value + 1000)
          FROM (SELECT max(order_id) AS id
-                 FROM unmatched_proxies, named_by_tag(tag)) AS listed, pg_sequences
+                 FROM unmatched_proxies, named_by_reference(order_reference)) AS listed, pg_sequences
         WHERE schemaname = 'public'
           AND sequencename = 'orders_id_seq' AND listed.id >= last_value`,
     );

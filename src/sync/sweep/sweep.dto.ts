@@ -17,14 +17,14 @@ export class UnmatchedProxyOut {
   @ApiText('The id of the proxy at the provider', '28451')
   provider_proxy_id!: string;
 
-  @ApiText('The tag under which the proxy was bought', 'prs.a1b2c3.u42.o815x')
-  tag!: string;
+  @ApiText('The order reference under which the proxy was bought', 'prs.a1b2c3.u42.o815x')
+  order_reference!: string;
 
-  @ApiNullable('integer', 'The order that the tag names', 815)
-  tag_order_id!: number | null;
+  @ApiNullable('integer', 'The order that the reference names', 815)
+  named_order_id!: number | null;
 
-  @ApiNullable('integer', 'The user whom the tag names', 42)
-  tag_user_id!: number | null;
+  @ApiNullable('integer', 'The user whom the order reference names', 42)
+  named_user_id!: number | null;
 
   @ApiBoolean('Whether a restore of the database has lost that order', false)
   is_order_forgotten!: boolean;

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { databaseTime, queryRow, queryRows } from '../../database';
 import { type LeasedRun, Jobs } from '../../jobs';
-import { CLOSED_FOR_MAINTENANCE, Maintenance, TAG_PREFIX_SQL } from '../../orders';
+import { CLOSED_FOR_MAINTENANCE, Maintenance, REFERENCE_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider, type UnreadRow } from '../../provider';
 import { WithdrawalsService } from './withdrawals.service';
 
@@ -17,7 +17,7 @@ const NOTHING_FOUND = {
    * order was refunded, or one granted by the provider.
    */
   extended: 0,
-  /** New proxies under our tags that belong to no order. */
+  /** New proxies under our order references that belong to no order. */
   unmatched: 0,
   /** Rented proxies that were missing for the second time in a row: they are inactive from now on. */
   withdrawn: 0,
@@ -25,7 +25,7 @@ const NOTHING_FOUND = {
   implausible: 0,
   /** Rows of others that cannot be read, such as proxies of another kind that were bought by hand. */
   unread_foreign: 0,
-  /** Rows of our proxies, or under our tags, that cannot be read: they were not compared. */
+  /** Rows of our proxies, or under our order references, that cannot be read: they were not compared. */
   unread_own: 0,
   /** Rows that cannot be read, and may be of our proxies: absences did not count. */
   unread_unknown: 0,
@@ -72,8 +72,8 @@ const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString
 
 /** A page of a listing as a table for the statements below. `$1` is the provider's name, `$2` the page. */
 const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
-  id text, tag text, host text, port text, login text, password text, type text, country text, version text,
-  date_start timestamptz, date_end timestamptz)`;
+  id text, "orderReference" text, host text, port text, login text, password text, type text, country text,
+  version text, date_start timestamptz, date_end timestamptz)`;
 
 /**
  * Compares everything that the provider lists with everything we have: changes there are applied here, and
@@ -243,14 +243,15 @@ export class SweepService {
   private async storeUnmatchedProxies(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
     const unmatched = await queryRows(
       this.dataSource,
-      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, tag, host, port, login, password,
-                            proxy_type, country, version, date_start, date_end)
-       SELECT $1, id, tag, host, port, login, password, type, country, version, date_start, date_end
+      `INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login,
+                            password, proxy_type, country, version, date_start, date_end)
+       SELECT $1, id, "orderReference", host, port, login, password, type, country, version, date_start,
+         date_end
          FROM ${PAGE}
-        WHERE starts_with(tag, ${TAG_PREFIX_SQL})
+        WHERE starts_with("orderReference", ${REFERENCE_PREFIX_SQL})
           AND NOT EXISTS (SELECT FROM proxies WHERE provider = $1 AND provider_proxy_id = listed.id)
           AND NOT EXISTS (SELECT FROM orders leader JOIN orders member ON member.batch_id = leader.id
-                           WHERE leader.tag = listed.tag
+                           WHERE leader.order_reference = listed."orderReference"
                              AND (member.closed_at IS NULL OR member.closed_at >= $3))
        ON CONFLICT DO NOTHING
        RETURNING id`,
@@ -268,11 +269,11 @@ export class SweepService {
       this.dataSource,
       `WITH odd AS MATERIALIZED (
          SELECT proxies.id AS proxy_id,
-                CASE WHEN proxies.id IS NOT NULL OR odd.id IS NOT NULL AND is_tagged THEN 'own'
-                     WHEN odd.tag IS NULL OR odd.id IS NULL AND (odd.tag = '' OR is_tagged) THEN 'unknown'
+                CASE WHEN proxies.id IS NOT NULL OR odd.id IS NOT NULL AND is_ours THEN 'own'
+                     WHEN reference IS NULL OR odd.id IS NULL AND (reference = '' OR is_ours) THEN 'unknown'
                      ELSE 'foreign' END AS owner
-           FROM unnest($2::text[], $3::text[]) AS odd (id, tag)
-           CROSS JOIN LATERAL (SELECT starts_with(odd.tag, ${TAG_PREFIX_SQL}) AS is_tagged) AS tagged
+           FROM unnest($2::text[], $3::text[]) AS odd (id, reference)
+           CROSS JOIN LATERAL (SELECT starts_with(reference, ${REFERENCE_PREFIX_SQL}) AS is_ours) AS compared
            LEFT JOIN proxies ON provider = $1 AND provider_proxy_id = odd.id
        ),
        locked AS MATERIALIZED (
@@ -287,7 +288,7 @@ export class SweepService {
               count(*) FILTER (WHERE owner = 'own') AS unread_own,
               count(*) FILTER (WHERE owner = 'unknown') AS unread_unknown
          FROM odd`,
-      [this.provider.name, rows.map(({ id }) => id), rows.map(({ tag }) => tag)],
+      [this.provider.name, rows.map(({ id }) => id), rows.map(({ orderReference }) => orderReference)],
     );
   }
 

@@ -8,21 +8,21 @@ import type { UnmatchedProxyOut, UnmatchedProxyState } from './sweep.dto';
 
 const UNMATCHED_PROXY = `
   SELECT unmatched.id, coalesce(resolution, 'open') AS state, unmatched.provider, unmatched.provider_proxy_id,
-         unmatched.tag,
-         coalesce(named.id, tagged.order_id) AS tag_order_id,
-         coalesce(named.user_id, tagged.user_id) AS tag_user_id, named.id IS NULL AS is_order_forgotten,
+         unmatched.order_reference,
+         coalesce(named.id, parsed.order_id) AS named_order_id,
+         coalesce(named.user_id, parsed.user_id) AS named_user_id, named.id IS NULL AS is_order_forgotten,
          unmatched.host, unmatched.port, unmatched.proxy_type, unmatched.country, unmatched.version,
          unmatched.date_start, unmatched.date_end, found_at,
          resolved_at, assigned.order_id
     FROM unmatched_proxies unmatched
-    CROSS JOIN named_by_tag(unmatched.tag) AS tagged
-    LEFT JOIN orders named ON named.tag = unmatched.tag
+    CROSS JOIN named_by_reference(unmatched.order_reference) AS parsed
+    LEFT JOIN orders named ON named.order_reference = unmatched.order_reference
     LEFT JOIN proxies assigned ON resolution = 'assigned' AND assigned.provider = unmatched.provider
                               AND assigned.provider_proxy_id = unmatched.provider_proxy_id`;
 
 /**
- * Unmatched proxies: proxies that the provider lists under our tags and that no order accounts for. Staff
- * assign each to an order, or write it off.
+ * Unmatched proxies: proxies that the provider lists under our order references and that no order accounts
+ * for. Staff assign each to an order, or write it off.
  */
 @Injectable()
 export class UnmatchedProxiesService {
@@ -31,13 +31,13 @@ export class UnmatchedProxiesService {
     private readonly records: ForgottenOrderRecords,
   ) {}
 
-  /** Newest first. @param filter.tag under which the provider lists them */
+  /** Newest first. @param filter.order_reference under which the provider lists them */
   list(
-    { state, tag }: { state: UnmatchedProxyState | null; tag: string | null },
+    { state, order_reference }: { state: UnmatchedProxyState | null; order_reference: string | null },
     page: PageRequest,
   ): Promise<UnmatchedProxyOut[]> {
     const conditions = new Conditions();
-    conditions.by(tag, (text) => `unmatched.tag = ${text}`);
+    conditions.by(order_reference, (text) => `unmatched.order_reference = ${text}`);
     if (state) conditions.add(state === 'open' ? 'resolution IS NULL' : `resolution = '${state}'`);
     const statement = `${UNMATCHED_PROXY} ${conditions.toPageSql(page, 'unmatched.id')}`;
     return queryRows(this.dataSource, statement, conditions.parameters);
@@ -95,11 +95,11 @@ export class UnmatchedProxiesService {
         `WITH resolved AS (
            UPDATE unmatched_proxies SET resolution = 'assigned', resolved_at = now() WHERE id = $1 RETURNING *
          )
-         INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, tag, assigned_action_id, host,
-                              port, login, password, proxy_type, country, version, period, date_start,
-                              date_end, active)
-         SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id, resolved.tag, $3,
-                host, port, login, password,
+         INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, order_reference,
+                              assigned_action_id, host, port, login, password, proxy_type, country, version,
+                              period, date_start, date_end, active)
+         SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id,
+                resolved.order_reference, $3, host, port, login, password,
                 CASE resolved.proxy_type WHEN 'auto' THEN orders.proxy_type ELSE resolved.proxy_type END,
                 coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version),
                 period, date_start, date_end, date_end > now()
@@ -136,8 +136,9 @@ export class UnmatchedProxiesService {
       `UPDATE unmatched_proxies SET resolution = $2::text,
          resolved_at = CASE WHEN $2::text IS NOT NULL THEN now() END
         WHERE id = $1
-       RETURNING (SELECT id FROM users WHERE id = (named_by_tag(tag)).user_id) AS "userId", tag, country,
-                 version, round(extract(epoch FROM date_end - date_start) / 86400)::integer AS days`,
+       RETURNING order_reference AS "orderReference", country, version,
+                 (SELECT id FROM users WHERE id = (named_by_reference(order_reference)).user_id) AS "userId",
+                 round(extract(epoch FROM date_end - date_start) / 86400)::integer AS days`,
       [unmatchedProxyId, state === 'open' ? null : state],
     );
     if (state === 'open') await this.withdrawWriteOff(unmatchedProxyId, manager);
@@ -146,15 +147,16 @@ export class UnmatchedProxiesService {
     }
   }
 
-  /** The order in the tag counts as written off while any unmatched proxy of the tag does. */
+  /** The order in the reference counts as written off while any unmatched proxy of the reference does. */
   private async withdrawWriteOff(unmatchedProxyId: number, manager: EntityManager): Promise<void> {
-    const [{ tag } = { tag: null }] = await queryRows<{ tag: string | null }>(
+    const [{ reference } = { reference: null }] = await queryRows<{ reference: string | null }>(
       manager,
-      `SELECT tag FROM unmatched_proxies unmatched
-        WHERE id = $1 AND NOT EXISTS (SELECT FROM unmatched_proxies other
-                                       WHERE other.tag = unmatched.tag AND resolution = 'written-off')`,
+      `SELECT order_reference AS reference FROM unmatched_proxies unmatched
+        WHERE id = $1 AND NOT EXISTS (
+          SELECT FROM unmatched_proxies other
+           WHERE other.order_reference = unmatched.order_reference AND resolution = 'written-off')`,
       [unmatchedProxyId],
     );
-    if (tag !== null) await this.records.withdrawWriteOff(tag, manager);
+    if (reference !== null) await this.records.withdrawWriteOff(reference, manager);
   }
 }

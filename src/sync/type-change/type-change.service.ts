@@ -75,9 +75,9 @@ export class TypeChangeService {
     await this.maintenance.assertOpen();
     const attempt = await this.begin(proxy.id);
     try {
-      const { tag, providerProxyId } = await this.orders.getProviderIdentity(proxy.id);
+      const { orderReference, providerProxyId } = await this.orders.getProviderIdentity(proxy.id);
       await this.send(providerProxyId, wanted);
-      const listed = await this.find(tag, providerProxyId);
+      const listed = await this.find(orderReference, providerProxyId);
       if (listed.type !== wanted && listed.type !== 'auto') throw new TypeChangeUncertain();
       await this.settle(proxy.id, attempt, { ...listed, type: wanted });
     } finally {
@@ -154,10 +154,10 @@ export class TypeChangeService {
   }
 
   /** @throws TypeChangeUncertain when the listing cannot be read */
-  private async find(tag: string, providerProxyId: string): Promise<ListedProxy> {
+  private async find(orderReference: string, providerProxyId: string): Promise<ListedProxy> {
     const isIt = ({ id }: ListedProxy) => id === providerProxyId;
     try {
-      const listed = await this.provider.proxiesByTag(tag, {
+      const listed = await this.provider.proxiesByReference(orderReference, {
         priority: PRIORITY,
         isEnough: (found) => found.some(isIt),
       });

@@ -1,6 +1,6 @@
 -- The installation, its replicas and jobs, and what they share about the provider.
 
--- What there is once. Its environment is a part of the tags at the provider, which tells databases apart.
+-- What there is once. Its environment is a part of all order references, which tells databases apart.
 CREATE TABLE installation (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   environment text NOT NULL,
@@ -76,7 +76,8 @@ CREATE INDEX audit_runs_scope_idx ON audit_runs (scope, id);
 CREATE UNLOGGED TABLE provider_listings (
   audit uuid NOT NULL,
   provider_proxy_id text NOT NULL,
-  tag text NOT NULL,
+  -- The order reference of a proxy; the kind, amount and currency of a payment.
+  listed_as text NOT NULL,
   date_end timestamptz NOT NULL,
   listed_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (audit, provider_proxy_id)

@@ -31,15 +31,15 @@ CREATE TABLE deposits (
   refunded numeric(14,2) NOT NULL DEFAULT 0,
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
-  checked_at timestamptz,
+  read_at timestamptz,
   -- Null: nothing more is expected of the provider.
-  next_check_at timestamptz,
+  next_read_at timestamptz,
   closed_at timestamptz,
   UNIQUE (user_id, idempotency_key),
   UNIQUE (provider, provider_payment_id),
   CONSTRAINT deposits_closed_check CHECK ((state = 'pending') = (closed_at IS NULL))
 );
-CREATE INDEX deposits_due_idx ON deposits (next_check_at) WHERE next_check_at IS NOT NULL;
+CREATE INDEX deposits_due_idx ON deposits (next_read_at) WHERE next_read_at IS NOT NULL;
 CREATE INDEX deposits_pending_idx ON deposits (user_id) WHERE state = 'pending';
 CREATE INDEX deposits_user_id_idx ON deposits (user_id, id);
 CREATE INDEX deposits_state_idx ON deposits (state, id);
@@ -105,13 +105,13 @@ CREATE TABLE deposit_refunds (
   created_at timestamptz NOT NULL DEFAULT now(),
   -- The one call: null before it.
   requested_at timestamptz,
-  next_check_at timestamptz,
+  next_try_at timestamptz,
   closed_at timestamptz,
   UNIQUE (id, user_id),
   UNIQUE (provider, provider_refund_id)
 );
 CREATE INDEX deposit_refunds_deposit_id_idx ON deposit_refunds (deposit_id);
-CREATE INDEX deposit_refunds_due_idx ON deposit_refunds (next_check_at) WHERE next_check_at IS NOT NULL;
+CREATE INDEX deposit_refunds_due_idx ON deposit_refunds (next_try_at) WHERE next_try_at IS NOT NULL;
 CREATE INDEX deposit_refunds_receipts_idx ON deposit_refunds (closed_at)
   WHERE receipt_registration IN ('pending', 'canceled');
 CREATE INDEX deposit_refunds_found_idx ON deposit_refunds (id) WHERE state = 'found';

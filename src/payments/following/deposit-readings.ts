@@ -12,10 +12,10 @@ const CREATED_FOR_SECONDS = 3600;
 
 /**
  * Reads the payments of pending deposits until they end: soon after a notification, otherwise with growing
- * pauses. The claim of a check sets the time of the next one, so that a crash costs only a pause.
+ * pauses. The claim of a reading sets the time of the next one, so that a crash costs only a pause.
  */
 @Injectable()
-export class DepositChecks {
+export class DepositReadings {
   private readonly due: DueRows<DueDeposit>;
 
   constructor(
@@ -25,16 +25,16 @@ export class DepositChecks {
     jobs: Jobs,
   ) {
     this.due = jobs.due<DueDeposit>({
-      name: 'check-deposits',
+      name: 'read-deposits',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: AT_ONCE,
-      waiting: `SELECT count(*)::integer AS count, min(next_check_at) AS oldest
-                  FROM deposits WHERE next_check_at <= now()`,
+      waiting: `SELECT count(*)::integer AS count, min(next_read_at) AS oldest
+                  FROM deposits WHERE next_read_at <= now()`,
       claim: async (room) => {
         const rows = await this.records.claimDue(this.provider.name, room);
         return { rows, isMore: rows.length === room };
       },
-      execute: (deposit) => this.check(deposit),
+      execute: (deposit) => this.read(deposit),
     });
   }
 
@@ -42,13 +42,13 @@ export class DepositChecks {
     this.due.wake();
   }
 
-  private async check(deposit: DueDeposit): Promise<void> {
+  private async read(deposit: DueDeposit): Promise<void> {
     try {
       if (deposit.paymentId !== null) await this.following.read(deposit.paymentId);
       else if (deposit.ageSeconds < CREATED_FOR_SECONDS) await this.following.create(deposit);
       else await this.records.expireUnseen(deposit.depositId);
     } catch (error) {
-      // The call has counted it, and the time of the next check is set already.
+      // The call has counted it, and the time of the next reading is set already.
       if (!(error instanceof PaymentError)) throw error;
     }
   }
