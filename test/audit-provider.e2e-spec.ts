@@ -41,6 +41,17 @@ describe('an audit against the provider', () => {
     await service.control.withdrawProxy(Number(unmatchedProxy.provider_proxy_id));
   });
 
+  it('counts a row that cannot be read as listed', async () => {
+    await service.control.addFault({
+      method: 'getproxy',
+      match: { page: '1' },
+      kind: 'altered',
+      changes: [{ path: ['list', proxy.id, 'type'], value: 'mtproto' }],
+    });
+    expect(await broken()).toEqual({});
+    await service.control.resetFaults();
+  });
+
   it('finds a rented proxy that the provider no longer has', async () => {
     await service.control.withdrawProxy(Number(proxy.id));
     expect(await broken()).toEqual({

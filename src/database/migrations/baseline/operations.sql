@@ -76,9 +76,9 @@ CREATE INDEX audit_runs_scope_idx ON audit_runs (scope, id);
 CREATE UNLOGGED TABLE provider_listings (
   audit uuid NOT NULL,
   provider_proxy_id text NOT NULL,
-  -- The order reference of a proxy; the kind, amount and currency of a payment.
-  listed_as text NOT NULL,
-  date_end timestamptz NOT NULL,
+  -- The order reference of a proxy; the kind, amount and currency of a payment. Null: it cannot be read.
+  listed_as text,
+  date_end timestamptz,
   listed_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (audit, provider_proxy_id)
 );
