@@ -41,6 +41,9 @@ describe('the header Order-Guards', () => {
     const refused = await prolong(bought.data?.proxies[0]?.id ?? '', '0.01');
     expect(refused.response.status).toBe(409);
     expect(guardsOf(refused)).toBe('max_price=0.01');
+    // The specified body has no code.
+    expect(refused.response.headers.get('Order-Refusal')).toBe('price-above-max');
+    expect(refused.error).toEqual({ detail: 'The price is 25.08, above the max_price of 0.01' });
   });
 
   it('is absent for a misspelt guard, which the specified body ignores', async () => {

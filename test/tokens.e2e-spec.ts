@@ -156,9 +156,10 @@ describe('A customer with tokens:write', () => {
     const body = { country: 'ru', period: 30 } as const;
     expect((await child.api.POST('/proxies/buy', { body })).response.status).toBe(200);
     const second = await issued(issuer, { scopes: ['proxies:write'], ...bounds });
-    const { error } = await second.api.POST('/proxies/buy', { body });
+    const { error, response } = await second.api.POST('/proxies/buy', { body });
     // The spending of one child counts for all of them.
     expect(error).toEqual({ detail: 'Daily spending limit of the token exceeded' });
+    expect(response.headers.get('Order-Refusal')).toBe('daily-limit-exceeded');
     await service.audit();
   });
 

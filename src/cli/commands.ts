@@ -45,6 +45,9 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('webhooks enable'),
 
   routeCommand('tokens create', {
+    description:
+      'For support, when a customer or a colleague needs access. The token is printed once. It can be limited ' +
+      'to networks, to an amount of roubles a day (UTC), and to a time. The command line may issue any token.',
     names: { expires_at: 'expires-in' },
     readers: {
       expires_at: {
@@ -55,7 +58,7 @@ export const COMMANDS: readonly AddCommand[] = [
       scopes: {
         argument: '<list>',
         description:
-          'By commas. all: those of customers except tokens:write and deposits; staff: those of staff',
+          'Comma-separated. all: those of customers except tokens:write and deposits; staff: those of staff',
         read: parseScopes,
       },
     },

@@ -26,7 +26,8 @@ export const routeCommand =
     const { controller, handler, on, summary, description } = operation;
     const input = inputOf(controller, handler.name);
     const parameters = [...parametersOf(input, on, spec)];
-    const command = commandOf(cli, name).summary(summary).description(`${summary}. ${description}`);
+    const text = `${summary}. ${spec.description ?? description}`;
+    const command = commandOf(cli, name).summary(summary).description(text);
     if (spec.isSigned) command.requiredOption('--by <name>', 'The author of the change', parseText);
     for (const { option } of parameters) command.addOption(option);
     command.action(async (given: GivenOptions) => {

@@ -14,6 +14,8 @@ interface Reader {
 export interface RouteCommand {
   /** The action of the route. By default `users.create` for `users create`. */
   readonly action?: string;
+  /** Where that of the route is about the caller's token, which a command does not have. */
+  readonly description?: string;
   /** The names of options that differ from their parameters: `{ reason: 'why' }`. */
   readonly names?: Readonly<Record<string, string>>;
   readonly readers?: Readonly<Record<string, Reader>>;

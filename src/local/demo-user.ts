@@ -43,12 +43,17 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   return { token: text, proxy: await proxies.findActive(user.id), takesPayments };
 }
 
-/** Lines for a first visit: addresses, the token, and commands that can be pasted one after the other. */
+/**
+ * Lines for a first visit: addresses, the token, and commands that can be pasted one after the other. Their keys
+ * are fixed, so that a command of the shell's history does not pay twice.
+ */
 export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;
   const json = `-H 'Content-Type: application/json'`;
-  const key = '-H "Idempotency-Key: $(date +%s%N)"';
-  const proxyPath = `${baseUrl}/proxies/${proxy?.id ?? 1}`;
+  const keyed = (key: string) => `${curl} ${json} -H 'Idempotency-Key: ${key}'`;
+  const proxyId = proxy?.id ?? 1;
+  const proxyPath = `${baseUrl}/proxies/${proxyId}`;
+  const purchase = '{"country":"ru","period":30,"count":2,"max_price":60}';
   return [
     ['Listening on', baseUrl],
     ['Docs', `${baseUrl}/docs`],
@@ -57,15 +62,17 @@ export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): st
     [],
     ['Countries', `${curl} '${baseUrl}/countries?version=6'`],
     ['Quote', `${curl} '${baseUrl}/price?version=6&period=30&count=2'`],
-    ['Buy', `${curl} ${json} ${key} ${baseUrl}/proxies/buy -d '{"country":"ru","period":30,"count":2}'`],
+    ['Buy', `${keyed('first-order')} ${baseUrl}/proxies/buy -d '${purchase}'`],
     ['List', `${curl} ${baseUrl}/proxies`],
     ['Ping', `${curl} ${proxyPath}/ping`],
     ['Use', `curl ${baseUrl}/ -x ${proxy ? addressOf(proxy) : addressFromExport(baseUrl, curl)}`],
-    ['Prolong', `${curl} ${json} ${proxyPath}/prolong -d '{"period":30}'`],
+    ['Prolong', `${keyed(`prolong-${proxyId}`)} ${proxyPath}/prolong -d '{"period":30,"max_price":30}'`],
     ['Export', `${curl} '${baseUrl}/proxies/export?format=txt'`],
     ...(takesPayments
-      ? [['Top up', `${curl} ${json} ${key} ${baseUrl}/deposits -d '{"amount":"500.00"}'`]]
+      ? [['Top up', `${keyed('top-up')} ${baseUrl}/deposits -d '{"amount":"500.00"}'`]]
       : []),
+    [],
+    ['', 'Run again, a command with the same Idempotency-Key charges nothing. A new order needs a new key.'],
     [],
   ]
     .map(([name = '', text = '']) => `${name.padEnd(14)}${text}`.trimEnd())

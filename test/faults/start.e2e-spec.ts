@@ -170,6 +170,8 @@ describe('a start without configuration', () => {
       const { status, text } = await paste(line);
       expect({ name, status }).toEqual({ name, status: name === 'Top up' ? 201 : 200 });
       expect(name === 'Export' ? text : JSON.parse(text)).toEqual(expected[name]);
+      // As by arrow-up and Enter.
+      if (['Buy', 'Prolong', 'Top up'].includes(name)) expect(await paste(line)).toMatchObject({ text });
     }
   });
 

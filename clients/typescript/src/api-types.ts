@@ -7319,6 +7319,8 @@ export interface operations {
       /** @description The order cannot be executed; nothing was charged */
       400: {
         headers: {
+          /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
+          'Order-Refusal'?: string;
           [name: string]: unknown;
         };
         content: {
@@ -7352,6 +7354,8 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
+          /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
+          'Order-Refusal'?: string;
           [name: string]: unknown;
         };
         content: {
@@ -7462,6 +7466,8 @@ export interface operations {
       /** @description The order cannot be executed; nothing was charged */
       400: {
         headers: {
+          /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
+          'Order-Refusal'?: string;
           [name: string]: unknown;
         };
         content: {
@@ -7504,6 +7510,8 @@ export interface operations {
           'Retry-After'?: number;
           /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
+          /** @description `price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals */
+          'Order-Refusal'?: string;
           [name: string]: unknown;
         };
         content: {

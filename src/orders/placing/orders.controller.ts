@@ -34,6 +34,14 @@ const ORDER_KEY = {
   example: 'order-2026-12-1',
 };
 
+const REFUSED = {
+  'Order-Refusal': {
+    description:
+      '`price-above-max`, `daily-limit-exceeded` or `request-written-off`; absent from other refusals',
+    schema: { type: 'string' as const, example: 'price-above-max' },
+  },
+};
+
 const UNFINISHED = {
   'Retry-After': {
     description: 'The number of seconds after which to retry. A 409 without this header is final',
@@ -111,7 +119,7 @@ export class OrdersController {
       ],
       503: UNAVAILABLE,
     },
-    errorHeaders: { 409: UNFINISHED, 503: UNFINISHED },
+    errorHeaders: { 400: REFUSED, 409: { ...UNFINISHED, ...REFUSED }, 503: UNFINISHED },
   })
   async buy(
     @CurrentCaller() caller: Caller,
@@ -168,7 +176,7 @@ export class OrdersController {
       ],
       503: UNAVAILABLE,
     },
-    errorHeaders: { 409: UNFINISHED, 503: UNFINISHED },
+    errorHeaders: { 400: REFUSED, 409: { ...UNFINISHED, ...REFUSED }, 503: UNFINISHED },
   })
   async prolong(
     @CurrentCaller() caller: Caller,

@@ -46,7 +46,7 @@ export class NewTokenRequest {
   @DateTimeField({ absent: 'null' })
   expires_at!: Date | null;
 
-  @NetworksField()
+  @NetworksField({ description: 'The networks from which the token works, in CIDR notation' })
   allowed_ips!: readonly string[] | null;
 
   @AmountField({ description: 'Roubles that its orders may take a day (UTC) at most', absent: 'null' })
