@@ -29,6 +29,8 @@ fi
 create px6_api_key ''
 create provider/px6_api_key ''
 create grafana_password "$(random)"
+# For Alertmanager: operations/alertmanager.yml.
+create smtp_password ''
 # A backup has the hashes of tokens and the passwords of proxies. Keep a copy of the passphrase elsewhere.
 create pgbackrest.conf "[global]
 repo1-path=/backups

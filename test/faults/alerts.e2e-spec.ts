@@ -80,7 +80,10 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
       await opened.remove();
     },
   );
-  const exporter = forAllTests(startNodeExporter, (daemon) => daemon.stop());
+  const exporter = forAllTests(
+    () => startNodeExporter(directory.path),
+    (daemon) => daemon.stop(),
+  );
   // Its log is archived, and a standby streams it.
   const database = forAllTests(() => {
     const archive = `test ! -e ${join(directory.path, FULL_ARCHIVE)}`;
@@ -265,7 +268,12 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
 
     await standby.leave();
     await failToArchive();
-    await fires('StandbyGone', 'BackupLate');
+    const nineDaysAgo = Math.floor(Date.now() / 1000) - 9 * 86_400;
+    await writeFile(
+      join(directory.path, 'backup.prom'),
+      `proxy_rental_full_backup_timestamp_seconds ${nineDaysAgo}\n`,
+    );
+    await fires('StandbyGone', 'BackupLate', 'FullBackupOld');
     await leaveWebhooksUnsent();
     await fires('WebhooksNotSent');
     await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);

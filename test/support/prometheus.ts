@@ -85,11 +85,18 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
 }
 
 /** Starts the node exporter of Debian. It exports the file systems of this machine. */
-export async function startNodeExporter(): Promise<Daemon & { address: string }> {
+/** @param texts the directory of its text files */
+export async function startNodeExporter(texts: string): Promise<Daemon & { address: string }> {
   const address = `${LOOPBACK}:${await freePort()}`;
   const daemon = await startDaemon({
     program: DEBIAN.nodeExporter.path,
-    parameters: [`--web.listen-address=${address}`, '--collector.disable-defaults', '--collector.filesystem'],
+    parameters: [
+      `--web.listen-address=${address}`,
+      '--collector.disable-defaults',
+      '--collector.filesystem',
+      '--collector.textfile',
+      `--collector.textfile.directory=${texts}`,
+    ],
     isReady: async () =>
       fetch(`http://${address}/metrics`).then(
         ({ ok }) => ok,
