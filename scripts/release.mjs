@@ -44,6 +44,10 @@ function* versions() {
   yield ['package-lock.json', lock.version];
   yield ['package-lock.json, packages', lock.packages[''].version];
   yield [
+    'docs/production.md',
+    /proxy-rental-(\d[\d.]*)\.tar\.gz/.exec(readFileSync('docs/production.md', 'utf8'))?.[1],
+  ];
+  yield [
     'src/common/service.ts',
     /SERVICE_VERSION = '(.*)'/.exec(readFileSync('src/common/service.ts', 'utf8'))?.[1],
   ];

@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command, Option } from 'commander';
+import ts from 'typescript';
 import { createCli } from '../src/cli/cli';
+import { codeBlocks } from './support/code-blocks';
 
 const ROOT = join(__dirname, '..');
 const MAX_README_BYTES = 7000;
@@ -35,6 +37,9 @@ const documents = [
 
 /** The changelog also names what has since been renamed or removed. */
 const presentDocuments = documents.filter(({ path }) => path !== 'CHANGELOG.md');
+
+/** Decisions also sketch code. */
+const guides = documents.filter(({ path }) => !path.startsWith('docs/decisions/'));
 
 function readDocument(path: string): Document {
   let isCode = false;
@@ -239,6 +244,61 @@ describe('the documents', () => {
         .map(({ number }) => `${path}:${number}`),
     );
     expect(wide).toEqual([]);
+  });
+
+  it('have no block of commands in which one reads what is pasted after it', () => {
+    const READERS =
+      /\bcat > (?!.*<<)|\/dev\/stdin|\bread \w|\bpasswd\b|\bssh (?!.* -N)|apt-get install (?!-y)|\bufw enable/;
+    const swallowing = documents.flatMap(({ path }) =>
+      codeBlocks(path, 'sh').flatMap((block) => {
+        const lines = block.trimEnd().split('\n');
+        return lines.slice(0, -1).filter((line) => READERS.test(line));
+      }),
+    );
+    expect(swallowing).toEqual([]);
+  });
+
+  it('define what their commands use', () => {
+    const uses = { 'AUTH=': /\$AUTH\b/, 'call() {': /^\s*call /m, 'alias cli=': /^cli /m };
+    const missing = documents.flatMap(({ path }) => {
+      const commands = codeBlocks(path, 'sh').join('');
+      return Object.entries(uses).flatMap(([definition, use]) =>
+        use.test(commands) && !commands.includes(definition) ? [`${path}: ${definition}`] : [],
+      );
+    });
+    // It continues the tour of the README in the same terminal.
+    expect(missing).toEqual(['docs/start.md: call() {']);
+  });
+
+  it('have TypeScript that the strict compiler accepts', () => {
+    const blocks = new Map(
+      guides.flatMap(({ path }) =>
+        codeBlocks(path, 'ts').map((code, at) => {
+          const name = code.startsWith('// client.ts')
+            ? 'client.ts'
+            : `${path.replaceAll('/', '-')}-${at}.ts`;
+          return [join(ROOT, 'clients/typescript', name), code] as const;
+        }),
+      ),
+    );
+    expect(blocks.size).toBeGreaterThan(5);
+    const options: ts.CompilerOptions = {
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      target: ts.ScriptTarget.ES2023,
+      module: ts.ModuleKind.NodeNext,
+      types: ['node'],
+      paths: { 'proxy-rental-client': [join(ROOT, 'clients/typescript/src/index.ts')] },
+    };
+    const host = ts.createCompilerHost(options);
+    host.fileExists = (path) => blocks.has(path) || ts.sys.fileExists(path);
+    host.readFile = (path) => blocks.get(path) ?? ts.sys.readFile(path);
+    const program = ts.createProgram([...blocks.keys()], options, host);
+    const refused = [...blocks.keys()].flatMap((path) =>
+      ts.getPreEmitDiagnostics(program, program.getSourceFile(path)),
+    );
+    expect(ts.formatDiagnostics(refused, host)).toBe('');
   });
 
   it(`begin with a README of at most ${MAX_README_BYTES} bytes`, () => {

@@ -7,13 +7,13 @@ export class UnsupportedProxyType extends domainError('bad-request', 'Unsupporte
  * Names the error in a header: the specified bodies have no `code`, and a script must distinguish these final
  * refusals from others with the same status.
  */
-const refusal = (code: string) => ({ headers: { 'Order-Refusal': code } });
+const refusedAs = (code: string) => ({ headers: { 'Order-Refusal': code } });
 
 /** The limit is the token's, not the user's: another token of theirs may still order. */
 export class DailyLimitExceeded extends domainError(
   'bad-request',
   'Daily spending limit of the token exceeded',
-  refusal('daily-limit-exceeded'),
+  refusedAs('daily-limit-exceeded'),
 ) {}
 
 /** The provider no longer has the proxy. */
@@ -25,7 +25,7 @@ export class PriceAboveMax extends domainError(
   /** @param price of the whole order */
   (price: Money, maxPrice: Money) =>
     `The price is ${price.toString()}, above the max_price of ${maxPrice.toString()}`,
-  refusal('price-above-max'),
+  refusedAs('price-above-max'),
 ) {}
 
 /** Requests in progress end soon. A caller who gets a `Retry-After` may retry the request unchanged. */
@@ -55,7 +55,7 @@ export class RequestWrittenOff extends domainError(
   'conflict',
   'The order of this Idempotency-Key was lost and written off; nothing was charged. ' +
     'Order again under a new key',
-  refusal('request-written-off'),
+  refusedAs('request-written-off'),
 ) {}
 
 /** The first searches come quickly. */

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ModuleKind, ScriptTarget, transpile } from 'typescript';
 import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { startTestService } from '../support/test-service';
@@ -55,9 +56,12 @@ describe('The package of the TypeScript client', () => {
     const env = { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token };
     return (await run(process.execPath, [name], { cwd: directory, env })).stdout;
   }
-  /** The block of code under a heading of the README. */
-  const example = (heading: string): string =>
-    readme.split(`## ${heading}\n`)[1]?.split('```js\n')[1]?.split('```')[0] ?? '';
+  /** The block of code under a heading of the README, without types. */
+  function example(heading: string): string {
+    const [, code = ''] = readme.split(`## ${heading}\n`)[1]?.split('```ts\n') ?? [];
+    const options = { module: ModuleKind.ESNext, target: ScriptTarget.ES2022 };
+    return transpile(code.split('```')[0] ?? '', options).replace('./client.js', './client.mjs');
+  }
 
   const service = forAllTests(startTestService);
   beforeAll(async () => {
@@ -79,20 +83,18 @@ describe('The package of the TypeScript client', () => {
   });
 
   it('buys with the lines of its README in an empty project', async () => {
+    await execute('client.mjs', example('Connect'));
     expect(await execute('buy.mjs', example('Buy'))).toMatch(/^25\.08 for 127\.0\.0\.1:\d+\n$/);
     expect((await service.balanceOf(user)).available).toBe('9974.92');
-    const setUp = example('Buy').split('const { data')[0] ?? '';
-    expect(await execute('list.mjs', setUp + example('Lists'))).toMatch(/^\d+ completed\n$/);
+    expect(await execute('list.mjs', example('Lists'))).toMatch(/^\d+ completed\n$/);
     // The same key: the response is repeated, and nothing is bought.
     await execute('again.mjs', example('Buy'));
     expect((await service.balanceOf(user)).available).toBe('9974.92');
   });
 
   it('buys in CommonJS, which Node.js does not load as an ES module', async () => {
-    const script = `(async () => {\n${example('Buy').replace(
-      /import (\{.*\}) from ('.*');/,
-      'const $1 = require($2);',
-    )}})();`;
+    const code = example('Connect').replace('export ', '') + example('Buy').replace(/^import .*$/m, '');
+    const script = `(async () => {\n${code.replace(/import (\{.*\}) from ('.*');/, 'const $1 = require($2);')}})();`;
     expect(await execute('buy.cjs', script)).toMatch(/^25\.08 for /);
     expect((await service.balanceOf(user)).available).toBe('9974.92');
     const loaded = await execute(

@@ -64,6 +64,7 @@ describe('npm run release', () => {
       'package-lock.json',
       'scripts/release.mjs',
       'src/common/service.ts',
+      'docs/production.md',
       'clients/typescript/package.json',
     ]) {
       await cp(join(PROJECT, name), join(directory, name));

@@ -1,86 +1,218 @@
-// A service of its own, against which a shell and Python run the scripts of docs/scripts.md.
+// A service of its own, against which a shell, Python and Node.js run the code of the documents.
 import { execFile, spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { forAllTests, forEachTest } from '../support/fixtures';
+import { ModuleKind, ScriptTarget, transpile } from 'typescript';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES, type Scope } from '../../src/auth';
+import { PaymentsSandbox } from '../../src/sandbox';
+import { codeBlocks } from '../support/code-blocks';
+import { beforeClosing, forAllTests } from '../support/fixtures';
 import { findProgram } from '../support/programs';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
-import { startTestService } from '../support/test-service';
+import { startTestService, type TestUser } from '../support/test-service';
 
 const run = promisify(execFile);
-const DOCUMENT = join(__dirname, '..', '..', 'docs', 'scripts.md');
-const BODY = '{"country":"ru","period":30}';
+const PROJECT = join(__dirname, '..', '..');
+const CLIENT = join(PROJECT, 'clients', 'typescript');
+/** As the pages say. */
+const SCOPES: readonly Scope[] = ['proxies:write', 'proxies:read'];
+/** Debian's has its packages, whichever comes first on the PATH. */
+const python = ['python3', '/usr/bin/python3'].find(
+  (one) => spawnSync(one, ['-c', 'import requests']).status === 0,
+);
+const curl = findProgram('curl');
 
-/** The first block of a language in the document. */
-async function readExample(language: string): Promise<string> {
-  const document = await readFile(DOCUMENT, 'utf8');
-  return new RegExp(`\`\`\`${language}\\n([^\`]*)\`\`\``).exec(document)?.[1] ?? '';
-}
-
-const service = forAllTests(startTestService);
-const user = forEachTest(() => service.createUser());
+const payments = forAllTests(() => PaymentsSandbox.start());
+const service = forAllTests(() => startTestService({ payments }));
+beforeClosing(() => service.audit({ withProvider: true }));
 let directory: string;
 beforeEach(async () => {
+  await service.control.resetFaults();
   directory = await createTestDirectory('scripts-');
 });
 afterEach(() => removeTestDirectory(directory));
 
-const statesOfOrders = async (): Promise<string[] | undefined> =>
-  (await user.api.GET('/orders')).data?.items.map(({ state }) => state);
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
-(findProgram('curl') ? describe : describe.skip)('The loop of docs/scripts.md', () => {
-  /** Runs the loop in an empty directory, or in that of the run before. Returns what it prints. */
-  async function runLoop(body = BODY): Promise<string> {
-    const loop = await readExample('sh');
-    expect(loop).toContain(BODY);
-    const { stdout } = await run('sh', ['-c', loop.replace(BODY, body)], {
-      cwd: directory,
-      timeout: 30_000,
-      env: {
-        PATH: process.env['PATH'],
-        URL: service.baseUrl,
-        JSON: 'Content-Type: application/json',
-        AUTH: `Authorization: Bearer ${user.token}`,
-      },
+/** Runs a program in the directory of the test. */
+async function execute(
+  command: readonly string[],
+  user: Pick<TestUser, 'token'>,
+  path = process.env['PATH'],
+): Promise<Outcome> {
+  const [program = '', ...parameters] = command;
+  const env = { PATH: path, URL: service.baseUrl, TOKEN: user.token };
+  const ended = run(program, parameters, { cwd: directory, env, timeout: 100_000 });
+  return ended.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (failure: unknown) => failure as Outcome,
+  );
+}
+
+/** The state of each order, with the number of its proxies. */
+async function ordersOf({ api }: TestUser): Promise<string[]> {
+  const { data } = await api.GET('/orders', { params: { query: { sort: 'oldest' } } });
+  return (data?.items ?? []).map(({ state, delivered }) => `${state} ${delivered}`);
+}
+
+const LANGUAGES = [
+  { language: 'sh', program: curl && 'sh', needs: 'curl' },
+  { language: 'python', program: python, needs: 'python3-requests' },
+  { language: 'ts', program: process.execPath, needs: '' },
+] as const;
+
+/** The command that runs a script of a language, written into the directory of the test. */
+async function commandOf(language: string, script: string): Promise<string[]> {
+  if (language === 'sh') return ['sh', '-c', script];
+  if (language === 'python') return [python ?? '', '-c', script];
+  await mkdir(join(directory, 'node_modules'), { recursive: true });
+  await symlink(CLIENT, join(directory, 'node_modules', 'proxy-rental-client')).catch(() => undefined);
+  const options = { module: ModuleKind.ESNext, target: ScriptTarget.ES2022 };
+  await writeFile(join(directory, 'script.mjs'), transpile(script, options));
+  return [process.execPath, 'script.mjs'];
+}
+beforeAll(() => run(process.execPath, [join(CLIENT, 'build.mjs')]));
+
+describe.each(LANGUAGES.slice(0, 2))(
+  'The script of docs/scripts.md in $language',
+  ({ language, program, needs }) => {
+    if (program === undefined) {
+      it.skip(`apt-get install ${needs}`, () => undefined);
+      return;
+    }
+    const [script = ''] = codeBlocks('docs/scripts.md', language);
+    const key = () => readFile(join(directory, 'order.key'), 'utf8').catch(() => undefined);
+    const runScript = async (user: Pick<TestUser, 'token'>, changed = script) =>
+      execute(await commandOf(language, changed), user);
+
+    it('buys once through a lost response and a run after a crash, then buys anew', async () => {
+      const user = await service.createUser({ scopes: SCOPES });
+      await service.control.addFault({ method: 'buy', kind: 'response-lost' });
+      await writeFile(join(directory, 'order.key'), 'the-key-of-the-crash');
+      const first = await runScript(user);
+      expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/^200 ?:? \{"order_id":\d+/)]);
+      expect(await key()).toBeUndefined();
+      await writeFile(join(directory, 'order.key'), 'the-key-of-the-crash');
+      expect(await runScript(user)).toMatchObject({ code: 0, stdout: first.stdout });
+      expect(await ordersOf(user)).toHaveLength(1);
+      expect(await runScript(user)).toMatchObject({ code: 0 });
+      expect(await ordersOf(user)).toHaveLength(2);
     });
-    return stdout;
+
+    it('retries what ends by itself, and ends with 1 after a refusal', async () => {
+      const user = await service.createUser({ scopes: SCOPES });
+      await service.control.addFault({ method: 'buy', kind: 'error', errorId: 110 });
+      expect(await runScript(user)).toMatchObject({ code: 0 });
+      expect((await ordersOf(user)).map((one) => one.split(' ')[0])).toEqual(['refunded', 'completed']);
+      const dear = await runScript(user, script.replace(/"[36]0\.00"/, '"0.01"'));
+      expect([dear.code, dear.stdout]).toEqual([1, expect.stringContaining('"The price is')]);
+      expect(await runScript(user, script.replace('"ru"', '"xx"'))).toMatchObject({ code: 1 });
+      expect(await key()).toBeUndefined();
+      expect(await ordersOf(user)).toHaveLength(2);
+    });
+
+    it('keeps the key where the token does not work', async () => {
+      expect(await runScript({ token: 'prx_none' })).toMatchObject({ code: 75 });
+      expect(await key()).toBeDefined();
+    });
+  },
+);
+
+describe.each(LANGUAGES)('The nightly purchase in $language', ({ language, program, needs }) => {
+  if (program === undefined) {
+    it.skip(`apt-get install ${needs}`, () => undefined);
+    return;
   }
-
-  it('buys once, although it runs again after a crash', async () => {
-    const first = await runLoop();
-    expect(first).toMatch(/^200 : \{"order_id":\d+/);
-    expect(await runLoop()).toBe(first);
-    expect(await statesOfOrders()).toEqual(['completed']);
-  });
-
-  it('retries what ends by itself', async () => {
-    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 110 });
-    expect(await runLoop()).toMatch(/^200 : /);
-    expect(await statesOfOrders()).toEqual(['completed', 'refunded']);
-  });
-
-  it('ends when the price is above max_price', async () => {
-    expect(await runLoop('{"country":"ru","period":30,"max_price":"0.01"}')).toMatch(
-      /^409 : \{"detail":"The price/,
-    );
-    expect(await statesOfOrders()).toEqual([]);
+  it('buys 20 proxies once, through a lost response, a partial delivery and a rerun', async () => {
+    const user = await service.createUser({ scopes: SCOPES });
+    const [script = ''] = codeBlocks('docs/recipes/nightly.md', language);
+    const nightly = async (changed = script) => execute(await commandOf(language, changed), user);
+    const refused = await nightly(script.replaceAll('26', '1'));
+    expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining('"The price is')]);
+    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 8 });
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
+    const first = await nightly();
+    expect(first).toMatchObject({ code: 0 });
+    expect(await ordersOf(user)).toEqual(['partial 12', 'completed 8']);
+    expect(await nightly()).toMatchObject({ code: 0, stdout: first.stdout });
+    expect(await ordersOf(user)).toHaveLength(2);
   });
 });
 
-const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
+describe('The commands of the documents', () => {
+  if (curl === undefined) {
+    it.skip('apt-get install curl', () => undefined);
+    return;
+  }
+  /** The ids that the pages use, and those that the user has. */
+  let ids: readonly (readonly [RegExp, string])[];
+  let user: TestUser;
 
-(hasRequests ? it : it.skip)(
-  'The Python script of docs/scripts.md buys once although responses are lost, and reads the events',
-  async () => {
-    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
-    const { stdout } = await run('python3', ['-c', await readExample('python')], {
-      cwd: directory,
-      timeout: 60_000,
-      env: { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token },
+  beforeAll(async () => {
+    user = await service.createUser({ scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, 'tokens:write'] });
+    const bought = await user.buy({ count: 2 });
+    const { data: deposit } = await user.api.POST('/deposits', {
+      params: { header: { 'Idempotency-Key': 'first' } },
+      body: { amount: '100.00' },
     });
-    expect(stdout).toMatch(/^200 \{"order_id": \d+/);
-    expect(stdout).toContain('\norder.completed {');
-    expect(await statesOfOrders()).toEqual(['completed']);
-  },
-);
+    ids = [
+      [/\/orders\/1\b/g, `/orders/${bought.data && 'order_id' in bought.data ? bought.data.order_id : 0}`],
+      [/\/proxies\/1\b/g, `/proxies/${bought.data?.proxies[0]?.id}`],
+      [/\/deposits\/1\b/g, `/deposits/${deposit?.id}`],
+      // The test service has no address at which a proxy's request arrives.
+      [/\/check"/g, '/ping"'],
+      [/wait=30/g, 'wait=1'],
+      [/http:\/\/127\.0\.0\.1:3000/g, service.baseUrl],
+    ];
+  });
+
+  const PAGES = [
+    // The second continues the tour of the first.
+    'README.md docs/start.md',
+    'docs/api.md',
+    'docs/events.md',
+    'docs/renewals.md',
+    'docs/payments.md',
+    'docs/recipes/use-your-proxies.md',
+  ];
+  /** A block that starts a process, never ends, or needs a program that is not there. */
+  const isSkipped = (block: string): boolean =>
+    /^(?:npm|npx|cd|alias|sing-box)\b|curl -N/m.test(block) ||
+    ['wget', 'aria2c', 'proxychains4'].some((name) => block.includes(`${name} `) && !findProgram(name));
+
+  it.each(PAGES)('of %s are accepted, pasted one after the other', async (page) => {
+    await mkdir(join(directory, '.data'));
+    await writeFile(join(directory, '.data', 'demo-token'), user.token);
+    // A response with another status than 2xx and 304 ends the commands.
+    await mkdir(join(directory, 'bin'));
+    await writeFile(join(directory, 'bin', 'curl'), `#!/bin/sh\nexec ${curl} --fail-with-body "$@"\n`, {
+      mode: 0o755,
+    });
+    const blocks = page
+      .split(' ')
+      .flatMap((path) => codeBlocks(path, 'sh'))
+      .filter((block) => !isSkipped(block));
+    expect(blocks.length).toBeGreaterThan(0);
+    const { data: rules } = await user.api.POST('/renewals/rules', {
+      body: { target: 'proxy', proxy_id: ids[1]?.[1].split('/').at(-1) ?? '', period: 30 },
+    });
+    const pasted = [...ids, [/rules\/3\b/g, `rules/${rules?.id}`] as const].reduce(
+      (text, [from, to]) => text.replaceAll(from, to),
+      blocks.join('\n'),
+    );
+    const path = `${join(directory, 'bin')}:${process.env['PATH']}`;
+    const ended = await execute(['bash', '-eu', '-o', 'pipefail', '-c', pasted], user, path);
+    expect(ended).toEqual({ code: 0, stdout: expect.any(String), stderr: expect.any(String) });
+    if (page !== 'docs/recipes/use-your-proxies.md' || python === undefined) return;
+    const [byRequests = ''] = codeBlocks(page, 'python');
+    expect(await execute([python, '-c', byRequests], user)).toMatchObject({
+      code: 0,
+      stdout: "{'status': 'ok'}\n",
+    });
+  });
+});
