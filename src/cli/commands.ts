@@ -46,8 +46,9 @@ export const COMMANDS: readonly AddCommand[] = [
 
   routeCommand('tokens create', {
     description:
-      'For support, when a customer or a colleague needs access. The token is printed once. It can be limited ' +
-      'to networks, to an amount of roubles a day (UTC), and to a time. The command line may issue any token.',
+      'For support, when a customer or a colleague needs access. The token is printed once. It can be ' +
+      'limited to networks, to an amount of roubles a day (UTC), and to a time. The command line may issue ' +
+      'any token.',
     names: { expires_at: 'expires-in' },
     readers: {
       expires_at: {

@@ -44,8 +44,8 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
 }
 
 /**
- * Lines for a first visit: addresses, the token, and commands that can be pasted one after the other. Their keys
- * are fixed, so that a command of the shell's history does not pay twice.
+ * Lines for a first visit: addresses, the token, and commands that can be pasted one after the other. Their
+ * keys are fixed, so that a command of the shell's history does not pay twice.
  */
 export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): string {
   const curl = `curl -H 'Authorization: Bearer ${token}'`;
@@ -68,9 +68,7 @@ export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): st
     ['Use', `curl ${baseUrl}/ -x ${proxy ? addressOf(proxy) : addressFromExport(baseUrl, curl)}`],
     ['Prolong', `${keyed(`prolong-${proxyId}`)} ${proxyPath}/prolong -d '{"period":30,"max_price":30}'`],
     ['Export', `${curl} '${baseUrl}/proxies/export?format=txt'`],
-    ...(takesPayments
-      ? [['Top up', `${keyed('top-up')} ${baseUrl}/deposits -d '{"amount":"500.00"}'`]]
-      : []),
+    ...(takesPayments ? [['Top up', `${keyed('top-up')} ${baseUrl}/deposits -d '{"amount":"500.00"}'`]] : []),
     [],
     ['', 'Run again, a command with the same Idempotency-Key charges nothing. A new order needs a new key.'],
     [],

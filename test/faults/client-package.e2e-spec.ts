@@ -94,7 +94,8 @@ describe('The package of the TypeScript client', () => {
 
   it('buys in CommonJS, which Node.js does not load as an ES module', async () => {
     const code = example('Connect').replace('export ', '') + example('Buy').replace(/^import .*$/m, '');
-    const script = `(async () => {\n${code.replace(/import (\{.*\}) from ('.*');/, 'const $1 = require($2);')}})();`;
+    const required = code.replace(/import (\{.*\}) from ('.*');/, 'const $1 = require($2);');
+    const script = `(async () => {\n${required}})();`;
     expect(await execute('buy.cjs', script)).toMatch(/^25\.08 for /);
     expect((await service.balanceOf(user)).available).toBe('9974.92');
     const loaded = await execute(
