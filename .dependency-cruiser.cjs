@@ -78,6 +78,18 @@ const allowed = {
     'ledger',
     'orders',
   ],
+  compatible: [
+    'http',
+    'common',
+    'config',
+    'database',
+    'auth',
+    'ledger',
+    'catalog',
+    'proxies',
+    'orders',
+    'sync',
+  ],
   usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog', 'renewals'],
   health: ['common', 'database', 'metrics', 'auth'],
   staff: [

@@ -35,7 +35,7 @@ const tables = {
   maintenance: { owner: 'sync', readers: ['orders'] },
   orders: {
     owner: 'orders',
-    readers: ['sync', 'ledger', 'proxies', 'renewals', 'staff', 'status', 'usage'],
+    readers: ['compatible', 'sync', 'ledger', 'proxies', 'renewals', 'staff', 'status', 'usage'],
   },
   unmatched_proxies: { owner: 'sync', readers: ['status'] },
   payment_comparisons: { owner: 'payments' },
@@ -52,7 +52,7 @@ const tables = {
       sync: 'what the listing shows is compared and taken over in one statement',
       orders: 'a delivery, its order and its entries are one statement',
     },
-    readers: ['renewals', 'staff', 'usage'],
+    readers: ['compatible', 'renewals', 'staff', 'usage'],
   },
   proxy_changes: { owner: 'proxies' },
   proxy_checks: { owner: 'proxies' },

@@ -3,6 +3,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { AuthModule, CustomerTokensModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, isOverWithin } from './common';
+import { Px6CompatibleModule } from './compatible';
 import { AppConfig } from './config';
 import { Notifier } from './database';
 import { EventsModule } from './events';
@@ -63,6 +64,7 @@ export class AppModule implements OnModuleDestroy {
         // The router tries routes in the order of their modules: the most requested ones come first.
         HealthModule,
         StaffModule,
+        ...(config.compatible.px6 === 'on' ? [Px6CompatibleModule] : []),
         ...(config.payments.provider === 'off' ? [] : [PaymentsModule, StaffPaymentsModule]),
       ],
     };

@@ -76,6 +76,7 @@ export default withMermaid({
         text: 'Reference',
         items: [
           page('API', 'api'),
+          page("PROXY6's wire", 'px6'),
           page('Error codes', 'errors'),
           { text: 'TypeScript client', link: '/clients/typescript/README' },
           page('Configuration', 'configuration'),

@@ -11,6 +11,7 @@ export {
 export type { ApiToken, TokenOrigin } from './api-token';
 export {
   InvalidToken,
+  NotEnoughPermissions,
   ScopeNotGrantable,
   StaffScopesForAnother,
   TokenNotFound,

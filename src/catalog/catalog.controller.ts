@@ -6,7 +6,7 @@ import { ServiceUnavailable } from '../common';
 import { disconnection, type ErrorsOfStatus } from '../http';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 import { CatalogService } from './catalog.service';
-import { CountryStock, PriceQuery, QuoteResponse, VersionQuery } from './dto/catalog.dto';
+import { CountryStock, PriceQuery, PricesResponse, QuoteResponse, VersionQuery } from './dto/catalog.dto';
 
 const UNAVAILABLE: ErrorsOfStatus = [
   'The provider cannot be reached, and no copy of its last response is stored',
@@ -56,6 +56,28 @@ export class CatalogController {
   async count(@Param('country') country: string, @Query() { version }: VersionQuery): Promise<CountryStock> {
     const code = country.toLowerCase();
     return { country: code, version, available: await this.catalog.stock(code, version) };
+  }
+
+  @Get('prices')
+  @Route({
+    scope: 'price:read',
+    summary: 'List prices',
+    description:
+      'The prices of one proxy at this moment, markup included, by version and period. A quote of any ' +
+      'number of proxies is that many times the price. Other periods may be sold: see `GET /price`.',
+    response: PricesResponse,
+    errors: { 503: UNAVAILABLE },
+  })
+  async listPrices(@CurrentUserId() userId: number): Promise<PricesResponse> {
+    const prices = await this.catalog.prices(userId);
+    return {
+      prices: prices.map(({ version, period, price }) => ({
+        version,
+        period,
+        price_single: price.toString(),
+      })),
+      currency: 'RUB',
+    };
   }
 
   @Get('price')

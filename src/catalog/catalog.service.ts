@@ -1,7 +1,9 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import {
   Clock,
+  DomainError,
   Turns,
+  IP_VERSIONS,
   type IpVersion,
   type Moment,
   Money,
@@ -46,6 +48,11 @@ interface Offer {
   /** Days. */
   readonly period: number;
   readonly count: number;
+}
+
+/** The customer's price of one proxy for a period. */
+export interface ListedPrice extends Pick<Offer, 'version' | 'period'> {
+  readonly price: Money;
 }
 
 interface Buyer {
@@ -161,6 +168,34 @@ export class CatalogService implements OnModuleDestroy {
   async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
     this.assertRentalPeriod(offer.version, offer.period, null);
     return this.priceOf(offer, { userId, country: null }, 'get', this.inTurn('preview', userId, closed));
+  }
+
+  /**
+   * Lists the quotes of one proxy for the periods in the provider's table, by version and period. Any number
+   * of proxies costs as much each. Further periods may be sold: their quotes tell.
+   *
+   * @throws ServiceUnavailable
+   */
+  async prices(userId: number): Promise<ListedPrice[]> {
+    const table = await this.priceTable('get').catch(throwUnavailable);
+    return IP_VERSIONS.flatMap((version) =>
+      Object.entries(table[version] ?? {}).flatMap(([days, single]): ListedPrice[] => {
+        const period = Number(days);
+        const { percent } = this.markups.of({ userId, country: null, version, period });
+        const price = unitPriceWithMarkup(single, 1, percent);
+        return price.isPositive() && this.isSold(version, period) ? [{ version, period, price }] : [];
+      }),
+    );
+  }
+
+  private isSold(version: IpVersion, period: number): boolean {
+    try {
+      this.assertRentalPeriod(version, period, null);
+      return true;
+    } catch (error) {
+      if (error instanceof DomainError) return false;
+      throw error;
+    }
   }
 
   /**

@@ -71,6 +71,7 @@ describe('The environment', () => {
         compareSeconds: 3600,
         sourcesFile: undefined,
       },
+      compatible: { px6: 'off' },
       local: { dataDir: '.data' },
       metrics: { port: undefined, host: '127.0.0.1' },
       traces: { url: undefined, ratio: 1 },

@@ -422,6 +422,14 @@ export const SETTINGS = {
         'JSON file of [other payment sources](payments.md#other-sources) with their secrets and limits.',
     }),
   },
+  compatible: {
+    px6: setting('PX6_COMPATIBLE', oneOf('off', 'on'), {
+      default: 'off',
+      description:
+        'Whether `/api/{token}/{method}` serves customers as [PROXY6 would](px6.md). Their tokens are then ' +
+        'in URLs, so keep these out of logs.',
+    }),
+  },
   local: {
     dataDir: setting('DATA_DIR', text, {
       default: '.data',

@@ -18,6 +18,7 @@ const CONSTANTS = [
   'paymentTimeoutMs',
   'pingTimeoutMs',
   'poolWaitMs',
+  'px6CallsPerSecond',
   'readerIdleMs',
   'reconcileIntervalMs',
   'signInMaxAgeSeconds',

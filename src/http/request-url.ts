@@ -17,14 +17,14 @@ export function toNormalUrl(url: string): string {
   return (normalPath || '/') + query;
 }
 
-/** The path of a secret link. The rest counts as a secret even if it was cut or mistyped. */
-const SECRET_PATH = /^\/l\/.*/s;
+/** The path of a secret link, or of a call with its token. The rest is secret, even if cut or mistyped. */
+const SECRET_PATH = /^(\/+(?:l|api)\/).*/is;
 /** Only secrets are that long: 53 characters, anywhere in a mistyped address. */
 const LONG_WORD = /\w{40,}/g;
 
 /** The path for logs. */
 export const withoutSecrets = (path: string): string =>
-  path.replace(SECRET_PATH, '/l/…').replace(LONG_WORD, '…');
+  path.replace(SECRET_PATH, '$1…').replace(LONG_WORD, '…');
 
 /**
  * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of duplicate names

@@ -32,7 +32,9 @@ export {
 } from './orders.errors';
 export { OrdersModule } from './orders.module';
 export { OrderSummary } from './reading/dto/order.dto';
-export { OrdersService } from './placing/orders.service';
+export { BulkProlongations } from './bulk/bulk-prolongations.service';
+export { readPurchase } from './placing/order-request';
+export { type OrderResult, OrdersService } from './placing/orders.service';
 export { CLOSED_FOR_MAINTENANCE, Maintenance } from './maintenance';
 export { RenewalOrders, type WantedRenewal } from './placing/renewal-orders.service';
 export type { RenewalRoom } from './placing/renewal-room';

@@ -75,7 +75,7 @@ const RECORDS = [
     RenewalOrders,
     OrderRetention,
   ],
-  exports: [...RECORDS, DispatcherService, OrderRequests, OrdersService, RenewalOrders],
+  exports: [...RECORDS, BulkProlongations, DispatcherService, OrderRequests, OrdersService, RenewalOrders],
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {

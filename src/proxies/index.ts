@@ -2,6 +2,8 @@ export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 export { FORMAT_NAMES } from './export/formats';
 export { normalLabel, normalTag } from './filter/labels';
 export { CountryFilterField, LabelFilterField, TagFilterField } from './filter/proxy-filter.query';
+export { LabelsService } from './labels/labels.service';
+export { ProxyChecksService } from './checks/proxy-checks.service';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
 export { ProxyNotFound } from './proxies.errors';

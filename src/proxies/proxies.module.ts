@@ -57,7 +57,7 @@ const PROXY_CHECK_DAYS = 30;
     LinksService,
     LinkUses,
   ],
-  exports: [ProxiesService, BulkTargetsService],
+  exports: [ProxiesService, BulkTargetsService, LabelsService, ProxyChecksService],
 })
 export class ProxiesModule {
   constructor(

@@ -28,4 +28,5 @@ export {
   type UnmatchedProxyState,
 } from './sweep/sweep.dto';
 export { UnmatchedProxiesService } from './sweep/unmatched-proxies.service';
+export { TypeChangeService } from './type-change/type-change.service';
 export { WithdrawalsService } from './sweep/withdrawals.service';

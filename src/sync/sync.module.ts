@@ -25,7 +25,13 @@ import { TypeChangeService } from './type-change/type-change.service';
     TypeChangeService,
     WithdrawalsService,
   ],
-  exports: [ForgottenOrdersService, MaintenanceService, UnmatchedProxiesService, WithdrawalsService],
+  exports: [
+    ForgottenOrdersService,
+    MaintenanceService,
+    TypeChangeService,
+    UnmatchedProxiesService,
+    WithdrawalsService,
+  ],
 })
 export class SyncModule {
   constructor(

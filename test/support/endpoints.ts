@@ -17,6 +17,7 @@ const ROUTES: readonly (readonly [name: string, scope: Scope | null, errors: str
   ['GET /countries', 'countries:read', '422'],
   ['GET /countries/{country}/count', 'countries:read', '422'],
   ['GET /price', 'price:read', '422', 'count=1&period=30'],
+  ['GET /prices', 'price:read', ''],
   ['GET /proxies', 'proxies:read', '422'],
   ['GET /proxies/export', 'proxies:export', '422'],
   ...LISTS.map((format) => [`GET /proxies/lists/${format}`, 'proxies:export', '422'] as const),

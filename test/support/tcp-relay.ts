@@ -5,6 +5,8 @@ export interface TcpRelay {
   readonly port: number;
   /** Where connections go; null: they are closed at once. */
   target: number | null;
+  /** Cuts the connections that are open. */
+  cut(): void;
   close(): Promise<void>;
 }
 
@@ -30,8 +32,11 @@ export async function startTcpRelay(): Promise<TcpRelay> {
   const relay: TcpRelay = {
     port: await listen(server),
     target: null,
-    async close() {
+    cut() {
       for (const socket of sockets) socket.destroy();
+    },
+    async close() {
+      relay.cut();
       await new Promise((resolve) => server.close(resolve));
     },
   };

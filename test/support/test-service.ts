@@ -161,6 +161,8 @@ interface TestServiceOptions {
   /** Constants of the application, in place of the usual ones. */
   tuning?: Tuning;
   sandbox?: SandboxOptions;
+  /** Where it buys, in place of its sandbox. */
+  provider?: { readonly baseUrl: string; readonly apiKey: string };
   /** Where customers pay. */
   payments?: PaymentsSandbox;
   /** A migrated database of the test; one is created if omitted. */
@@ -187,7 +189,10 @@ async function start(options: TestServiceOptions): Promise<Started> {
     ...options.environment,
   });
   const clock = new TestClock();
-  const app = await createApplication(resolveConfig(environment, database.url, sandbox), clock);
+  const app = await createApplication(
+    resolveConfig(environment, database.url, options.provider ?? sandbox),
+    clock,
+  );
   await startApplication(app, app.get(Jobs), options.jobIntervalsMs);
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const owner = await connectAsOwner(database);

@@ -102,6 +102,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/prices': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List prices
+     * @description The prices of one proxy at this moment, markup included, by version and period. A quote of any number of proxies is that many times the price. Other periods may be sold: see `GET /price`.
+     */
+    get: operations['listPrices'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/price': {
     parameters: {
       query?: never;
@@ -1336,6 +1356,32 @@ export interface components {
        * @example 971
        */
       available: number;
+    };
+    /** PriceOut */
+    PriceOut: {
+      /**
+       * @description The IP version: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared)
+       * @example 6
+       * @enum {string}
+       */
+      version: '6' | '4' | '4s';
+      /**
+       * @description Days
+       * @example 30
+       */
+      period: number;
+      /**
+       * @description Price of one proxy for the period
+       * @example 10.62
+       */
+      price_single: string;
+    };
+    /** PricesResponse */
+    PricesResponse: {
+      /** @description By version and period */
+      prices: components['schemas']['PriceOut'][];
+      /** @example RUB */
+      currency: string;
     };
     /** QuoteResponse */
     QuoteResponse: {
@@ -4423,6 +4469,72 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description The provider cannot be reached, and no copy of its last response is stored */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+    };
+  };
+  listPrices: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['PricesResponse'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `price:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description The token or the user has sent too many requests in this minute */
       429: {
         headers: {

@@ -1,5 +1,6 @@
-import { IP_VERSION_PATTERN, IP_VERSIONS_TEXT, type IpVersion } from '../../common';
-import { ApiTitled, IntegerField, StringField } from '../../http';
+import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from '../../common';
+import { ApiChoice, ApiInteger, ApiRoubles, ApiTitled, IntegerField, StringField } from '../../http';
 import { PERIODS_TEXT } from '../rental-periods';
 
 /** The query of `GET /countries` and `GET /countries/{country}/count`. */
@@ -48,5 +49,24 @@ export class QuoteResponse {
   count!: number;
 
   @ApiTitled({ type: 'string', required: false, default: 'RUB' })
+  currency!: string;
+}
+
+export class PriceOut {
+  @ApiChoice(IP_VERSIONS, IP_VERSIONS_TEXT, '6')
+  version!: IpVersion;
+
+  @ApiInteger('Days', 30)
+  period!: number;
+
+  @ApiRoubles('Price of one proxy for the period', '10.62')
+  price_single!: string;
+}
+
+export class PricesResponse {
+  @ApiProperty({ type: [PriceOut], description: 'By version and period' })
+  prices!: readonly PriceOut[];
+
+  @ApiProperty({ type: 'string', example: 'RUB' })
   currency!: string;
 }

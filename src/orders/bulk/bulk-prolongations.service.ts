@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
 import { CatalogService, type Quote, RenewalPrices } from '../../catalog';
@@ -71,10 +72,42 @@ export class BulkProlongations {
     body: BulkProlongRequest,
     idempotencyKey: string | undefined,
   ): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
-    return this.orders.track(this.execute(read(caller, body, idempotencyKey)));
+    return this.orders.track(this.executeAndSumUp(read(caller, body, idempotencyKey)));
   }
 
-  private async execute(request: BulkRequest): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
+  /**
+   * Prolongs proxies for a request that has no key, and so is not safe to retry.
+   *
+   * @returns the delivery of each proxy, or why there is none
+   */
+  async prolongOnce(
+    caller: Caller,
+    ids: readonly string[],
+    period: number,
+  ): Promise<(OrderResult | DomainError)[]> {
+    const request = {
+      caller,
+      target: { ids },
+      period,
+      maxPrice: null,
+      idempotency: requireIdempotency(randomUUID(), { kind: 'bulk-prolongation', period }),
+    };
+    return this.orders.track(
+      this.execute(request).then(({ outcomes }) => Promise.all(ids.map((id) => resultOf(outcomes.get(id))))),
+    );
+  }
+
+  private async executeAndSumUp(request: BulkRequest) {
+    const { ids, outcomes, replayed } = await this.execute(request);
+    const proxies = await Promise.all(ids.map(async (id) => toBulkProxyOut(id, outcomes.get(id))));
+    return { response: { proxies, totals: sumUp(proxies) }, replayed };
+  }
+
+  private async execute(request: BulkRequest): Promise<{
+    ids: readonly string[];
+    outcomes: ReadonlyMap<string, Outcome>;
+    replayed: boolean;
+  }> {
     const { caller, target, idempotency } = request;
     const { userId } = caller;
     const known = await this.records.retry(userId, idempotency);
@@ -95,11 +128,7 @@ export class BulkProlongations {
     }
     for (const [id, outcome] of await this.order(request, bulk, missing)) outcomes.set(String(id), outcome);
     const ids = 'ids' in target ? target.ids : bulk.proxyIds.map(String);
-    const proxies = await Promise.all(ids.map(async (id) => toBulkProxyOut(id, outcomes.get(id))));
-    return {
-      response: { proxies, totals: sumUp(proxies) },
-      replayed: known !== null && missing.length === 0,
-    };
+    return { ids, outcomes, replayed: known !== null && missing.length === 0 };
   }
 
   /**
@@ -207,21 +236,26 @@ export class BulkProlongations {
   }
 }
 
-async function toBulkProxyOut(
-  proxyId: string,
-  outcome: Outcome = new ProxyNotFound(),
-): Promise<BulkProxyOut> {
-  const orderId = outcome instanceof DomainError ? null : outcome.orderId;
-  const proxy = { proxy_id: proxyId, order_id: orderId, price_charged: null, date_end: null };
+async function resultOf(outcome: Outcome = new ProxyNotFound()): Promise<OrderResult | DomainError> {
+  if (outcome instanceof DomainError) return outcome;
   try {
-    if (outcome instanceof DomainError) throw outcome;
-    const { charged, proxies } = await outcome.result();
-    const dateEnd = proxies[0]?.date_end ?? null;
-    return { ...proxy, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
+    return await outcome.result();
   } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    return { ...proxy, status: bulkStatusOf(error), detail: error.detail };
+    if (error instanceof DomainError) return error;
+    throw error;
   }
+}
+
+async function toBulkProxyOut(proxyId: string, outcome: Outcome | undefined): Promise<BulkProxyOut> {
+  const orderId = !outcome || outcome instanceof DomainError ? null : outcome.orderId;
+  const proxy = { proxy_id: proxyId, order_id: orderId, price_charged: null, date_end: null };
+  const delivery = await resultOf(outcome);
+  if (delivery instanceof DomainError) {
+    return { ...proxy, status: bulkStatusOf(delivery), detail: delivery.detail };
+  }
+  const { charged, proxies } = delivery;
+  const dateEnd = proxies[0]?.date_end ?? null;
+  return { ...proxy, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
 }
 
 /** @throws IdempotencyKeyMissing, IdempotencyKeyInvalid, RequestInvalid */

@@ -18,6 +18,8 @@ export interface OrderedItem {
   readonly proxyId: number | null;
   /** The order is refused when its total is above this; `null` accepts any price. */
   readonly maxPrice: Money | null;
+  /** The label of the proxies that a purchase delivers. */
+  readonly descr?: string | null;
 }
 
 /** The user who pays, and the tokens whose daily limits apply. */

@@ -131,10 +131,10 @@ export class OrderRefusals {
   private async findItem(request: OrderRequest): Promise<OrderedItem> {
     const { kind, period, maxPrice } = request;
     if (kind === 'purchase') {
-      const { country, version, count, proxyType } = request;
+      const { country, version, count, proxyType, descr } = request;
       if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
       this.catalog.assertRentalPeriod(version, period, country);
-      return { kind, country, version, period, count, proxyType, proxyId: null, maxPrice };
+      return { kind, country, version, period, count, proxyType, proxyId: null, maxPrice, descr };
     }
     const { id, country, proxyType, ...proxy } = await this.proxies.get(
       request.caller.userId,

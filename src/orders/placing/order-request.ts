@@ -20,6 +20,8 @@ interface RequestedPurchase extends AnyRequest {
   /** Any text. */
   readonly proxyType: string;
   readonly allowPartial: boolean;
+  /** The label of the delivered proxies, normalised. */
+  readonly descr: string | null;
 }
 
 interface RequestedProlongation extends AnyRequest {
@@ -32,10 +34,15 @@ interface RequestedProlongation extends AnyRequest {
 export type OrderRequest = RequestedPurchase | RequestedProlongation;
 
 /** @throws IdempotencyKeyInvalid */
-export function readPurchase(caller: Caller, body: PurchaseRequest, key: string | undefined): OrderRequest {
+export function readPurchase(
+  caller: Caller,
+  body: PurchaseRequest,
+  key: string | undefined,
+  descr: string | null = null,
+): OrderRequest {
   const { count, period, proxy_type: proxyType, max_price: maxPrice, allow_partial: allowPartial } = body;
   const version = toIpVersion(body.version);
-  // Guards are not part of the key's request: with another guard it is still the same order.
+  // Guards and the label are not part of the key's request: with others it is still the same order.
   const item = {
     kind: 'purchase',
     country: body.country.toLowerCase(),
@@ -44,7 +51,7 @@ export function readPurchase(caller: Caller, body: PurchaseRequest, key: string 
     count,
     proxyType,
   } as const;
-  return { ...item, caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial };
+  return { ...item, caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial, descr };
 }
 
 /** @throws IdempotencyKeyInvalid */

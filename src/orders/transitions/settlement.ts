@@ -127,10 +127,10 @@ export class Settlement {
        ),
        stored AS (
          INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                              proxy_type, country, version, period, date_start, date_end)
+                              proxy_type, country, version, period, date_start, date_end, descr)
          SELECT delivered.id, closed.user_id, closed.id, closed.provider, provider_proxy_id, host, port,
                 login, password, closed.proxy_type, closed.country, closed.version, closed.period, date_start,
-                date_end
+                date_end, closed.descr
            FROM delivered JOIN closed ON closed.id = delivered.order_id
        ),
        entries AS (
@@ -222,7 +222,7 @@ export class Settlement {
             SET date_end = closed.date_end, period = closed.period,
                 active = proxies.active OR closed.date_end > now(), absences = 0, withdrawn_at = NULL
            FROM closed WHERE proxies.id = closed.proxy_id AND proxies.id = ANY (ARRAY(SELECT id FROM locked))
-         RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, descr
+         RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, proxies.descr
        ),
        entries AS (
          ${postEntriesSql(

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Caller } from '../../auth';
-import { inQueueOf, queryRows } from '../../database';
+import { inQueueOf, queryRow, queryRows } from '../../database';
 import { type BulkTarget, BulkTargetsService } from '../bulk-target/bulk-targets.service';
 import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
 import type { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from './labels.dto';
@@ -45,6 +45,22 @@ export class LabelsService {
       unchanged: idsOf(false),
       not_found: targets.flatMap(({ proxyId, proxy }) => (proxy ? [] : [proxyId])),
     };
+  }
+
+  /**
+   * Whether the label of an order would bring its proxies under another renewal rule than without it.
+   *
+   * @throws LimitedTokenCannotMoveRules
+   */
+  async assertMayLabel({ userId, dailyLimit }: Caller, country: string, label: string): Promise<void> {
+    if (dailyLimit === null) return;
+    const { isMoved } = await queryRow<{ isMoved: boolean }>(
+      this.dataSource,
+      `SELECT (SELECT rule.id FROM rule_of_proxy($1, NULL, $2, $3, '{}') AS rule)
+         IS DISTINCT FROM (SELECT rule.id FROM rule_of_proxy($1, NULL, $2, NULL, '{}') AS rule) AS "isMoved"`,
+      [userId, country, label],
+    );
+    if (isMoved) throw new LimitedTokenCannotMoveRules();
   }
 
   /**

@@ -50,6 +50,8 @@ CREATE TABLE proxies (
 CREATE INDEX proxies_user_id_idx ON proxies (user_id, id);
 -- What is on rent now, for usage and the forecast, among all that a user ever rented.
 CREATE INDEX proxies_user_id_date_end_idx ON proxies (user_id, date_end);
+-- Look-ups by label, of services that have this one as their provider.
+CREATE INDEX proxies_descr_idx ON proxies (user_id, descr, id) WHERE descr IS NOT NULL;
 CREATE INDEX proxies_order_id_idx ON proxies (order_id);
 -- The proxies whose next stage before the end has come, without reading those whose reminder was sent.
 CREATE INDEX proxies_ending_idx ON proxies (date_end, reminded_hours) WHERE active;
@@ -76,6 +78,8 @@ CREATE TABLE orders (
   proxy_type text NOT NULL,
   -- Of a prolongation.
   proxy_id bigint REFERENCES proxies,
+  -- The label of the proxies that a purchase delivers.
+  descr text,
 
   -- What it costs.
   unit_price numeric(14,2) NOT NULL,

@@ -1,0 +1,1 @@
+export { Px6CompatibleModule } from './px6-compatible.module';

@@ -1,0 +1,260 @@
+import { Controller, Get, Res, UseFilters, UseGuards } from '@nestjs/common';
+import type { Response } from 'express';
+import { type Caller, CurrentCaller, Scopes } from '../auth';
+import { CatalogService } from '../catalog';
+import { DomainError, IP_VERSIONS, Money } from '../common';
+import { disconnection } from '../http';
+import { LedgerService } from '../ledger';
+import { BulkProlongations, type OrderResult, OrdersService, readPurchase } from '../orders';
+import { LabelsService, normalLabel, ProxyChecksService, ProxyNotFound } from '../proxies';
+import { TypeChangeService } from '../sync';
+import { listingStateOf, OwnProxies } from './own-proxies';
+import { CallGuard } from './wire-access';
+import { NotKnown, WireError } from './wire-error';
+import { mayBeDone, WireErrorFilter } from './wire-error.filter';
+import { moscowTime, roubles, unixSeconds, wireList, wireProxy, wireVersionOf } from './wire-formats';
+import { WireParameters, WireQuery } from './wire-query';
+
+const MAX_LIMIT = 1000;
+/** Each takes two calls at the provider. */
+const MAX_TYPE_CHANGES = 20;
+/** A label that begins so makes a purchase safe to retry. */
+const KEY_PREFIX = 'key:';
+
+/**
+ * PROXY6's wire on our own use cases: our prices, and the user's balance. `docs/px6.md` says what differs.
+ * It is not described by OpenAPI.
+ */
+@Controller('api')
+@UseFilters(WireErrorFilter)
+@UseGuards(CallGuard)
+@Scopes('profile:read')
+export class Px6Controller {
+  constructor(
+    private readonly catalog: CatalogService,
+    private readonly ledger: LedgerService,
+    private readonly orders: OrdersService,
+    private readonly bulks: BulkProlongations,
+    private readonly labels: LabelsService,
+    private readonly types: TypeChangeService,
+    private readonly checks: ProxyChecksService,
+    private readonly own: OwnProxies,
+  ) {}
+
+  /** The envelope alone. */
+  @Get(':token')
+  account(@CurrentCaller() caller: Caller) {
+    return this.envelope(caller, {});
+  }
+
+  @Get(':token/getprice')
+  @Scopes('price:read')
+  async getprice(
+    @CurrentCaller() caller: Caller,
+    @WireParameters() query: WireQuery,
+    @Res({ passthrough: true }) response: Response,
+  ) {
+    const version = query.getVersion();
+    if (!query.has('period')) {
+      const prices = await this.catalog.prices(caller.userId);
+      const tables = IP_VERSIONS.map((each) => [
+        wireVersionOf(each),
+        Object.fromEntries(
+          prices.filter((one) => one.version === each).map(({ period, price }) => [period, roubles(price)]),
+        ),
+      ]);
+      return this.envelope(caller, { data: Object.fromEntries(tables) });
+    }
+    const offer = { version, count: query.getCount(), period: query.getPeriodDays() };
+    const quote = await this.catalog.quote(offer, caller.userId, disconnection(response));
+    const { count, period } = offer;
+    return this.envelope(caller, {
+      price: roubles(quote.total),
+      price_single: perDay(quote.unitPrice, period),
+      period,
+      count,
+    });
+  }
+
+  @Get(':token/getcount')
+  @Scopes('countries:read')
+  async getcount(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    const country = query.getCountry();
+    const version = query.getVersion();
+    const lists = await Promise.all(IP_VERSIONS.map((each) => this.catalog.countries(each)));
+    if (!lists.some((countries) => countries.includes(country))) throw new WireError(220);
+    return this.envelope(caller, { count: await this.catalog.stock(country, version) });
+  }
+
+  @Get(':token/getcountry')
+  @Scopes('countries:read')
+  async getcountry(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    return this.envelope(caller, { list: await this.catalog.countries(query.getVersion()) });
+  }
+
+  @Get(':token/getproxy')
+  @Scopes('proxies:read')
+  async getproxy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    const list = await this.own.list(caller.userId, {
+      state: listingStateOf(query.find('state')),
+      descr: labelOf(query.findDescr()),
+      page: Math.max(query.findNumber('page') ?? 1, 1),
+      limit: Math.min(query.findNumber('limit') || MAX_LIMIT, MAX_LIMIT),
+    });
+    return this.envelope(caller, { list_count: list.length, list: wireList(list, query.has('nokey')) });
+  }
+
+  @Get(':token/setdescr')
+  @Scopes('proxies:write')
+  async setdescr(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    const descr = query.findDescr('new');
+    if (descr === null) throw new WireError(250);
+    const ids = query.findIds();
+    const old = labelOf(query.findDescr('old'));
+    if (ids === null && old === null) throw new WireError(230);
+    const found = await this.own.find(caller.userId, ids ? { ids } : { descr: old ?? '' });
+    await this.labels.change(
+      caller,
+      found.map(({ id }) => id),
+      { descr, tags: undefined },
+    );
+    return this.envelope(caller, { count: found.length });
+  }
+
+  /** After the first change, an error leaves open what the others have become. */
+  @Get(':token/settype')
+  @Scopes('proxies:write')
+  async settype(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    const ids = query.getIds(MAX_TYPE_CHANGES);
+    const type = query.findType();
+    if (type === null) throw new WireError(260);
+    const found = await this.own.find(caller.userId, { ids });
+    // Documented: an error unless at least one proxy changes.
+    if (found.every(({ proxyType }) => proxyType === type)) throw new WireError(30);
+    for (const [at, { id }] of found.entries()) {
+      await this.types.change(caller.userId, String(id), type).catch((error: unknown) => {
+        throw at === 0 ? error : new NotKnown();
+      });
+    }
+    return this.envelope(caller, {});
+  }
+
+  @Get(':token/buy')
+  @Scopes('proxies:write')
+  async buy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    // It could not be disabled again, and renewals of ours have rules of their own.
+    if (query.has('auto_prolong')) throw new WireError(110);
+    const count = query.getCount();
+    const period = query.getPeriodDays();
+    const country = query.getCountry();
+    const body = {
+      country,
+      period,
+      count,
+      version: query.getVersion(),
+      proxy_type: query.findType() ?? 'http',
+      max_price: null,
+      allow_partial: true,
+      dry_run: false,
+    };
+    const descr = labelOf(query.findDescr());
+    if (descr !== null) await this.labels.assertMayLabel(caller, country, descr);
+    const key = descr?.startsWith(KEY_PREFIX) ? descr : undefined;
+    const delivery = await this.orders.place(readPurchase(caller, body, key, descr));
+    const list = delivery.proxies.map((proxy) => wireProxy(fromOut(proxy)));
+    const charged = Money.parse(delivery.charged);
+    return this.envelope(
+      caller,
+      {
+        order_id: delivery.orderId,
+        count,
+        price: roubles(charged),
+        period,
+        country,
+        list: wireList(list, query.has('nokey')),
+      },
+      'after a charge',
+    );
+  }
+
+  /** Prolongs those of the ids that can be: `count` and `list` are of these. */
+  @Get(':token/prolong')
+  @Scopes('proxies:write')
+  async prolong(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    const period = query.getPeriodDays();
+    const outcomes = await this.bulks.prolongOnce(caller, query.getIds(), period);
+    const unknown = outcomes.find(mayBeDoneOf);
+    if (unknown) throw unknown;
+    const done = outcomes.filter((one): one is OrderResult => !(one instanceof DomainError));
+    const [first, ...others] = done;
+    if (!first) {
+      const refusals = outcomes.filter((one) => one instanceof DomainError);
+      throw refusals.find((one) => !(one instanceof ProxyNotFound)) ?? refusals[0] ?? new ProxyNotFound();
+    }
+    const list = done.flatMap(({ proxies }) =>
+      proxies.map(({ id, date_end: end }) => {
+        const endS = unixSeconds(end);
+        return { id: Number(id), date_end: moscowTime(endS), unixtime_end: endS };
+      }),
+    );
+    const price = done.reduce((sum, { charged }) => sum.plus(Money.parse(charged)), Money.zero);
+    return this.envelope(
+      caller,
+      {
+        order_id: others.reduce((least, { orderId }) => Math.min(least, orderId), first.orderId),
+        price: roubles(price),
+        period,
+        count: list.length,
+        list: wireList(list, query.has('nokey')),
+      },
+      'after a charge',
+    );
+  }
+
+  @Get(':token/check')
+  @Scopes('proxies:read')
+  async check(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    const proxy = query.find('proxy');
+    const [id] = query.findIds(1) ?? [proxy === null ? null : await this.own.findId(caller.userId, proxy)];
+    if (!id) throw new WireError(230);
+    const { works, first_byte_ms: firstByteMs } = await this.checks.run(caller.userId, id);
+    if (works === null) throw new NotKnown();
+    return this.envelope(caller, {
+      proxy_id: Number(id),
+      proxy_status: works,
+      proxy_time: works ? (firstByteMs ?? 0) / 1000 : 0,
+    });
+  }
+
+  /** `delete` and `ipauth`, too: we have neither. */
+  @Get(':token/*method')
+  unknownMethod(): never {
+    throw new WireError(110);
+  }
+
+  private async envelope(caller: Caller, fields: object, when?: 'after a charge') {
+    const balance = await this.ledger.available(caller.userId);
+    return {
+      status: 'yes',
+      user_id: String(caller.userId),
+      balance: when ? roubles(balance) : balance.toString(),
+      currency: 'RUB',
+      ...fields,
+    };
+  }
+}
+
+const labelOf = (descr: string | null): string | null => descr && normalLabel(descr);
+
+/** As in the documented examples: for one proxy and day. */
+const perDay = (price: Money, days: number): number => Number((roubles(price) / days).toFixed(4));
+
+const mayBeDoneOf = (outcome: OrderResult | DomainError): outcome is DomainError =>
+  outcome instanceof DomainError && mayBeDone(outcome);
+
+const fromOut = ({
+  proxy_type: proxyType,
+  date_start: dateStart,
+  date_end: dateEnd,
+  ...proxy
+}: OrderResult['proxies'][number]) => ({ ...proxy, proxyType, dateStart, dateEnd });

@@ -1,0 +1,58 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
+import { LRUCache } from 'lru-cache';
+import { callerOf, NotEnoughPermissions } from '../auth';
+import { domainError } from '../common';
+import { AppConfig } from '../config';
+
+/** As written: an escaped path would evade the rule by which load balancers never send a call twice. */
+const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
+
+/**
+ * Presents the token of the path as that of the request, so that the guard of all routes decides about it.
+ * Another token of the request does not count. Calls have effects, so nothing but GET is served.
+ */
+export function receiveCall(request: Request, response: Response, next: NextFunction): void {
+  response.setHeader('Cache-Control', 'no-store');
+  if (request.method !== 'GET') {
+    response.status(405).set('Allow', 'GET').json({ detail: 'Method Not Allowed' });
+    return;
+  }
+  const token = TOKEN_IN_PATH.exec(request.originalUrl)?.[1];
+  if (token === undefined) delete request.headers.authorization;
+  else request.headers.authorization = `Bearer ${token}`;
+  delete request.headers['idempotency-key'];
+  next();
+}
+
+/** PROXY6 allows as many. */
+const CALLS_PER_SECOND = 3;
+const WINDOW_MS = 1000;
+/** Enough for the tokens that call within a second. */
+const MAX_TOKENS = 10_000;
+
+class TooManyCalls extends domainError('rate-limited', 'Too many calls in this second', {
+  retryAfterSeconds: 1,
+}) {}
+
+/** Limits the calls of a token at this replica. Every response shows the balance, which needs its scope. */
+@Injectable()
+export class CallGuard implements CanActivate {
+  private readonly admittedAtMs = new LRUCache<number, readonly number[]>({ max: MAX_TOKENS });
+  private readonly perSecond: number;
+
+  constructor({ tuning }: AppConfig) {
+    this.perSecond = tuning.px6CallsPerSecond ?? CALLS_PER_SECOND;
+  }
+
+  /** @throws NotEnoughPermissions, TooManyCalls */
+  canActivate(context: ExecutionContext): boolean {
+    const { tokenId, scopes } = callerOf(context.switchToHttp().getRequest<Parameters<typeof callerOf>[0]>());
+    const nowMs = performance.now();
+    const admitted = (this.admittedAtMs.get(tokenId) ?? []).filter((atMs) => nowMs - atMs < WINDOW_MS);
+    if (admitted.length >= this.perSecond) throw new TooManyCalls();
+    this.admittedAtMs.set(tokenId, [...admitted, nowMs]);
+    if (!scopes.includes('profile:read')) throw new NotEnoughPermissions('profile:read');
+    return true;
+  }
+}

@@ -1,0 +1,53 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
+import type { Response } from 'express';
+import { DomainError, messageOf, ServiceUnavailable, stackOf } from '../common';
+import { isDatabaseUnavailable } from '../database';
+import { NotKnown, WIRE_ERROR_OF, WireError, type WireErrorId } from './wire-error';
+
+const RETRY_AFTER_SECONDS = '2';
+
+/**
+ * Turns every error of a call, also those of the guard, into PROXY6's own form. The response shows a client
+ * what certainly was not done, by a number or 429, and what is not known, by 503.
+ */
+@Catch()
+export class WireErrorFilter implements ExceptionFilter<unknown> {
+  private readonly logger = new Logger('Errors');
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const response = host.switchToHttp().getResponse<Response>();
+    if (response.headersSent || response.closed) return;
+    const id = wireErrorIdOf(error);
+    if (id !== undefined) {
+      response.status(200).json({ status: 'no', error_id: id, error: new WireError(id).message });
+      return;
+    }
+    const isDone = isCertainlyNotDone(error);
+    if (!isDone) this.log(error);
+    const { headers = {} } = error instanceof DomainError ? error : {};
+    response
+      .status(isDone ? 429 : 503)
+      .set({ 'Retry-After': RETRY_AFTER_SECONDS, ...headers })
+      .type('text/plain')
+      .send(isDone ? 'Too Many Requests' : 'Service temporarily unavailable');
+  }
+
+  private log(error: unknown): void {
+    if (error instanceof DomainError || error instanceof NotKnown) return;
+    if (isDatabaseUnavailable(error)) this.logger.error(messageOf(error));
+    else this.logger.error('unforeseen error', stackOf(error));
+  }
+}
+
+function wireErrorIdOf(error: unknown): WireErrorId | undefined {
+  if (error instanceof WireError) return error.id;
+  return error instanceof DomainError ? WIRE_ERROR_OF.get(error.code) : undefined;
+}
+
+/** The call was refused before it had any effect, and may be sent again. */
+const isCertainlyNotDone = (error: unknown): boolean =>
+  error instanceof ServiceUnavailable || (error instanceof DomainError && error.kind === 'rate-limited');
+
+/** Whether the outcome of an order, by its error, may still be that something was bought. */
+export const mayBeDone = (error: unknown): boolean =>
+  wireErrorIdOf(error) === undefined && !isCertainlyNotDone(error);

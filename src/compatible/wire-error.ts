@@ -1,0 +1,60 @@
+/** PROXY6's error numbers and texts, as documented. */
+const WIRE_ERRORS = {
+  30: 'Error unknown',
+  100: 'Error key',
+  105: 'Error ip',
+  110: 'Error method',
+  200: 'Error count',
+  210: 'Error period',
+  220: 'Error country',
+  230: 'Error ids',
+  240: 'Error version',
+  250: 'Error descr',
+  260: 'Error type',
+  280: 'Error proxy str',
+  300: 'Error active proxy allow',
+  400: 'Error no money',
+  404: 'Error not found',
+  410: 'Error price',
+} as const;
+
+export type WireErrorId = keyof typeof WIRE_ERRORS;
+
+/** A call that is refused in PROXY6's own way: HTTP 200 with `"status":"no"`. Nothing was done. */
+export class WireError extends Error {
+  constructor(readonly id: WireErrorId) {
+    super(WIRE_ERRORS[id]);
+  }
+}
+
+/** The outcome of a call is not known, or what was requested is not known yet: HTTP 503. */
+export class NotKnown extends Error {}
+
+/** The numbers of our own errors, by their codes. After each of them it is certain that nothing was done. */
+export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([
+  ['not-authenticated', 100],
+  ['invalid-token', 100],
+  ['user-blocked', 100],
+  ['address-not-allowed', 105],
+  ['not-enough-permissions', 110],
+  ['limited-token-cannot-move-rules', 110],
+  ['checks-disabled', 110],
+  ['type-changes-unavailable', 110],
+  ['period-too-short', 210],
+  ['unsupported-period', 210],
+  ['country-not-available', 220],
+  ['too-many-targets', 230],
+  ['idempotency-key-invalid', 250],
+  ['idempotency-key-reused', 250],
+  ['request-written-off', 250],
+  ['unsupported-proxy-type', 260],
+  ['type-change-refused', 260],
+  ['not-enough-proxies', 300],
+  ['insufficient-balance', 400],
+  ['daily-limit-exceeded', 400],
+  ['proxy-not-found', 404],
+  ['cannot-be-prolonged', 404],
+  ['proxy-ended', 404],
+  ['proxy-withdrawn', 404],
+  ['proxy-gone', 404],
+]);
