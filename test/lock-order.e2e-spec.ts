@@ -131,8 +131,10 @@ describe('Proxies are locked in the order of their ids by', () => {
 
 it('Users are locked in the order of their ids when changes of their lists are counted', async () => {
   const ids = [user.id, (await service.createUser()).id, (await service.createUser()).id];
-  const count = () => service.dataSource.query('SELECT count_list_changes($1)', [ids.toReversed()]);
-  const free = await freeWhileFirstIsHeld('users', ids, count, 'SELECT count_list_changes');
+  for (const id of ids.toReversed()) await insertProxies(service.owner, id, 1);
+  const change = () =>
+    service.dataSource.query(`UPDATE proxies SET host = host || '.' WHERE user_id = ANY ($1)`, [ids]);
+  const free = await freeWhileFirstIsHeld('users', ids, change, 'UPDATE proxies SET host');
   expect(free).toEqual(ids.slice(1));
 });
 

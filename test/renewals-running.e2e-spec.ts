@@ -1,7 +1,7 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { RenewalOrders } from '../src/orders';
-import { RenewalRoom } from '../src/orders/placing/renewal-room';
+import { RenewalRoom } from '../src/orders/placing/renewal-orders.service';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
@@ -253,7 +253,11 @@ describe('Renewals', () => {
 
   it.each<[string, number, RenewalRoom]>([
     ['room', 2, new RenewalRoom(0, 1, null, new Set())],
-    ['listings', 1, new RenewalRoom(0, 3, null, new Set(Array.from({ length: 10 }, (_, n) => `tag ${n}`)))],
+    [
+      'listings',
+      1,
+      new RenewalRoom(0, 3, null, new Set(Array.from({ length: 10 }, (_, n) => `reference ${n}`))),
+    ],
   ])('go in the announced order when %s run out in the middle', async (_, paid, room) => {
     const { user, ids } = await customerWith(3, '1000.00');
     // A sweep has confirmed all ends but the first.

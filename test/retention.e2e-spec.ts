@@ -93,7 +93,7 @@ describe('Rows past their retention', () => {
     });
 
   /** Notes how many rows each statement removes from a table. */
-  const noteSteps = () =>
+  const recordSteps = () =>
     service.owner.query(`
       CREATE TABLE steps (name text, size integer);
       CREATE FUNCTION record_step() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -120,7 +120,7 @@ describe('Rows past their retention', () => {
     await service.audit();
     await age();
     await service.audit();
-    await noteSteps();
+    await recordSteps();
 
     const progress = { isDone: false };
     const bought: number[] = [];

@@ -2,7 +2,7 @@
 import { EnvironmentError, readEnvironment } from '../src/config/environment';
 import { SHOWN_KIND } from '../src/ledger';
 import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
-import { renewalKey, renewalKeySql } from '../src/orders';
+import { REFERENCE_PREFIX_SQL, renewalKey, renewalKeySql } from '../src/orders';
 import { bulkOrderKey, bulkOrderKeySql } from '../src/orders/order-keys';
 import { ORDER_STATES, type OrderState, publicState } from '../src/orders/order-states';
 import { PLACEMENT_REFUSALS } from '../src/orders/placing/order-refusals';
@@ -58,7 +58,7 @@ describe('The database and the code agree on', () => {
     const references = await query<{ reference: string; user: number; order: number }>(
       `SELECT reference, user_id AS user, order_id AS order
          FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS given (of_user, of_order, place),
-              order_reference_of(reference_prefix(), of_user, of_order) AS reference,
+              order_reference_of(${REFERENCE_PREFIX_SQL}, of_user, of_order) AS reference,
               named_by_reference(reference)
         ORDER BY place`,
       [ids.map(([user]) => user), ids.map(([, order]) => order)],

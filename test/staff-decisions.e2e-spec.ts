@@ -1,6 +1,6 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
-import { ForgottenOrderRecords } from '../src/orders';
+import { ForgottenOrderRecords, REFERENCE_PREFIX_SQL } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
 import type { FoundProlongationOut, UnmatchedProxyOut } from '../src/sync';
@@ -455,7 +455,7 @@ describe('An order that a restore of the database has forgotten', () => {
   /** The purchase of an order that is no longer in the database. Gives one of its unmatched proxies. */
   async function forgottenPurchase(count: number): Promise<UnmatchedProxy> {
     const [{ orderReference }] = await service.owner.query(
-      `SELECT order_reference_of(reference_prefix(), $1, nextval(pg_get_serial_sequence('orders', 'id')))
+      `SELECT order_reference_of(${REFERENCE_PREFIX_SQL}, $1, nextval(pg_get_serial_sequence('orders', 'id')))
                 AS "orderReference"`,
       [user.id],
     );

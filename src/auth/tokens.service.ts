@@ -275,7 +275,7 @@ export class TokensService {
       return null;
     }
     this.known.set(hash, true);
-    if (!token.isUseRecorded) await this.noteUse(token.tokenId);
+    if (!token.isUseRecorded) await this.recordUse(token.tokenId);
     return token;
   }
 
@@ -308,7 +308,7 @@ export class TokensService {
    * Skips locked tokens: either their use is just being recorded, or the next use will be. That also prevents
    * deadlocks between replicas.
    */
-  private readonly noteUse = batchedLookup(async (tokenIds: readonly number[]) => {
+  private readonly recordUse = batchedLookup(async (tokenIds: readonly number[]) => {
     await preparedRows(
       this.dataSource,
       `UPDATE api_tokens SET last_used_at = $2

@@ -218,7 +218,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /** Remembers that the provider refused to sell proxies of this country for this period. */
-  notePeriodRefused(version: IpVersion, period: number, country: string): void {
+  recordPeriodRefused(version: IpVersion, period: number, country: string): void {
     const key = offerKey(version, period);
     const refusals = this.refusedPeriods.get(key) ?? new Map<string, Moment>();
     this.refusedPeriods.set(key, refusals.set(country, this.clock.moment()));
@@ -271,7 +271,7 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /** Lets the price of an ordered offer be refreshed in the background, for the next order. */
-  notePriceUsed(offer: Offer): void {
+  recordPriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
     this.exactPrices.want(exactPriceKey(version, period, count), () => this.fetchExactPrice(offer));
   }
@@ -304,7 +304,7 @@ export class CatalogService implements OnModuleDestroy {
    * Subtracts sold proxies from the stock. Customers of this process see it at once, those of other replicas
    * after it was written and read.
    */
-  noteSale(country: string, version: IpVersion, count: number): void {
+  recordSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
     this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
   }

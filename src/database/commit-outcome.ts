@@ -29,7 +29,7 @@ export async function identifySession(client: Client, settings: SessionSettings)
 }
 
 /** Records for {@link resolveCommitOutcome} on which connection a statement failed. */
-export function noteSession(error: Error, client: object): void {
+export function recordSession(error: Error, client: object): void {
   const session = sessionsByClient.get(client);
   if (session) sessionsByError.set(error, session);
 }

@@ -1,5 +1,5 @@
 import { DataSource, QueryFailedError } from 'typeorm';
-import { noteSession } from './commit-outcome';
+import { recordSession } from './commit-outcome';
 import { connectionPool } from './connection-pool';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows, theRow } from './sql';
@@ -56,7 +56,7 @@ async function runPrepared<Row>(
     dataSource.logger.logQueryError(String(error), statement, values);
     isLost = isSessionLost(error);
     const failure = new QueryFailedError(statement, values, error as Error);
-    if (isLost) noteSession(failure, client);
+    if (isLost) recordSession(failure, client);
     throw failure;
   } finally {
     client.off('error', ignore);

@@ -1,6 +1,6 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { messageOf } from '../common';
-import { noteSession, resolveCommitOutcome } from './commit-outcome';
+import { recordSession, resolveCommitOutcome } from './commit-outcome';
 import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
@@ -44,7 +44,7 @@ async function runTransaction<Result>(
   } catch (error) {
     await (runner as unknown as Releasing).releasePostgresConnection(new Error(messageOf(error)));
     if (error instanceof TransactionOutcomeUnknown) {
-      noteSession(error, client);
+      recordSession(error, client);
       await resolveCommitOutcome(dataSource, error, () => Promise.resolve()).catch(() => undefined);
     }
     throw error;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Turns } from '../common';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -20,27 +21,7 @@ function keepPaused(this: Socket): void {
  * is closed if its request exceeds the limit.
  */
 export function oneAtATime(serve: Handler): Handler {
-  const waitingOn = new Map<Socket, number>();
-  let waiting = 0;
-
-  function enter(socket: Socket): void {
-    const count = waitingOn.get(socket) ?? 0;
-    waiting += 1;
-    waitingOn.set(socket, count + 1);
-    if (count === 0) socket.on('resume', keepPaused).pause();
-  }
-
-  function leave(socket: Socket): void {
-    const left = (waitingOn.get(socket) ?? 1) - 1;
-    waiting -= 1;
-    if (left > 0) {
-      waitingOn.set(socket, left);
-      return;
-    }
-    waitingOn.delete(socket);
-    // The rest of the last request's body may not have been read yet.
-    socket.off('resume', keepPaused).resume();
-  }
+  const waiting = new Turns<Socket>(MAX_WAITING, MAX_WAITING);
 
   return (request, response) => {
     // Node assigns the socket to a response after all earlier responses were sent.
@@ -49,16 +30,21 @@ export function oneAtATime(serve: Handler): Handler {
       return;
     }
     const { socket } = request;
-    if (waiting >= MAX_WAITING) {
+    const end = waiting.enter(socket);
+    if (!end) {
       socket.destroy();
       return;
     }
-    enter(socket);
-    const giveUp = (): void => leave(socket);
-    request.once('close', giveUp);
+    if (waiting.of(socket) === 1) socket.on('resume', keepPaused).pause();
+    const leave = (): void => {
+      end();
+      // The rest of the last request's body may not have been read yet.
+      if (waiting.of(socket) === 0) socket.off('resume', keepPaused).resume();
+    };
+    request.once('close', leave);
     response.once('socket', () => {
-      request.off('close', giveUp);
-      leave(socket);
+      request.off('close', leave);
+      leave();
       // Lets other connections run in between.
       setImmediate(serve, request, response);
     });

@@ -105,7 +105,7 @@ export class Jobs {
       try {
         await this.measure(name, () => work.execute(row, this.cutOff.signal));
       } catch (error) {
-        this.noteFailure(name, error);
+        this.recordFailure(name, error);
       }
     });
     this.dueRows.push(rows);
@@ -169,7 +169,7 @@ export class Jobs {
         return isMore;
       } catch (error) {
         own.notBeforeMs = performance.now() + pauseAfterFailureMs;
-        this.noteFailure(job.name, error);
+        this.recordFailure(job.name, error);
         return false;
       }
     });
@@ -201,7 +201,7 @@ export class Jobs {
     }
   }
 
-  private noteFailure(name: string, error: unknown): void {
+  private recordFailure(name: string, error: unknown): void {
     if (this.isStopping) {
       this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
       return;

@@ -1,4 +1,3 @@
-export { SEARCHES_END_AFTER_SECONDS, spacingOfEmptySearchesSeconds } from './search-schedule';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { OrderRequests } from './dispatch/order-requests';
 export { longestOrderMs } from './longest-order';
@@ -36,8 +35,7 @@ export { BulkProlongations } from './bulk/bulk-prolongations.service';
 export { readPurchase } from './placing/order-request';
 export { type OrderResult, OrdersService } from './placing/orders.service';
 export { CLOSED_FOR_MAINTENANCE, Maintenance } from './maintenance';
-export { RenewalOrders, type WantedRenewal } from './placing/renewal-orders.service';
-export type { RenewalRoom } from './placing/renewal-room';
+export { RenewalOrders, type RenewalRoom, type WantedRenewal } from './placing/renewal-orders.service';
 export { ReviewService } from './reconciliation/review.service';
 export {
   type ForgottenOrder,
@@ -46,5 +44,10 @@ export {
 } from './transitions/forgotten-order-records';
 export { HoldReleases } from './transitions/hold-releases';
 export { OrderClaims } from './transitions/order-claims';
-export { countOpenOrdersAsPossiblyBought, OutcomeSearches } from './transitions/outcome-searches';
+export {
+  countOpenOrdersAsPossiblyBought,
+  OutcomeSearches,
+  SEARCHES_END_AFTER_SECONDS,
+  spacingOfEmptySearchesSeconds,
+} from './transitions/outcome-searches';
 export { Settlement } from './transitions/settlement';

@@ -34,7 +34,7 @@ export type EarlierRequest = OrderOutcome | typeof WRITTEN_OFF;
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
 /** The prefix of all order references of an installation, read once for a statement. */
-export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix())';
+export const REFERENCE_PREFIX_SQL = '(SELECT reference_prefix FROM installation)';
 
 /**
  * The order reference under which the provider lists a row of `proxies`: that of the leader of the batch it

@@ -59,7 +59,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Notes that the provider refused a cost for lack of funds. */
-  noteRefusal(cost: string): void {
+  recordRefusal(cost: string): void {
     if (!this.covers(cost)) return;
     this.refusedCost = cost;
     this.knownSinceMs = performance.now();

@@ -82,7 +82,7 @@ export class UsersService {
    * Finds the user with an id on the messaging platform who just opened the companion application, and
    * records that, with their name there, if any. Blocked users are not changed.
    */
-  async noteApp(
+  async recordApp(
     { tgId, username }: { readonly tgId: number; readonly username: string | null },
     manager: EntityManager,
   ): Promise<Pick<User, 'id' | 'blockedAt'> | null> {

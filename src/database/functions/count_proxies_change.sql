@@ -6,6 +6,7 @@
 CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   concerned bigint[];
+  counted bigint;
 BEGIN
   IF TG_OP = 'UPDATE' THEN
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM (
@@ -18,7 +19,13 @@ BEGIN
   ELSE
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;
   END IF;
-  IF count_list_changes(concerned) <> coalesce(cardinality(concerned), 0) THEN
+  -- In the order of their ids, so that two statements never deadlock, and apart from the update: after a wait
+  -- it would find the rows as they were before, and lock them once more, behind the statements that wait for
+  -- this transaction by then.
+  PERFORM FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE;
+  UPDATE users SET proxies_revision = proxies_revision + 1 WHERE id = ANY (concerned);
+  GET DIAGNOSTICS counted = ROW_COUNT;
+  IF counted <> coalesce(cardinality(concerned), 0) THEN
     RAISE foreign_key_violation
       USING MESSAGE = 'a proxy of a user who does not exist', CONSTRAINT = 'proxies_user_id_fkey';
   END IF;

@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION place_orders(
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
 DECLARE
   today CONSTANT date := (now() AT TIME ZONE 'UTC')::date;
-  prefix CONSTANT text := reference_prefix();
+  prefix CONSTANT text := (SELECT reference_prefix FROM installation);
   may_be_forgotten boolean;
   wanted record;
   -- The last entry of the user's account, and then the holds that follow it.

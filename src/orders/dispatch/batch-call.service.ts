@@ -101,7 +101,7 @@ export class BatchCallService {
           );
         }
       });
-      for (const { count } of batch.members) this.catalog.notePriceUsed({ ...batch, count });
+      for (const { count } of batch.members) this.catalog.recordPriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
       // After a success, a failure proves nothing about the orders: only a failure of the money call itself
@@ -126,7 +126,7 @@ export class BatchCallService {
     const closed = await calls.storeFirstBy((call) =>
       this.settlement.deliverPurchases(batch.id, delivery, { call }),
     );
-    this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
+    this.catalog.recordSale(batch.country, batch.version, delivery.proxies.length);
     return closed;
   }
 
@@ -192,7 +192,7 @@ export class BatchCallService {
    */
   private async settleRefusal(batch: OrderBatch, reason: RefusalReason): Promise<boolean> {
     if (batch.kind === 'purchase' && reason === 'period') {
-      this.catalog.notePeriodRefused(batch.version, batch.period, batch.country);
+      this.catalog.recordPeriodRefused(batch.version, batch.period, batch.country);
     }
     const calls = await this.chooseForOtherCalls(batch, reason);
     const ids = calls.map((members) => members.map(({ id }) => id));

@@ -144,7 +144,7 @@ export class DispatcherService {
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
       return { rows: [], isMore: await this.claims.hasNext() };
     }
-    this.requests.noteSent(memberIds(batch));
+    this.requests.recordSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);
     this.mayBeUnread ||= batch.leavesUnread;
     const isMore = batch.leavesOthers || this.mayBeUnread;
@@ -175,7 +175,7 @@ export class DispatcherService {
     } catch (error) {
       this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
     }
-    await this.requests.noteCallOver(batch);
+    await this.requests.recordCallOver(batch);
   }
 
   private send(batch: OrderBatch, permission: CallPermission): Promise<void> {
@@ -183,7 +183,7 @@ export class DispatcherService {
     const attributes = { 'order.kind': batch.kind, 'order.ids': ids };
     const work = async (): Promise<void> => {
       const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
-      await this.requests.noteCallOver(batch, outcomes);
+      await this.requests.recordCallOver(batch, outcomes);
       if (mayBeQueued) this.calls.wake();
     };
     return inSharedSpan('orders.send', attributes, this.requests.origins(ids), this.background, work);
@@ -192,7 +192,7 @@ export class DispatcherService {
   /** A claim whose reply was lost is never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
-      await this.requests.noteRefunded(await this.claims.undoClaim(claim, error));
+      await this.requests.recordRefunded(await this.claims.undoClaim(claim, error));
     } catch (trouble) {
       this.logger.warn(`a claim without a reply is left to reconciliation: ${messageOf(trouble)}`);
     }

@@ -114,7 +114,7 @@ export class EndReader {
       const stored = await this.readings.store(found);
       const those = (outcome: StoredEnd['outcome']) =>
         orderIds(stored.filter((end) => end.outcome === outcome));
-      this.requests.noteSent(those('possibly-bought'));
+      this.requests.recordSent(those('possibly-bought'));
       whenRead();
       await this.refund(those('not-needed'), 'unavailable');
       const missing = ends.filter(({ providerProxyId }) => !listed.has(providerProxyId));
@@ -132,7 +132,7 @@ export class EndReader {
     } catch (error) {
       this.logger.error(`orders ${ids.join(', ')}: left to reconciliation: ${messageOf(error)}`);
     }
-    await this.requests.noteRefunded(ids);
+    await this.requests.recordRefunded(ids);
   }
 
   /** @param ends all of the same purchase */

@@ -88,7 +88,7 @@ export class OrderRequests {
   }
 
   /** This process has claimed their batch. */
-  noteSent(orderIds: readonly number[]): void {
+  recordSent(orderIds: readonly number[]): void {
     for (const id of orderIds) {
       const request = this.requests.get(id);
       if (request) this.leftQueue(request);
@@ -96,8 +96,8 @@ export class OrderRequests {
   }
 
   /** This process has refunded their queued orders. */
-  async noteRefunded(orderIds: readonly number[]): Promise<void> {
-    await this.noteChanged(orderIds);
+  async recordRefunded(orderIds: readonly number[]): Promise<void> {
+    await this.recordChanged(orderIds);
     for (const id of orderIds) this.requests.get(id)?.end();
   }
 
@@ -108,9 +108,9 @@ export class OrderRequests {
    *
    * @param outcomes those that are known without a query
    */
-  async noteCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
+  async recordCallOver(batch: OrderBatch, outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const orderIds = memberIds(batch);
-    await this.noteChanged(orderIds, outcomes);
+    await this.recordChanged(orderIds, outcomes);
     for (const id of orderIds) {
       const request = this.requests.get(id);
       const isInSecondCall = request?.isResent && !batch.resent;
@@ -129,7 +129,7 @@ export class OrderRequests {
   }
 
   /** The one request that waits for the outcome of an order is here or at another replica, not at both. */
-  private noteChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
+  private recordChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const elsewhere = orderIds.filter((id) => !this.requests.has(id));
     return this.queries.awaited.changed(orderIds, outcomes, elsewhere);
   }

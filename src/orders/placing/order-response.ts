@@ -2,7 +2,6 @@ import type { Type } from '@nestjs/common';
 import { getSchemaPath } from '@nestjs/swagger';
 import type { ProxyOut } from '../../proxies';
 import { DryRunResponse } from './dto/dry-run-response.dto';
-import { GUARDS_HEADER } from './dto/guards';
 import type { ProlongResponse, PurchaseResponse } from './dto/orders.dto';
 
 export const PROXY: ProxyOut = {
@@ -41,6 +40,16 @@ const WOULD_BE_REFUSED = {
     { status: 409, detail: 'The price is 25.08, above the max_price of 20.00' },
     { status: 400, detail: 'Insufficient balance' },
   ],
+};
+
+/** Describes the header in which a script sees that it misspelt a guard. */
+const GUARDS_HEADER = {
+  'Order-Guards': {
+    description:
+      'The guards that the service read from this request. Absent if there are none: a misspelt guard is ' +
+      'an unknown field, which is ignored',
+    schema: { type: 'string' as const, example: 'max_price=25.08, allow_partial=false' },
+  },
 };
 
 /** Describes the response of a successful order, and that of a dry run. */

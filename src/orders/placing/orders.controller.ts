@@ -18,7 +18,6 @@ import {
   UnsupportedProxyType,
 } from '../orders.errors';
 import { DryRunResponse } from './dto/dry-run-response.dto';
-import { nameGuards } from './dto/guards';
 import { ProlongRequest, ProlongResponse, PurchaseRequest, PurchaseResponse } from './dto/orders.dto';
 import { readProlongation, readPurchase } from './order-request';
 import { orderResponse, PROXY, RECEIPT } from './order-response';
@@ -201,3 +200,22 @@ const receiptOf = ({ orderId, charged }: OrderResult) => ({
   price_charged: charged,
   currency: 'RUB',
 });
+
+interface Guards {
+  readonly max_price: Money | null;
+  readonly allow_partial?: boolean;
+  readonly dry_run: boolean;
+}
+
+/**
+ * States in the response which guards were read, so that a script notices a misspelt one: the specified
+ * bodies ignore unknown fields.
+ */
+function nameGuards(response: Response, guards: Guards): void {
+  const named = [
+    guards.max_price && `max_price=${guards.max_price.toString()}`,
+    guards.allow_partial === false && 'allow_partial=false',
+    guards.dry_run && 'dry_run=true',
+  ].filter((guard) => typeof guard === 'string');
+  if (named.length > 0) response.setHeader('Order-Guards', named.join(', '));
+}

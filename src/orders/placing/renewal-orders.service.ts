@@ -1,7 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, QueryFailedError } from 'typeorm';
 import type { Quote, RenewalOffer } from '../../catalog';
-import { Clock, messageOf, type Money, type ProxyType, subtractDecimals } from '../../common';
+import {
+  Clock,
+  compareDecimals,
+  messageOf,
+  type Money,
+  type ProxyType,
+  subtractDecimals,
+} from '../../common';
 import { AppConfig } from '../../config';
 import { mayHaveCommitted, queryRow, queryRows, sqlList } from '../../database';
 import { ProxyProvider } from '../../provider';
@@ -14,7 +21,6 @@ import { ORDERS_PER_CALL } from '../transitions/order-claims';
 import { newOrder, type Payer } from './new-order';
 import { OrderPlacement, type RenewalPlacement } from './order-placement';
 import { OrderRefusals } from './order-refusals';
-import { RenewalRoom } from './renewal-room';
 
 export interface WantedRenewal extends RenewalOffer {
   readonly proxyId: number;
@@ -38,6 +44,45 @@ export interface WantedRenewal extends RenewalOffer {
 const CALLS_QUEUED = 3;
 /** The provider takes no more in one call. */
 const PROXIES_PER_CALL = 200;
+/**
+ * How many purchases with ends that no sweep has confirmed are in the queue at once: each requires a listing,
+ * which shows the ends of all its proxies.
+ */
+const PURCHASES_TO_LIST = 10;
+
+/** The room in the queue in addition to the orders of renewals that have no outcome yet. */
+export class RenewalRoom {
+  constructor(
+    /** How many are queued or under way. */
+    readonly underWay: number,
+    /** How many more may be queued. */
+    private free: number,
+    /** The known limit of their cost at the provider, in roubles; `null` when it is unknown. */
+    private spendable: string | null,
+    /** The order references of purchases that must be listed before the call. */
+    private readonly toList: Set<string>,
+  ) {}
+
+  isFull(): boolean {
+    return this.free <= 0;
+  }
+
+  /** Whether our balance at the provider covers it in addition to queued orders and room already taken. */
+  covers(cost: string): boolean {
+    return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
+  }
+
+  /** Takes room for one more order. @returns false when there is none */
+  take({ isConfirmed, purchaseReference, quote }: WantedRenewal): boolean {
+    const isListed = isConfirmed || this.toList.has(purchaseReference);
+    if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;
+    if (this.isFull() || !this.covers(quote.providerPrice)) return false;
+    if (!isListed) this.toList.add(purchaseReference);
+    if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, quote.providerPrice);
+    this.free -= 1;
+    return true;
+  }
+}
 
 /**
  * The orders of renewals. They are ordinary prolongations, which pass the same checks as a customer's and

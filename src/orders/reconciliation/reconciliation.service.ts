@@ -23,9 +23,12 @@ import {
 } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import { ProviderCallLog } from '../provider-call-log';
-import { SEARCHES_END_AFTER_SECONDS, spacingOfEmptySearchesSeconds } from '../search-schedule';
 import { HoldReleases } from '../transitions/hold-releases';
-import { OutcomeSearches } from '../transitions/outcome-searches';
+import {
+  OutcomeSearches,
+  SEARCHES_END_AFTER_SECONDS,
+  spacingOfEmptySearchesSeconds,
+} from '../transitions/outcome-searches';
 import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 

@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import type { Money } from '../../common';
 import { queryRow, queryRows } from '../../database';
 import { postEntriesSql } from '../../ledger';
+import { REFERENCE_PREFIX_SQL } from '../order-queries';
 import type { OrderKind } from '../order-states';
 
 /** An order that a restore of the database has forgotten, as known from the provider and staff. */
@@ -63,7 +64,7 @@ export class ForgottenOrderRecords {
                              deadline, next_search_at, submitted_at, date_end_before, key_forgotten,
                              found_count)
          SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
-                coalesce($5, order_reference_of(reference_prefix(), $3::bigint, named.id)), $6, $7,
+                coalesce($5, order_reference_of(${REFERENCE_PREFIX_SQL}, $3::bigint, named.id)), $6, $7,
                 $8::integer, $9::integer, $10, $11::bigint, $12::numeric, $12::numeric * $9::integer, $13,
                 $14::numeric * $9::integer, now(), now(), now(), $15::timestamptz, true,
                 $16::integer

@@ -7,7 +7,28 @@ import type { OrderBatch } from '../order-batch';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
-import { searchOffsetsSeconds, spacingOfEmptySearchesSeconds } from '../search-schedule';
+
+/**
+ * When the outcome of an order is searched for: seconds after its deadline, for the ordinary settlement
+ * delay.
+ */
+const OFFSETS_SECONDS = [0, 2, 5, 15, 30, 60, 120, 300, 600] as const;
+const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
+
+/** After this time an order moves to review. */
+export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
+
+/** The schedule of searches, scaled with the settlement delay. The last offset is the settlement delay. */
+function searchOffsetsSeconds(settlementDelaySeconds: number): number[] {
+  return OFFSETS_SECONDS.map(
+    (offset) => (offset * settlementDelaySeconds) / ORDINARY_SETTLEMENT_DELAY_SECONDS,
+  );
+}
+
+/** How far apart two searches that find nothing must be to count as two. */
+export function spacingOfEmptySearchesSeconds(settlementDelaySeconds: number): number {
+  return Math.min(60, settlementDelaySeconds / 10);
+}
 
 /**
  * Restarts reconciliation for every open order, because the database was restored to an earlier moment and
@@ -27,6 +48,7 @@ export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Pro
       WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
   );
 }
+
 /** The searches for the outcomes of orders: their times and results, and the move to review. */
 @Injectable()
 export class OutcomeSearches {

@@ -68,12 +68,7 @@ export class PaymentFollowing {
     if (outcome === 'credited' && payment.paidAt) {
       this.metrics.observe('payment_credit_seconds', {}, (Date.now() - payment.paidAt.getTime()) / 1000);
     }
-    if (payment.receipt !== null) {
-      const recorded = await this.payments.recordReceipt(name, payment);
-      if (recorded !== null && payment.receipt === 'canceled') {
-        this.logger.warn(`the receipt of deposit ${recorded} was not registered`);
-      }
-    }
+    await this.payments.recordReceipt('deposit', name, payment);
     return settled;
   }
 }

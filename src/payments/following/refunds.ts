@@ -7,6 +7,7 @@ import {
   PaymentsUnavailable,
   type ProviderRefund,
 } from '../provider/payment-provider';
+import { PaymentRecords } from '../records/payment-records';
 import { type DueRefund, RefundRecords } from '../records/refund-records';
 
 const LOOK_EVERY_MS = 1000;
@@ -29,6 +30,7 @@ export class Refunds {
   constructor(
     private readonly provider: PaymentProvider,
     private readonly records: RefundRecords,
+    private readonly payments: PaymentRecords,
     jobs: Jobs,
   ) {
     this.due = jobs.due<DueRefund>({
@@ -55,7 +57,7 @@ export class Refunds {
     // One of ours that was made after it had counted as failed is treated like one made elsewhere.
     if (refund.state !== 'succeeded') return false;
     const isNew = await this.records.find(this.provider.name, refund);
-    await this.recordReceipt(refund);
+    await this.payments.recordReceipt('refund', this.provider.name, refund);
     if (isNew) this.logger.warn('a refund was made at the provider: staff decide');
     return isNew;
   }
@@ -106,17 +108,9 @@ export class Refunds {
     if (refundKey === null) return;
     if (state === 'succeeded') {
       await this.records.succeed(this.provider.name, { ...refund, refundKey });
-      await this.recordReceipt(refund);
+      await this.payments.recordReceipt('refund', this.provider.name, refund);
     }
     if (state === 'canceled') await this.fail(refundKey, reason);
-  }
-
-  private async recordReceipt(refund: ProviderRefund): Promise<void> {
-    if (refund.receipt === null) return;
-    const recorded = await this.records.recordReceipt(this.provider.name, refund);
-    if (recorded !== null && refund.receipt === 'canceled') {
-      this.logger.warn(`the receipt of refund ${recorded} was not registered`);
-    }
   }
 
   /** @param nextTry of the claim, after which no other replica may have claimed the refund */

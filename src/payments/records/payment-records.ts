@@ -1,9 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows, refusedBy, violatedConstraint } from '../../database';
 import { BalanceTooLarge, OVERFLOW } from '../../ledger';
-import type { PaidAmount, ProviderPayment } from '../provider/payment-provider';
+import type { PaidAmount, ProviderPayment, ProviderRefund } from '../provider/payment-provider';
 import { endStatement } from './deposit-records';
 import type { UnmatchedReason } from './payment.dto';
 
@@ -19,6 +19,12 @@ export interface Settled {
 
 /** The constraints that refuse the credit of a payment that is recorded already. */
 const LEFT_TO_STAFF = ['payments_provider_payment_id_key', 'payments_deposit_id_key'];
+
+/** The rows that have a receipt, and their column of the provider's id. */
+const RECEIPTS = {
+  deposit: ['deposits', 'provider_payment_id'],
+  refund: ['deposit_refunds', 'provider_refund_id'],
+} as const;
 
 const NONE: Settled = { outcome: 'none' };
 
@@ -45,6 +51,8 @@ export function roublesOf({ value, currency }: PaidAmount): Money | null {
 /** Applies the provider's states of payments, with statements guarded by the earlier state. */
 @Injectable()
 export class PaymentRecords {
+  private readonly logger = new Logger('Payments');
+
   constructor(private readonly dataSource: DataSource) {}
 
   /**
@@ -113,16 +121,24 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  /** Records the registration of a deposit's receipt. @returns the deposit, if that is new */
-  async recordReceipt(provider: string, { id, receipt }: ProviderPayment): Promise<number | null> {
+  /** Records the registration of a receipt, if the provider shows it. */
+  async recordReceipt(
+    of: 'deposit' | 'refund',
+    provider: string,
+    { id, receipt }: ProviderPayment | ProviderRefund,
+  ): Promise<void> {
+    if (receipt === null) return;
+    const [rows, providerId] = RECEIPTS[of];
     const [recorded] = await queryRows<{ id: number }>(
       this.dataSource,
-      `UPDATE deposits SET receipt_registration = $3
-        WHERE provider = $1 AND provider_payment_id = $2 AND receipt_registration IS DISTINCT FROM $3
+      `UPDATE ${rows} SET receipt_registration = $3
+        WHERE provider = $1 AND ${providerId} = $2 AND receipt_registration IS DISTINCT FROM $3
        RETURNING id`,
       [provider, id, receipt],
     );
-    return recorded?.id ?? null;
+    if (recorded && receipt === 'canceled') {
+      this.logger.warn(`the receipt of ${of} ${recorded.id} was not registered`);
+    }
   }
 
   private async end(provider: string, { id, state, reason }: ProviderPayment): Promise<Settled> {

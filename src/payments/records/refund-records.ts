@@ -138,18 +138,6 @@ export class RefundRecords {
     return failed.length > 0;
   }
 
-  /** Records the registration of a refund's receipt. @returns the refund, if that is new */
-  async recordReceipt(provider: string, { id, receipt }: ProviderRefund): Promise<number | null> {
-    const [recorded] = await queryRows<{ id: number }>(
-      this.dataSource,
-      `UPDATE deposit_refunds SET receipt_registration = $3
-        WHERE provider = $1 AND provider_refund_id = $2 AND receipt_registration IS DISTINCT FROM $3
-       RETURNING id`,
-      [provider, id, receipt],
-    );
-    return recorded?.id ?? null;
-  }
-
   /**
    * Stores a refund that was made at the provider without this service, once. Only staff may reduce a
    * balance, so they decide. One in another currency, or with a fraction of a kopeck, is worth the same part

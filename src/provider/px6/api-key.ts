@@ -32,7 +32,7 @@ export class ApiKey {
     return this.text;
   }
 
-  noteAccount(id: string): void {
+  recordAccount(id: string): void {
     this.account ??= id;
   }
 

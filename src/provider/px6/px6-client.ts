@@ -174,7 +174,7 @@ export class Px6Client {
     }
     if (isOurs) {
       if (data.balance !== undefined) this.account.update(data.balance);
-      if (data.user_id !== undefined) this.apiKey.noteAccount(data.user_id);
+      if (data.user_id !== undefined) this.apiKey.recordAccount(data.user_id);
     }
     if (isTooLong(json, parameters)) {
       throw new ProviderUnreadable(`${method} returned more rows than were requested`);

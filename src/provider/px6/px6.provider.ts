@@ -363,7 +363,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       return await this.breakers.spend(quoted, call);
     } catch (error) {
       if (error instanceof ProviderRefused && error.reason === 'out-of-funds') {
-        this.account.noteRefusal(quoted);
+        this.account.recordRefusal(quoted);
       }
       throw error;
     }

@@ -52,7 +52,7 @@ export class EchoEndpoint {
   }
 
   /** Notes that a proxy whose exit is of a family reached the echo endpoint. */
-  noteReached(family: Family): void {
+  recordReached(family: Family): void {
     this.reachedAtMs.set(family, performance.now());
   }
 

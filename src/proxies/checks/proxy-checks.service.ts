@@ -65,7 +65,7 @@ export class ProxyChecksService {
     const times = { connect_ms: connectMs, first_byte_ms: firstByteMs };
     const verdict = 'text' in result ? this.echo.read(result.text, nonce) : null;
     if (verdict) {
-      this.echo.noteReached(family);
+      this.echo.recordReached(family);
       const reason = verdict.forwarded_for ? 'leaks-forwarded-for' : null;
       return { ...times, reason, exit_address: verdict.address };
     }

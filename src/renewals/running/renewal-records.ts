@@ -281,7 +281,7 @@ export class RenewalRecords {
    *
    * @returns how many orders were closed
    */
-  async noteOutcomes(): Promise<number> {
+  async recordOutcomes(): Promise<number> {
     const { count } = await queryRow<{ count: number }>(
       this.dataSource,
       `WITH closed AS MATERIALIZED (

@@ -81,7 +81,7 @@ export class RenewalRun {
     if (!this.orders.canBeSent()) await this.orders.withdraw();
     // Read before the outcomes: an order that is no longer under way is recorded by this run.
     const room = await this.orders.room();
-    report.closed += await this.records.noteOutcomes();
+    report.closed += await this.records.recordOutcomes();
     report.failed += await this.records.fail();
     if (room.isFull()) return true;
     const { due, superfluous, skipped, placed } = await this.due.decideSome(room);

@@ -65,7 +65,7 @@ export class SignInService {
     const transaction = () =>
       inTransaction(this.dataSource, async (manager) => {
         // It locks the user, so that sign-ins of one user come one after the other.
-        const user = await this.users.noteApp(telegramUser, manager);
+        const user = await this.users.recordApp(telegramUser, manager);
         if (!user) throw new NoAccount();
         if (user.blockedAt) throw new UserBlocked();
         await this.makeRoom(user.id, manager);

@@ -1,9 +1,11 @@
 -- The installation, its replicas and jobs, and what they share about the provider.
 
--- What there is once. Its environment is a part of all order references, which tells databases apart.
+-- What there is once. Its environment is drawn when the database is made and is a part of all order
+-- references, so that two installations under one provider key can distinguish their proxies.
 CREATE TABLE installation (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   environment text NOT NULL,
+  reference_prefix text NOT NULL GENERATED ALWAYS AS ('prs.' || environment || '.') STORED,
   -- Orders closed before this moment may have no event.
   events_began_at timestamptz
 );

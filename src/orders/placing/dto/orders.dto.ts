@@ -3,7 +3,21 @@ import { PERIODS_TEXT } from '../../../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, type Money } from '../../../common';
 import { AmountField, ApiTitled, BooleanField, IntegerField, StringField } from '../../../http';
 import { ProxyOut } from '../../../proxies';
-import { ALLOW_PARTIAL_TEXT, DRY_RUN_TEXT, MAX_PRICE_TEXT } from './guards';
+
+const MAX_PRICE_TEXT =
+  'The highest price of the whole order, in roubles. If the order costs more when its money is held, it is ' +
+  'refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is ' +
+  'accepted';
+
+const ALLOW_PARTIAL_TEXT =
+  "With `false`, the provider's stock is read first, and the order is refused with 400 if the stock " +
+  'does not cover it and the orders queued before it. If the provider still delivers fewer, it takes ' +
+  'none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the ' +
+  'rest of the money back';
+
+const DRY_RUN_TEXT =
+  'With `true`, the order is checked but not placed or charged. The response contains the price, and each ' +
+  'reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up';
 
 export class PurchaseRequest {
   @StringField({
