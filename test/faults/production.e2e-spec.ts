@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect, type Socket } from 'node:net';
@@ -53,6 +53,37 @@ interface ServiceResponse {
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 }
+
+/**
+ * Buys by PROXY6's wire, a GET, while a replica is killed that has some of the requests. Each is placed once:
+ * nobody sends it again.
+ */
+async function expectNoneTwice(
+  replicas: Replicas,
+  victim: BuiltService | undefined,
+  get: (path: string) => Promise<{ readonly status: number }>,
+): Promise<void> {
+  const buyer = await replicas.createCustomer();
+  const countOrders = async (): Promise<number> =>
+    (await replicas.query('SELECT FROM orders WHERE user_id = $1', [buyer.id])).length;
+  const requests = await replicas.holdPermits(async () => {
+    const sent = Array.from({ length: 6 }, (_, n) =>
+      get(`/api/${buyer.token}/buy/?count=1&period=30&country=ru&version=4&descr=${n}`),
+    );
+    await eventually(async () => (await countOrders()) === sent.length);
+    victim?.kill('SIGKILL');
+    await victim?.ended();
+    return sent;
+  });
+  const statuses = (await Promise.all(requests)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200, 503]));
+  await replicas.untilSettled();
+  expect(await countOrders()).toBe(requests.length);
+  expect((await get(`/api/${buyer.token}/getproxy`)).status).toBe(200);
+}
+
+/** For requests by PROXY6's wire. */
+const WIRE = { PX6_COMPATIBLE: 'on', PURCHASE_WAIT_MS: '60000', PROVIDER_RATE_PER_SECOND: '100' };
 
 const analyze = findProgram('systemd-analyze') ?? '';
 describeWith(analyze === '' ? ['systemd'] : [], 'The units of systemd', () => {
@@ -131,8 +162,9 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
         ECHO_URL: `${publicUrl}/echo`,
         DRAIN_SECONDS: '3',
         MAX_CONNECTIONS,
+        ...WIRE,
       },
-      tuning: { bodyStallMs: BODY_STALL_MS },
+      tuning: { bodyStallMs: BODY_STALL_MS, px6CallsPerSecond: 1000 },
     });
     running = await Promise.all(
       [one, other].map((port) => replicas.start({ environment: { PORT: String(port) } })),
@@ -233,6 +265,13 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     expect(slow).not.toContain('200');
   });
 
+  it("sends no call of PROXY6's wire again when a replica is killed", async () => {
+    const victim = running[0];
+    await expectNoneTwice(replicas, victim, (path) => send(path));
+    const port = new URL(victim?.baseUrl ?? '').port;
+    running[0] = await replicas.start({ environment: { PORT: port } });
+  });
+
   it('loses no request while a replica drains and stops, and sells', async () => {
     const [one] = running;
     expect(await useDuring(async () => one?.stop())).toEqual({ 200: expect.any(Number) });
@@ -251,43 +290,75 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
       body: '{"detail":"Service temporarily unavailable"}',
       headers: { 'retry-after': '2', 'content-type': 'application/json; charset=utf-8' },
     });
-    expect(caddy.output()).not.toContain('/me');
+    expect(caddy.output()).not.toMatch(/\/me|\/api\//);
   });
 });
 
 describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
-  it(
-    'serves others while the bodies of one address do not arrive, and responds to those',
-    async () => {
-      const replicas = await Replicas.open({ environment: { TRUSTED_PROXIES: LOOPBACK, MAX_CONNECTIONS } });
-      const running = await Promise.all([replicas.start(), replicas.start()]);
-      const customer = await replicas.createCustomer();
-      const [servicePort = 0, databasePort = 0, statePort = 0, unused = 0] = await freePorts(4);
-      const balancer = await startBalancer({
-        servicePort,
-        databasePort,
-        statePort,
-        replicaPorts: [...running.map(({ baseUrl }) => Number(new URL(baseUrl).port)), unused],
-        nodes: [1, 2, 3].map(() => ({ databasePort: unused, restPort: unused })),
-        files: join(__dirname, '..', '..', 'docker', 'cluster'),
-      });
-      const get = async (path: string): Promise<number> => {
-        const headers = { Authorization: `Bearer ${customer.token}` };
-        return (await fetch(`http://${LOOPBACK}:${servicePort}${path}`, { headers })).status;
-      };
-      await eventually(async () => (await get('/health/ready').catch(() => 0)) === 200);
-      const open = (): Socket => connect({ host: LOOPBACK, port: servicePort, localAddress: OUTSIDE });
-      const slow = sendSlowly(open, SLOW_REQUESTS, customer.token);
-      const isOver = slow.then(() => true);
-      const statuses: number[] = [];
-      while (!(await Promise.race([isOver, pause(20)]))) {
-        statuses.push(await get('/me'), await get('/health/ready'));
-      }
-      expect(new Set(statuses)).toEqual(new Set([200]));
-      expect(new Set(await slow)).toEqual(new Set(['408']));
-      await balancer.stop();
-      await replicas.close();
-    },
-    BUILD_TIMEOUT_MS,
-  );
+  let replicas: Replicas;
+  let running: BuiltService[];
+  let customer: Customer;
+  let balancer: Daemon;
+  let directory: string;
+  let servicePort = 0;
+
+  const get = (path: string): Promise<Response> =>
+    fetch(`http://${LOOPBACK}:${servicePort}${path}`, {
+      headers: { Authorization: `Bearer ${customer.token}` },
+    });
+
+  beforeAll(async () => {
+    replicas = await Replicas.open({
+      environment: { TRUSTED_PROXIES: LOOPBACK, MAX_CONNECTIONS, ...WIRE },
+      tuning: { px6CallsPerSecond: 1000 },
+    });
+    running = await Promise.all([replicas.start(), replicas.start()]);
+    customer = await replicas.createCustomer();
+    directory = await createTestDirectory('haproxy-');
+    await cp(join(__dirname, '..', '..', 'docker', 'cluster'), directory, { recursive: true });
+    const file = join(directory, 'haproxy.cfg');
+    // With a line for each request.
+    await writeFile(file, (await readFile(file, 'utf8')).replace('local0 notice', 'local0 info'));
+    const [service = 0, databasePort = 0, statePort = 0, unused = 0] = await freePorts(4);
+    servicePort = service;
+    balancer = await startBalancer({
+      servicePort,
+      databasePort,
+      statePort,
+      replicaPorts: [...running.map(({ baseUrl }) => Number(new URL(baseUrl).port)), unused],
+      nodes: [1, 2, 3].map(() => ({ databasePort: unused, restPort: unused })),
+      files: directory,
+    });
+    await eventually(() =>
+      get('/health/ready').then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await balancer.stop();
+    await killLeftovers();
+    await replicas.audit();
+    await replicas.close();
+    await removeTestDirectory(directory);
+  });
+
+  it('serves others while the bodies of one address do not arrive, and responds to those', async () => {
+    const open = (): Socket => connect({ host: LOOPBACK, port: servicePort, localAddress: OUTSIDE });
+    const slow = sendSlowly(open, SLOW_REQUESTS, customer.token);
+    const isOver = slow.then(() => true);
+    const statuses: number[] = [];
+    while (!(await Promise.race([isOver, pause(20)]))) {
+      statuses.push((await get('/me')).status, (await get('/health/ready')).status);
+    }
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(new Set(await slow)).toEqual(new Set(['408']));
+  });
+
+  it("sends no call of PROXY6's wire again when a replica is killed, and logs no path", async () => {
+    await expectNoneTwice(replicas, running[0], get);
+    expect(balancer.output()).toContain('service px6/replica-2');
+    expect(balancer.output()).not.toMatch(/\/api\/|prx_/);
+  });
 });
