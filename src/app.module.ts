@@ -1,5 +1,6 @@
 import { type DynamicModule, Module, type OnModuleDestroy } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { AgentsModule } from './agents';
 import { AuthModule, CustomerTokensModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, isOverWithin } from './common';
@@ -63,6 +64,7 @@ export class AppModule implements OnModuleDestroy {
         StatusModule,
         // The router tries routes in the order of their modules: the most requested ones come first.
         HealthModule,
+        AgentsModule.with(config),
         StaffModule,
         ...(config.compatible.px6 === 'on' ? [Px6CompatibleModule] : []),
         ...(config.payments.provider === 'off' ? [] : [PaymentsModule, StaffPaymentsModule]),

@@ -415,7 +415,8 @@ describe('The guide docs/api.md', () => {
     );
     const missing = routes.filter(({ route, access }) => {
       if (access.public || / \/(?:renewals|webhooks)/.test(route)) return false;
-      const listed = new RegExp(`^- \`${access.scope}\`: ([^]*?)(?=^- |^$)`, 'm').exec(document)?.[1] ?? '';
+      const scope = access.scope === null ? 'any of them' : `\`${access.scope}\``;
+      const listed = new RegExp(`^- ${scope}: ([^]*?)(?=^- |^$)`, 'm').exec(document)?.[1] ?? '';
       const group = `/${route.split('/')[1]}`;
       const file = route.replace(/lists\/[a-z-]+$/, 'lists/{format}');
       return ![route, group, file].some((one) => routesIn(listed).includes(one));

@@ -63,6 +63,7 @@ export default withMermaid({
           page('Use your proxies', 'recipes/use-your-proxies'),
           page('Events and webhooks', 'events'),
           page('Renewals', 'renewals'),
+          page('Agents', 'agents'),
           page('Staff', 'staff'),
           page('Running in production', 'production'),
           page('Operations', 'operations'),

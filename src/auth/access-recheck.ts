@@ -19,15 +19,15 @@ export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefin
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * Checks that a caller's token allows a scope.
+ * Checks that a caller's token allows a scope, or anything if that is `null`.
  *
  * @param address from which the request came
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
-export function assertAllowed(caller: Caller, scope: Scope, address: string | undefined): void {
+export function assertAllowed(caller: Caller, scope: Scope | null, address: string | undefined): void {
   if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(address))) throw new AddressNotAllowed();
   if (caller.isBlocked) throw new UserBlocked();
-  if (!caller.scopes.includes(scope)) throw new NotEnoughPermissions(scope);
+  if (scope !== null && !caller.scopes.includes(scope)) throw new NotEnoughPermissions(scope);
 }
 
 /** A request that may wait for a change. */

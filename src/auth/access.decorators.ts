@@ -16,7 +16,8 @@ export const STAFF_SCHEME = 'staff';
 
 export type Access =
   | { readonly public: true; readonly takesBody: boolean }
-  | { readonly public: false; readonly scope: Scope };
+  /** `null`: any valid token, because the handler decides what its scopes allow. */
+  | { readonly public: false; readonly scope: Scope | null };
 
 /**
  * Marks a route that needs no token.
@@ -36,6 +37,9 @@ export const Scopes = (scope: Scope) =>
     SetMetadata<string, Access>(ACCESS, { public: false, scope }),
     ApiSecurity(isStaffScope(scope) ? STAFF_SCHEME : CUSTOMERS_SCHEME, [scope]),
   );
+
+/** Marks a route that needs a valid token with any scopes: its handler checks them. */
+export const AnyToken = () => SetMetadata<string, Access>(ACCESS, { public: false, scope: null });
 
 export const REPLAYS = 'replays';
 

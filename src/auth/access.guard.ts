@@ -11,8 +11,8 @@ import { BearerStrategy } from './bearer.strategy';
 import { type Caller, TokensService } from './tokens.service';
 
 /**
- * Admits a request if its token has the route's `@Scopes`, or if the route is `@Public`. A route with neither
- * keeps the application from starting (see `AccessAssertion`).
+ * Admits a request if its token has the route's `@Scopes`, or if the route is `@Public` or takes
+ * `@AnyToken`. A route with none of them keeps the application from starting (see `AccessAssertion`).
  */
 @Injectable()
 export class AccessGuard implements CanActivate {

@@ -1,4 +1,5 @@
 export {
+  AnyToken,
   callerOf,
   CurrentCaller,
   CurrentUserId,
@@ -18,7 +19,7 @@ export {
   TokenWiderThanIssuer,
   UserBlocked,
 } from './auth.errors';
-export { AccessRecheck, type RequestWait } from './access-recheck';
+export { AccessRecheck, type RequestWait, tokenOf } from './access-recheck';
 export { AuthModule } from './auth.module';
 export { isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
-import { Clock, type Money } from '../common';
+import { Clock, type DomainError, type Money } from '../common';
 import { AppConfig } from '../config';
 import {
   batchedLookup,
@@ -13,7 +13,7 @@ import {
   refusedBy,
   selectList,
 } from '../database';
-import type { PageRequest, TooManyRequests } from '../http';
+import type { PageRequest } from '../http';
 import type { ApiToken, TokenOrigin } from './api-token';
 import {
   InvalidToken,
@@ -35,8 +35,11 @@ export interface Caller extends Pick<
   readonly isBlocked: boolean;
   /** The list revision: grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;
-  /** The refusal of a request over a limit, which may still be the replay of an earlier one. */
-  readonly overLimit?: TooManyRequests;
+  /**
+   * The refusal of anything new: the request is over a limit, or too late, but may still be the replay of an
+   * earlier one.
+   */
+  readonly overLimit?: DomainError;
 }
 
 export interface NewToken {

@@ -21,6 +21,7 @@ export {
   requestId,
   runInRequest,
   setRequestLink,
+  setRequestTool,
   setRequestUser,
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';

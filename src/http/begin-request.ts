@@ -50,7 +50,7 @@ function logRequest(
   request: Request,
   response: Response,
   elapsedMs: number,
-  { userId, tokenId, issuedBy, linkId }: RequestContext,
+  { userId, tokenId, issuedBy, linkId, tool }: RequestContext,
 ): void {
   const { method } = request;
   const path = withoutSecrets(request.path);
@@ -61,6 +61,7 @@ function logRequest(
     ...(tokenId !== undefined && { tokenId }),
     ...(issuedBy !== undefined && { issuedBy }),
     ...(linkId !== undefined && { linkId }),
+    ...(tool !== undefined && { tool }),
   };
   const line = { method, path, status, durationMs, ...caller };
   logger.log('request', line);

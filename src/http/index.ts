@@ -69,6 +69,6 @@ export { StrictRequest } from './validation/strict-request';
 export { handlerArguments, inputOf, RefuseStrayQuery, type RouteInput } from './validation/route-input';
 export { instanceOf, readInput } from './validation/read-input';
 export { declaredFields, type FieldDescription } from './validation/read-instance';
-export { type ApiInterface, serveDescription } from './description/swagger';
+export { type ApiInterface, describeObjectsOf, serveDescription } from './description/swagger';
 export { TooManyRequests } from './limits/limits.errors';
 export { RequestLimits } from './limits/request-limits.service';

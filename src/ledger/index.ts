@@ -1,4 +1,5 @@
-export { selectEntries } from './balance-history.service';
+export { BalanceChangesPage } from './balance-change.dto';
+export { BalanceHistoryService, selectEntries } from './balance-history.service';
 export { LEDGER_ENTRY_KINDS, type LedgerEntryKind } from './entry-kinds';
 export {
   BalanceTooLarge,
@@ -9,6 +10,7 @@ export {
   OVERFLOW,
 } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
+export { LedgerFilterQuery } from './ledger.query';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { postEntriesSql } from './post-entries';
 export { PostedEntryOut } from './posted-entry.dto';

@@ -11,7 +11,7 @@ const ROLL_UP_SECONDS = 600;
 @Module({
   controllers: [LedgerController],
   providers: [LedgerService, BalanceHistoryService, SalesService, SalesRollupService],
-  exports: [LedgerService, SalesService],
+  exports: [LedgerService, BalanceHistoryService, SalesService],
 })
 export class LedgerModule {
   constructor(jobs: Jobs, rollup: SalesRollupService) {

@@ -78,6 +78,10 @@ export const METRICS = {
     outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: not placed',
   }),
   queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
+  agent_calls_total: counter('Calls of tools by agents (MCP).', {
+    tool: 'as in `docs/agents.md`',
+    outcome: '`done`; `refused`: the agent got the reason; `failed`: unforeseen',
+  }),
   payments_total: counter('Payments of deposits, counted at their creation and by their outcome.', {
     outcome: '`created`; `credited`; `ended`: not paid; `unmatched`: staff decide',
   }),

@@ -1,3 +1,5 @@
+export { BulkProlongations } from './bulk/bulk-prolongations.service';
+export { BulkProxyOut } from './bulk/bulk.dto';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { OrderRequests } from './dispatch/order-requests';
 export { longestOrderMs } from './longest-order';
@@ -30,8 +32,11 @@ export {
   RefundTooLarge,
 } from './orders.errors';
 export { OrdersModule } from './orders.module';
-export { OrderSummary } from './reading/dto/order.dto';
-export { BulkProlongations } from './bulk/bulk-prolongations.service';
+export { OrderDetails, OrderSummary, OrderSummaryPage } from './reading/dto/order.dto';
+export { OrderQuery, OrdersQuery } from './reading/dto/orders.query';
+export { OrderReadingService } from './reading/order-reading.service';
+export { DryRunResponse } from './placing/dto/dry-run-response.dto';
+export { PurchaseRequest } from './placing/dto/orders.dto';
 export { readPurchase } from './placing/order-request';
 export { type OrderResult, OrdersService } from './placing/orders.service';
 export { CLOSED_FOR_MAINTENANCE, Maintenance } from './maintenance';

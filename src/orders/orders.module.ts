@@ -75,7 +75,15 @@ const RECORDS = [
     RenewalOrders,
     OrderRetention,
   ],
-  exports: [...RECORDS, BulkProlongations, DispatcherService, OrderRequests, OrdersService, RenewalOrders],
+  exports: [
+    ...RECORDS,
+    BulkProlongations,
+    DispatcherService,
+    OrderReadingService,
+    OrderRequests,
+    OrdersService,
+    RenewalOrders,
+  ],
 })
 export class OrdersModule {
   constructor(jobs: Jobs, { tuning }: AppConfig, reconciliation: ReconciliationService) {

@@ -1,8 +1,11 @@
+export { DepositRequest, DepositsPage } from './deposits/deposits.dto';
 export { DepositNotFound } from './deposits/deposits.errors';
+export { DepositsService } from './deposits/deposits.service';
 export { PaymentsModule } from './payments.module';
 export { PaymentError, PaymentProvider } from './provider/payment-provider';
 export {
   DEPOSIT_STATES,
+  DepositOut,
   DepositRefundOut,
   type DepositState,
   RECEIPT_STATES,

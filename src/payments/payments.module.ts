@@ -48,7 +48,7 @@ const REFUNDABLE_DAYS = 3 * 366;
     DepositRefunds,
     UnmatchedPayments,
   ],
-  exports: [DepositRefunds, UnmatchedPayments],
+  exports: [DepositsService, DepositRefunds, UnmatchedPayments],
 })
 export class PaymentsModule {
   constructor(retention: Retention, { retention: { historyDays } }: AppConfig) {

@@ -1,9 +1,18 @@
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
-export { FORMAT_NAMES } from './export/formats';
-export { normalLabel, normalTag } from './filter/labels';
-export { CountryFilterField, LabelFilterField, TagFilterField } from './filter/proxy-filter.query';
-export { LabelsService } from './labels/labels.service';
+export { ProxyCheckOut } from './checks/proxy-check-out.dto';
 export { ProxyChecksService } from './checks/proxy-checks.service';
+export { FORMAT_NAMES, type FormatName } from './export/formats';
+export { ProxyExportService } from './export/proxy-export.service';
+export { ListRevisionService } from './list-revision.service';
+export { normalLabel, normalTag } from './filter/labels';
+export {
+  CountryFilterField,
+  LabelFilterField,
+  ProxyFilterBody,
+  TagFilterField,
+  toProxyFilter,
+} from './filter/proxy-filter.query';
+export { LabelsService } from './labels/labels.service';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
 export { ProxyNotFound } from './proxies.errors';

@@ -57,7 +57,14 @@ const PROXY_CHECK_DAYS = 30;
     LinksService,
     LinkUses,
   ],
-  exports: [ProxiesService, BulkTargetsService, LabelsService, ProxyChecksService],
+  exports: [
+    ProxiesService,
+    BulkTargetsService,
+    LabelsService,
+    ProxyChecksService,
+    ProxyExportService,
+    ListRevisionService,
+  ],
 })
 export class ProxiesModule {
   constructor(

@@ -16,6 +16,7 @@ import { RenewalRun } from './running/renewal-run.service';
   imports: [CatalogModule, ProxiesModule, OrdersModule],
   controllers: [RenewalsController],
   providers: [RulesService, ForecastService, Reminders, DueRenewals, RenewalRecords, RenewalRun],
+  exports: [ForecastService, RenewalRecords],
 })
 export class RenewalsModule {
   constructor(retention: Retention, records: RenewalRecords, { retention: { historyDays } }: AppConfig) {

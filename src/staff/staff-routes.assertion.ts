@@ -13,7 +13,7 @@ export class StaffRoutesAssertion implements OnModuleInit {
 
   onModuleInit(): void {
     const wrong = findRoutes(this.discovery).filter(({ path, handler, access }) => {
-      const needsStaffScope = access?.public === false && isStaffScope(access.scope);
+      const needsStaffScope = access?.public === false && isStaffScope(access.scope ?? '');
       const isUnderStaff = /^\/staff(?:\/|$)/i.test(path);
       return isUnderStaff
         ? !needsStaffScope || !Reflect.hasMetadata(AUDITED_ROUTE, handler)

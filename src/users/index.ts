@@ -1,4 +1,5 @@
 export type { User } from './user';
+export { UserInfo } from './user-info.dto';
 export { UserExists, UserNotFound } from './users.errors';
 export { UsersModule } from './users.module';
 export { UsersService, type NewUser } from './users.service';

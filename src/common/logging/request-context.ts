@@ -12,6 +12,8 @@ export interface RequestContext {
   issuedBy?: number;
   /** The secret link that was fetched. */
   linkId?: number;
+  /** The tool that an agent called. */
+  tool?: string;
 }
 
 const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
@@ -48,6 +50,12 @@ export function setRequestUser(
 export function setRequestLink(linkId: number, userId: number): void {
   const context = contexts.getStore();
   if (context) Object.assign(context, { linkId, userId: String(userId) });
+}
+
+/** Names the tool that an agent called, in the access log line of the current request. */
+export function setRequestTool(tool: string): void {
+  const context = contexts.getStore();
+  if (context) context.tool = tool;
 }
 
 /** The caller's id if it is 1 to 128 printable ASCII characters, else a new one. */

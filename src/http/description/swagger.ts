@@ -57,14 +57,35 @@ function describe(
   });
   if (webhooks) document.webhooks = webhooks;
   Object.assign(document.info, { license: { name: 'MIT', identifier: 'MIT' } });
+  describeObjects(document);
+  addCommonResponses(document);
+  liftParameterExamples(document);
+  return document;
+}
+
+function describeObjects(document: OpenAPIObject): void {
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {})) {
     Object.assign(schema, { title: name }, STRICT_EXTENSION in schema && { additionalProperties: false });
     Reflect.deleteProperty(schema, STRICT_EXTENSION);
   }
   describeNull(document);
-  addCommonResponses(document);
-  liftParameterExamples(document);
-  return document;
+}
+
+/** For the description of DTOs without the routes of an application. */
+const NO_ROUTES = {
+  getHttpAdapter: () => ({ getType: () => 'express' }),
+  container: { getModules: () => new Map() },
+} as unknown as NestExpressApplication;
+
+/** The schemas of DTOs, and of those that they refer to, by name: as in the descriptions. */
+export function describeObjectsOf(dtos: readonly Type[]): Readonly<Record<string, object>> {
+  const document = SwaggerModule.createDocument(
+    NO_ROUTES,
+    new DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
+    { extraModels: [...dtos], ignoreGlobalPrefix: true },
+  );
+  describeObjects(document);
+  return document.components?.schemas ?? {};
 }
 
 /** The second style of the page, as `@nestjs/swagger` writes it: ours, then its own. */

@@ -34,7 +34,8 @@ export const declaredFields = (target: object): Fields =>
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
   const refused = validator
-    .validateSync(instance)
+    // Without the option, a DTO without fields is refused.
+    .validateSync(instance, { forbidUnknownValues: false })
     .map(({ property, value }): [string, Refusal | RefusedItems] => [property, value]);
   if (fields.strict) {
     const known = declaredFields(dto.prototype as object);

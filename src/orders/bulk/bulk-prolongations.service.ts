@@ -3,6 +3,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
 import { CatalogService, type Quote, RenewalPrices } from '../../catalog';
 import { DomainError, Money, requestId, ServiceUnavailable, stackOf } from '../../common';
+import { statusOf } from '../../http';
+import { LedgerService } from '../../ledger';
 import { ProxyProvider } from '../../provider';
 import {
   ProxyNotFound,
@@ -20,6 +22,7 @@ import {
   PriceAboveMax,
   RequestWrittenOff,
 } from '../orders.errors';
+import type { DryRunResponse, OrderRefusal } from '../placing/dto/dry-run-response.dto';
 import { newOrder, type NewOrder } from '../placing/new-order';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
 import { OrderRefusals, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-refusals';
@@ -64,6 +67,7 @@ export class BulkProlongations {
     private readonly maintenance: Maintenance,
     private readonly catalog: CatalogService,
     private readonly provider: ProxyProvider,
+    private readonly ledger: LedgerService,
   ) {}
 
   /** @returns the response, and whether all of it belongs to an earlier request */
@@ -73,6 +77,53 @@ export class BulkProlongations {
     idempotencyKey: string | undefined,
   ): Promise<{ response: BulkProlongResponse; replayed: boolean }> {
     return this.orders.track(this.executeAndSumUp(read(caller, body, idempotencyKey)));
+  }
+
+  /**
+   * Checks the bulk of a few proxies as a dry run checks an order: each proxy, and the sum of their prices.
+   * Places nothing.
+   */
+  async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
+    const refusals = new Map<string, OrderRefusal>();
+    const refuse = (error: DomainError, proxyId?: string): void => {
+      const detail = proxyId === undefined ? error.detail : `Proxy ${proxyId}: ${error.detail}`;
+      refusals.set(detail, { status: statusOf(error), detail });
+    };
+    const targets = await this.targets.find(caller.userId, { ids: [...new Set(ids)] });
+    for (const { proxyId, proxy } of targets) if (!proxy) refuse(new ProxyNotFound(), proxyId);
+    const proxies = targets.flatMap(({ proxy }) => proxy ?? []);
+    const orders: NewOrder[] = [];
+    for (const { id, order } of await this.prepare(caller, period, proxies)) {
+      if (order instanceof DomainError) refuse(order, String(id));
+      else orders.push(order);
+    }
+    const total = orders.reduce((sum, order) => sum.plus(order.total), Money.zero);
+    let available: Money | undefined;
+    for (const order of orders) {
+      const assessed = await this.placement.assess(order);
+      available = assessed.available;
+      if (assessed.refusals.includes('prolongation-open')) {
+        refuse(PLACEMENT_REFUSALS['prolongation-open'](order), String(order.proxyId));
+      }
+    }
+    const [first] = orders;
+    if (first) {
+      const whole = { ...first, total, proxyId: null };
+      for (const refusal of (await this.placement.assess(whole)).refusals) {
+        refuse(PLACEMENT_REFUSALS[refusal](whole));
+      }
+    }
+    available ??= await this.ledger.available(caller.userId);
+    return {
+      dry_run: true,
+      order_id: null,
+      price_single: null,
+      price_final: first ? total.toString() : null,
+      currency: 'RUB',
+      balance_available: available.toString(),
+      balance_after: (refusals.size === 0 ? available.minus(total) : available).toString(),
+      refusals: [...refusals.values()],
+    };
   }
 
   /**
@@ -119,14 +170,19 @@ export class BulkProlongations {
       throw new IdempotencyKeyInProgress();
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
-    if (missing.length > 0 && caller.overLimit) throw caller.overLimit;
-    if (known && missing.length > 0) await this.maintenance.assertOpen();
+    const { overLimit } = caller;
+    // The caller may retry the rest of the bulk soon, unless the refusal is final.
+    if (missing.length > 0 && overLimit?.kind === 'rate-limited') throw overLimit;
+    if (known && missing.length > 0 && !overLimit) await this.maintenance.assertOpen();
 
     const outcomes = new Map<string, Outcome>();
     for (const [id, order] of earlier) {
       outcomes.set(String(id), { orderId: order.id, result: () => this.orders.toResult(order) });
     }
-    for (const [id, outcome] of await this.order(request, bulk, missing)) outcomes.set(String(id), outcome);
+    const ordered = overLimit
+      ? missing.map((id): [number, Outcome] => [id, overLimit])
+      : await this.order(request, bulk, missing);
+    for (const [id, outcome] of ordered) outcomes.set(String(id), outcome);
     const ids = 'ids' in target ? target.ids : bulk.proxyIds.map(String);
     return { ids, outcomes, replayed: known !== null && missing.length === 0 };
   }
@@ -161,22 +217,10 @@ export class BulkProlongations {
     { proxyIds, maxPrices }: Bulk,
     missing: readonly number[],
   ): Promise<[number, Outcome][]> {
-    const { userId } = caller;
-    const targets = await this.targets.find(userId, { ids: missing.map(String) });
+    const targets = await this.targets.find(caller.userId, { ids: missing.map(String) });
     const proxies = targets.flatMap(({ proxy }) => proxy ?? []);
-    const prices = await this.pricesOf(userId, proxies, period);
     const guards = new Map(proxyIds.map((id, n) => [id, maxPrices?.[n] ?? null]));
-    const prepared = proxies.map(({ id, country, version, proxyType }, n) => {
-      const price = prices[n] ?? new ServiceUnavailable();
-      if (price instanceof DomainError) return { id, order: price };
-      const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
-      const order = newOrder({ ...item, proxyType, maxPrice: guards.get(id) ?? null }, price, caller, {
-        provider: this.provider.name,
-        idempotency: { ...idempotency, key: bulkOrderKey(idempotency.key, id) },
-        requestId: requestId() ?? null,
-      });
-      return { id, order };
-    });
+    const prepared = await this.prepare(caller, period, proxies, idempotency, guards);
     const orders = prepared.flatMap(({ order }) => (order instanceof DomainError ? [] : [order]));
     const placed = await this.placement.place(orders);
     const placements = new Map(orders.map((order, n) => [order, placed[n]]));
@@ -188,6 +232,28 @@ export class BulkProlongations {
         return [id, outcome];
       }),
     );
+  }
+
+  /** The order of each proxy, or why there is none. */
+  private async prepare(
+    caller: Caller,
+    period: number,
+    proxies: readonly TargetProxy[],
+    idempotency: Idempotency | null = null,
+    guards: ReadonlyMap<number, Money | null> = new Map(),
+  ): Promise<{ id: number; order: NewOrder | DomainError }[]> {
+    const prices = await this.pricesOf(caller.userId, proxies, period);
+    return proxies.map(({ id, country, version, proxyType }, n) => {
+      const price = prices[n] ?? new ServiceUnavailable();
+      if (price instanceof DomainError) return { id, order: price };
+      const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
+      const order = newOrder({ ...item, proxyType, maxPrice: guards.get(id) ?? null }, price, caller, {
+        provider: this.provider.name,
+        idempotency: idempotency && { ...idempotency, key: bulkOrderKey(idempotency.key, id) },
+        requestId: requestId() ?? null,
+      });
+      return { id, order };
+    });
   }
 
   private async outcomeOf(order: NewOrder, placement: Placement | undefined): Promise<Outcome> {

@@ -6,6 +6,7 @@ import { assertPeriod, type Page, readPage, RequestsUnderWay } from '../../http'
 import { OrderQueries } from '../order-queries';
 import { isOpen, type OrderState, publicState } from '../order-states';
 import { OrderNotFound } from '../orders.errors';
+import type { OrderedItem } from '../placing/new-order';
 import { refusalOf } from '../refusals';
 import type { OrderDetails, OrderSummary } from './dto/order.dto';
 import type { OrdersQuery } from './dto/orders.query';
@@ -18,6 +19,15 @@ type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
 };
 
 type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
+
+/** The item of a purchase, or the proxies of a bulk. */
+type EqualItem =
+  | Pick<OrderedItem, 'country' | 'version' | 'period' | 'count' | 'proxyType'>
+  | { readonly proxyIds: readonly number[] };
+
+const NO_PURCHASE = { country: null, version: null, period: null, count: null, proxyType: null };
+/** Enough to see that something was ordered again. */
+const MAX_EQUAL = 20;
 
 /** An id of ours: digits, few enough for a bigint column. */
 const ORDER_ID = /^[1-9]\d{0,14}$/;
@@ -55,6 +65,21 @@ export class OrderReadingService {
     if (wait.hungUp.aborted) return toSummary(order);
     await this.access.assertStillAllowed(wait.request, 'proxies:read');
     return toSummary(await this.find(userId, orderId));
+  }
+
+  /** The user's orders of the last hour for the same as another one, newest first. */
+  async findEqual(userId: number, item: EqualItem): Promise<OrderSummary[]> {
+    const { country, version, period, count, proxyType } = 'country' in item ? item : NO_PURCHASE;
+    const rows = await preparedRows<ListedOrder>(
+      this.dataSource,
+      `SELECT ${LISTED_COLUMNS} FROM orders
+        WHERE user_id = $1 AND created_at > now() - interval '1 hour' AND state <> 'refunded'
+          AND CASE kind WHEN 'prolongation' THEN proxy_id = ANY ($2)
+                        ELSE (country, version, period, count, proxy_type) = ($3, $4, $5, $6, $7) END
+        ORDER BY id DESC LIMIT ${MAX_EQUAL}`,
+      [userId, 'proxyIds' in item ? item.proxyIds : [], country, version, period, count, proxyType],
+    );
+    return rows.map(toSummary);
   }
 
   private async find(userId: number, orderId: string): Promise<DetailedOrder> {

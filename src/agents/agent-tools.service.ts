@@ -1,0 +1,107 @@
+import type { CallToolResult, Tool as ListedTool } from '@modelcontextprotocol/server' with {
+  'resolution-mode': 'import',
+};
+import { Injectable, Logger } from '@nestjs/common';
+import type { Request } from 'express';
+import type { Caller } from '../auth';
+import { ServiceUnavailable, setRequestTool, stackOf } from '../common';
+import { isDatabaseUnavailable } from '../database';
+import { describeObjectsOf, instanceOf, readInput } from '../http';
+import { Metrics } from '../metrics';
+import { toAgentError, UNFORESEEN } from './agents.errors';
+import { DepositTools } from './deposit-tools';
+import { OrderTools } from './order-tools';
+import { ReadingTools } from './reading-tools';
+import type { Tool, ToolCall } from './tool';
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** The tools of agents: those that a token sees, and their calls. */
+@Injectable()
+export class AgentTools {
+  private readonly logger = new Logger(AgentTools.name);
+  private readonly tools: readonly Tool[];
+  private listed: readonly ListedTool[] | undefined;
+
+  constructor(
+    private readonly metrics: Metrics,
+    reading: ReadingTools,
+    orders: OrderTools,
+    deposits: DepositTools,
+  ) {
+    this.tools = [reading, orders, deposits].flatMap(({ tools }) => tools);
+  }
+
+  list({ scopes }: Pick<Caller, 'scopes'>): ListedTool[] {
+    // Describing them takes a while, which a start should not wait for.
+    this.listed ??= describe(this.tools);
+    return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
+  }
+
+  /** @returns null when the caller sees no such tool */
+  async call(name: string, given: Arguments, call: ToolCall): Promise<CallToolResult | null> {
+    const tool = this.tools.find((one) => one.name === name && call.caller.scopes.includes(one.scope));
+    if (!tool) return null;
+    setRequestTool(name);
+    try {
+      const result = JSON.stringify(await tool.run(readArguments(tool, given), call));
+      this.metrics.count('agent_calls_total', { tool: name, outcome: 'done' });
+      return {
+        content: [{ type: 'text', text: result }],
+        structuredContent: JSON.parse(result) as Arguments,
+      };
+    } catch (error) {
+      const isUnavailable = isDatabaseUnavailable(error);
+      const known = toAgentError(isUnavailable ? new ServiceUnavailable() : error);
+      if (isUnavailable || !known) this.logger.error(`${name} failed`, stackOf(error));
+      this.metrics.count('agent_calls_total', { tool: name, outcome: known ? 'refused' : 'failed' });
+      return { isError: true, content: [{ type: 'text', text: JSON.stringify(known ?? UNFORESEEN) }] };
+    }
+  }
+}
+
+/** Reads the arguments as the body of a route. @throws RequestInvalid */
+function readArguments({ input }: Tool, given: Arguments): object {
+  const body = { ...given };
+  // It reads nothing else of a request.
+  readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
+    body,
+  } as Request);
+  return instanceOf(body) ?? {};
+}
+
+function describe(tools: readonly Tool[]): ListedTool[] {
+  const schemas = describeObjectsOf(tools.flatMap(({ input, output }) => [input, output]));
+  return tools.map(({ name, description, input, output, effect, example }) => ({
+    name,
+    title: name.replace('_', ' ').replace(/^./, (letter) => letter.toUpperCase()),
+    description,
+    // Every tool may be called again: `place_order` and `create_deposit` return what exists.
+    annotations: {
+      readOnlyHint: effect === undefined,
+      destructiveHint: effect === 'spends',
+      idempotentHint: true,
+      openWorldHint: false,
+    },
+    inputSchema: { ...schemaOf(input.name, schemas), examples: [example] },
+    outputSchema: schemaOf(output.name, schemas),
+  }));
+}
+
+const REFERENCE = /"#\/components\/schemas\/(\w+)"/g;
+
+/** The JSON Schema of a DTO, with those that it refers to. */
+function schemaOf(name: string, schemas: Readonly<Record<string, object>>): { type: 'object' } {
+  const found = new Map<string, object>();
+  const add = (one: string): void => {
+    // A title only repeats a name, and agents pay for each word.
+    const text = JSON.stringify(schemas[one], (key, value: unknown) =>
+      key === 'title' && typeof value === 'string' ? undefined : value,
+    );
+    found.set(one, JSON.parse(text.replaceAll(REFERENCE, '"#/$$defs/$1"')));
+    for (const [, used = ''] of text.matchAll(REFERENCE)) if (!found.has(used)) add(used);
+  };
+  add(name);
+  const { [name]: root, ...$defs } = Object.fromEntries(found);
+  return { type: 'object', ...root, ...(found.size > 1 && { $defs }) };
+}

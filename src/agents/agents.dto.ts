@@ -1,0 +1,222 @@
+import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { PERIODS_TEXT, PriceQuery, VersionQuery } from '../catalog';
+import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, PROXY_TYPES, type ProxyType } from '../common';
+import {
+  ApiBoolean,
+  ApiListOf,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  ApiText,
+  ApiTexts,
+  BooleanField,
+  ChoiceField,
+  CURSOR,
+  IdField,
+  IntegerField,
+  LimitField,
+  NEXT_CURSOR,
+  StrictRequest,
+  StringField,
+  StringListField,
+} from '../http';
+import { LedgerFilterQuery } from '../ledger';
+import { BulkProxyOut, DryRunResponse, OrderQuery, OrderSummary } from '../orders';
+import { FORMAT_NAMES, type FormatName, ProxyFilterBody, ProxyOut } from '../proxies';
+
+const RevealField = (what: string): PropertyDecorator =>
+  BooleanField({
+    description:
+      `${what} with \`true\`, which requires the scope \`proxies:export\`. Only after the user agreed: ` +
+      'they become part of the conversation',
+    default: false,
+  });
+
+const ProxyIdField = (): PropertyDecorator =>
+  StringField({ description: 'The `id` of a proxy of the user', example: '17', maxLength: 20 });
+
+@StrictRequest()
+export class NoInput {}
+
+@StrictRequest()
+export class CountriesInput extends VersionQuery {}
+
+@StrictRequest()
+export class StockInput extends VersionQuery {
+  @StringField({ description: 'A country code', example: 'ru', minLength: 2, maxLength: 4 })
+  readonly country!: string;
+}
+
+@StrictRequest()
+export class PriceInput extends PriceQuery {}
+
+export class CountriesOut {
+  @ApiTexts('The codes of the countries on sale', ['de', 'ru'])
+  countries!: readonly string[];
+}
+
+@StrictRequest()
+export class ProxiesInput extends ProxyFilterBody {
+  @IdField({ description: CURSOR, absent: 'null' })
+  readonly cursor!: number | null;
+
+  @LimitField()
+  readonly limit!: number;
+}
+
+export class ListedProxy extends OmitType(ProxyOut, ['login', 'password'] as const) {}
+
+export class ProxiesOut {
+  @ApiListOf(() => ListedProxy, 'Without logins and passwords')
+  items!: readonly ListedProxy[];
+
+  @ApiNullable('integer', NEXT_CURSOR, null)
+  next_cursor!: number | null;
+}
+
+@StrictRequest()
+export class ExportInput extends ProxyFilterBody {
+  @ChoiceField(FORMAT_NAMES, { description: 'The format of the text', default: 'txt' })
+  readonly format!: FormatName;
+
+  @RevealField('An export has passwords, so it is only written')
+  readonly reveal!: boolean;
+}
+
+export class ExportOut {
+  @ApiText('The proxies in the format', '185.22.134.250:7330:5svBNZ:iagn2d\n')
+  text!: string;
+}
+
+@StrictRequest()
+export class ProxyInput {
+  @ProxyIdField()
+  readonly proxy_id!: string;
+}
+
+@StrictRequest()
+export class OrderInput extends OrderQuery {
+  @IdField({ description: 'The `id` of an order of the user', example: 42 })
+  readonly order_id!: number;
+}
+
+@StrictRequest()
+export class LedgerInput extends LedgerFilterQuery {
+  @IdField({ description: CURSOR, absent: 'null' })
+  readonly cursor!: number | null;
+
+  @LimitField()
+  readonly limit!: number;
+}
+
+@StrictRequest()
+export class PreparePurchaseInput {
+  @StringField({ description: 'A country on sale', example: 'ru', minLength: 2, maxLength: 4 })
+  readonly country!: string;
+
+  @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
+  readonly period!: number;
+
+  @IntegerField({ description: 'The number of proxies', greaterThan: 0, atMost: 1000, default: 1 })
+  readonly count!: number;
+
+  @ChoiceField(IP_VERSIONS, { description: IP_VERSIONS_TEXT, default: '6' })
+  readonly version!: IpVersion;
+
+  @ChoiceField(PROXY_TYPES, { description: '`http` or `socks` (SOCKS5)', default: 'http' })
+  readonly proxy_type!: ProxyType;
+
+  @BooleanField({
+    description: 'Whether fewer proxies may be delivered, and paid for, if the stock is too small',
+    default: true,
+  })
+  readonly allow_partial!: boolean;
+}
+
+/** Few enough that their ids fit into a reference that agents copy. */
+const MAX_PREPARED = 50;
+
+@StrictRequest()
+export class PrepareProlongationInput {
+  @StringListField({
+    description: `The \`id\`s of at most ${MAX_PREPARED} proxies of the user`,
+    example: ['17'],
+    atLeast: 1,
+    atMost: MAX_PREPARED,
+    of: { isValid: (id) => /^[1-9]\d{0,14}$/.test(id), type: 'value_error', msg: 'This is no id of a proxy' },
+  })
+  readonly proxy_ids!: readonly string[];
+
+  @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
+  readonly period!: number;
+}
+
+export class PreparationOut extends OmitType(DryRunResponse, [
+  'dry_run',
+  'order_id',
+  'price_single',
+] as const) {
+  @ApiNullable(
+    'string',
+    'For place_order, until `expires_at`: one order, however often it is called, for at most ' +
+      '`price_final`. `null` if it would be refused',
+    'eyJ1IjoxNzY0…',
+  )
+  order_ref!: string | null;
+
+  @ApiNullableMoment('Until when the order can be placed')
+  expires_at!: Date | null;
+
+  @ApiListOf(() => OrderSummary, 'Orders of the last hour for the same. If there are any, ask before placing')
+  equal_orders!: readonly OrderSummary[];
+
+  @ApiText('The next step', 'Show the user the price, then call place_order with order_ref.')
+  next!: string;
+}
+
+@StrictRequest()
+export class PlaceOrderInput {
+  @StringField({
+    description: 'The `order_ref` of a preparation, exactly',
+    example: 'eyJ1IjoxNzY0…',
+    maxLength: 3000,
+  })
+  readonly order_ref!: string;
+
+  @RevealField('Logins and passwords of the bought proxies are shown')
+  readonly reveal!: boolean;
+}
+
+export class BoughtProxy extends ListedProxy {
+  @ApiNullable('string', '`null` unless revealed', null)
+  login!: string | null;
+
+  @ApiNullable('string', '`null` unless revealed', null)
+  password!: string | null;
+}
+
+export class PlacedOrderOut {
+  @ApiProperty({ type: 'string', enum: ['purchase', 'prolongation'] })
+  kind!: 'purchase' | 'prolongation';
+
+  @ApiNullable('integer', 'The order of a purchase. Each prolongation has its own', 42)
+  order_id!: number | null;
+
+  @ApiRoubles('Roubles charged in all', '25.08')
+  price_charged!: string;
+
+  @ApiText('The currency', 'RUB')
+  currency!: string;
+
+  @ApiBoolean('Whether an earlier call placed the order', false)
+  replayed!: boolean;
+
+  @ApiListOf(() => BoughtProxy, 'The bought proxies')
+  proxies!: readonly BoughtProxy[];
+
+  @ApiListOf(() => BulkProxyOut, 'The outcome for each proxy to prolong')
+  prolongations!: readonly BulkProxyOut[];
+
+  @ApiText('The next step', 'Nothing: the order is executed.')
+  next!: string;
+}

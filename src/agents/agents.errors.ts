@@ -1,0 +1,95 @@
+import { DomainError, domainError } from '../common';
+import { RequestInvalid } from '../http';
+
+/** Its text was changed, or it was prepared with another token. */
+export class PreparationUnknown extends domainError(
+  'bad-request',
+  'This order_ref was not prepared with this token',
+) {}
+
+export class PreparationExpired extends domainError(
+  'gone',
+  'This order_ref has expired, and no order was placed with it',
+) {}
+
+/** A call that came in time may still be placing the order. */
+export class PreparationExpiring extends domainError(
+  'conflict',
+  'This order_ref is expiring: an earlier call may still place its order',
+  /** @param retryAfterSeconds when no call can place it any more */
+  (retryAfterSeconds: number) => ({ retryAfterSeconds }),
+) {}
+
+export class PasswordsNotRevealed extends domainError(
+  'bad-request',
+  'An export has the passwords of proxies, and reveal is not true',
+) {}
+
+export class ExportTooLarge extends domainError(
+  'bad-request',
+  (bytes: number) => `The export has more than ${bytes} bytes`,
+) {}
+
+const PREPARED_AGAIN = 'Prepare the order again, and ask the user to confirm it.';
+
+/** The next step after an error, by its code. */
+const NEXT: Readonly<Record<string, string>> = {
+  'address-not-allowed': 'Tell the user that the token does not allow this address.',
+  'daily-limit-exceeded': 'Tell the user that the daily limit of this token is used up until 00:00 UTC.',
+  'export-too-large': 'Narrow the filter.',
+  'idempotency-key-in-progress':
+    'Call place_order again with the same order_ref. Do not prepare the order again: it may be executed.',
+  'insufficient-balance': 'Tell the user that the balance is too low. Prepare again after a deposit.',
+  'invalid-arguments': 'Correct the arguments and call again.',
+  'order-being-confirmed':
+    'Call place_order again with the same order_ref, later if need be. Do not prepare the order again: it ' +
+    'may have been executed.',
+  'preparation-expired': PREPARED_AGAIN,
+  'preparation-expiring': 'Call place_order again with the same order_ref then.',
+  'preparation-unknown': `Check that order_ref is complete. ${PREPARED_AGAIN}`,
+  'passwords-not-revealed': 'Ask the user whether you may see them, then call with reveal: true.',
+  'price-above-max': `The price has changed. ${PREPARED_AGAIN}`,
+  'request-written-off': PREPARED_AGAIN,
+};
+
+const NEXT_BY_KIND: Readonly<Partial<Record<DomainError['kind'], string>>> = {
+  forbidden: 'Do not call again. Tell the user which right the token lacks.',
+  'not-found': 'Check the id in the list that shows it.',
+  'rate-limited': 'Wait, then call again with the same arguments.',
+  unavailable: 'Wait, then call again with the same arguments.',
+};
+
+const REFUSED = 'Do not call again with the same arguments. Tell the user why it was refused.';
+
+/** The error as an agent gets it. */
+interface AgentError {
+  readonly code: string;
+  readonly detail: string;
+  readonly next: string;
+  readonly retry_after_seconds?: number;
+}
+
+/** Whether it had an effect is unknown. */
+export const UNFORESEEN: AgentError = {
+  code: 'internal-server-error',
+  detail: 'Internal Server Error',
+  next: 'Call again once with the same arguments, place_order with the same order_ref. Then tell the user.',
+};
+
+/** @returns null for an error that no caller may learn of */
+export function toAgentError(error: unknown): AgentError | null {
+  if (error instanceof RequestInvalid) {
+    const code = 'invalid-arguments';
+    const mistakes = error.items.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`);
+    return { code, detail: mistakes.join('; '), next: NEXT[code] ?? REFUSED };
+  }
+  if (!(error instanceof DomainError)) return null;
+  const { code, detail, kind, headers } = error;
+  const retryAfter = headers['Retry-After'];
+  return {
+    code,
+    detail,
+    next: NEXT[code] ?? NEXT_BY_KIND[kind] ?? REFUSED,
+    ...(retryAfter !== undefined && { retry_after_seconds: Number(retryAfter) }),
+  };
+}

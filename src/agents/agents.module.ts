@@ -1,0 +1,37 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuthModule } from '../auth';
+import { CatalogModule } from '../catalog';
+import type { AppConfig } from '../config';
+import { LedgerModule } from '../ledger';
+import { OrdersModule } from '../orders';
+import { PaymentsModule } from '../payments';
+import { ProxiesModule } from '../proxies';
+import { RenewalsModule } from '../renewals';
+import { UsersModule } from '../users';
+import { AgentTools } from './agent-tools.service';
+import { DepositTools } from './deposit-tools';
+import { McpController } from './mcp.controller';
+import { OrderTools } from './order-tools';
+import { ReadingTools } from './reading-tools';
+
+const USED = [
+  AuthModule,
+  UsersModule,
+  LedgerModule,
+  CatalogModule,
+  ProxiesModule,
+  OrdersModule,
+  RenewalsModule,
+];
+
+/** A door for agents onto the use cases of customers. It has no rule, price or statement of its own. */
+@Module({
+  controllers: [McpController],
+  providers: [AgentTools, ReadingTools, OrderTools, DepositTools],
+})
+export class AgentsModule {
+  static with({ payments }: AppConfig): DynamicModule {
+    const imports = payments.provider === 'off' ? USED : [...USED, PaymentsModule];
+    return { module: AgentsModule, imports };
+  }
+}

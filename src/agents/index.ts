@@ -1,0 +1,1 @@
+export { AgentsModule } from './agents.module';

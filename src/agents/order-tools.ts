@@ -1,0 +1,171 @@
+import { Injectable } from '@nestjs/common';
+import { NotEnoughPermissions } from '../auth';
+import { Clock, Money } from '../common';
+import {
+  BulkProlongations,
+  type DryRunResponse,
+  OrderReadingService,
+  type OrderSummary,
+  OrdersService,
+  readPurchase,
+} from '../orders';
+import {
+  PlacedOrderOut,
+  PlaceOrderInput,
+  PreparationOut,
+  PrepareProlongationInput,
+  PreparePurchaseInput,
+} from './agents.dto';
+import { type PreparedOrder, readReference, writeReference } from './prepared-order';
+import { type Tool, tool, type ToolCall } from './tool';
+
+const PLACE =
+  'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
+  'order_ref again if a response is lost.';
+const EXECUTED = 'Nothing: the order is executed.';
+const UNFINISHED =
+  'Call place_order again with the same order_ref for those that are being_confirmed or unavailable.';
+
+/** Buying in two steps: what an agent retries is placed once, and costs no more than the user agreed to. */
+@Injectable()
+export class OrderTools {
+  readonly tools: readonly Tool[] = [
+    tool({
+      name: 'prepare_purchase',
+      description:
+        'Prices a purchase and checks it. Charges nothing. place_order places it for at most this price.',
+      scope: 'proxies:write',
+      input: PreparePurchaseInput,
+      output: PreparationOut,
+      example: { country: 'ru', period: 30, count: 2 },
+      run: (input, call) => this.preparePurchase(input, call),
+    }),
+    tool({
+      name: 'prepare_prolongation',
+      description:
+        'Prices the prolongation of proxies and checks it. Charges nothing. place_order places it for at ' +
+        'most this price.',
+      scope: 'proxies:write',
+      input: PrepareProlongationInput,
+      output: PreparationOut,
+      example: { proxy_ids: ['17', '18'], period: 30 },
+      run: (input, call) => this.prepareProlongation(input, call),
+    }),
+    tool({
+      name: 'place_order',
+      description:
+        'Places a prepared order and charges the balance. Calling it again with the same order_ref never ' +
+        'charges again: it returns the same order, at any time. If a response is lost, call it again. Do ' +
+        'not prepare again.',
+      scope: 'proxies:write',
+      input: PlaceOrderInput,
+      output: PlacedOrderOut,
+      effect: 'spends',
+      example: { order_ref: 'eyJ1IjoxNzY0…' },
+      run: (input, call) => this.place(input, call),
+    }),
+  ];
+
+  constructor(
+    private readonly orders: OrdersService,
+    private readonly bulks: BulkProlongations,
+    private readonly reading: OrderReadingService,
+    private readonly clock: Clock,
+  ) {}
+
+  private async preparePurchase(input: PreparePurchaseInput, call: ToolCall): Promise<PreparationOut> {
+    const { country, version, count, period, proxy_type: type, allow_partial: allowPartial } = input;
+    const order = { country, version, count, period, proxy_type: type, allow_partial: allowPartial };
+    const checked = await this.orders.rehearse(
+      readPurchase(call.caller, { ...order, max_price: null, dry_run: true }, undefined),
+    );
+    const equal = await this.reading.findEqual(call.caller.userId, {
+      country: country.toLowerCase(),
+      version,
+      period,
+      count,
+      proxyType: type,
+    });
+    return this.prepared(call, checked, equal, {
+      d: period,
+      p: [country, version, count, type, allowPartial],
+    });
+  }
+
+  private async prepareProlongation(
+    { proxy_ids: ids, period }: PrepareProlongationInput,
+    call: ToolCall,
+  ): Promise<PreparationOut> {
+    const checked = await this.bulks.rehearse(call.caller, ids, period);
+    const equal = await this.reading.findEqual(call.caller.userId, { proxyIds: ids.map(Number) });
+    return this.prepared(call, checked, equal, { d: period, r: [...ids] });
+  }
+
+  private prepared(
+    { tokenHash }: ToolCall,
+    checked: DryRunResponse,
+    equal: readonly OrderSummary[],
+    order: Omit<PreparedOrder, 'm'>,
+  ): PreparationOut {
+    const { price_final: price, currency, balance_available, balance_after, refusals } = checked;
+    const isRefused = price === null || refusals.length > 0;
+    const reference = isRefused ? null : writeReference({ m: price, ...order }, tokenHash, this.clock.now());
+    return {
+      order_ref: reference?.ref ?? null,
+      expires_at: reference?.expiresAt ?? null,
+      price_final: price,
+      currency,
+      balance_available,
+      balance_after,
+      refusals,
+      equal_orders: equal,
+      next: isRefused ? 'Tell the user why the order would be refused.' : PLACE,
+    };
+  }
+
+  /**
+   * An order is placed under the hash of its reference as its key, so that it exists once. A reference that
+   * can place nothing any more still returns its order.
+   */
+  private async place(
+    { order_ref: ref, reveal }: PlaceOrderInput,
+    { caller: given, tokenHash }: ToolCall,
+  ): Promise<PlacedOrderOut> {
+    if (reveal && !given.scopes.includes('proxies:export')) throw new NotEnoughPermissions('proxies:export');
+    const { prepared, idempotencyKey, refusal } = readReference(ref, tokenHash, this.clock.now());
+    const caller = refusal ? { ...given, overLimit: refusal } : given;
+    const { d: period, m, p: purchase, r: ids = [] } = prepared;
+    const maxPrice = Money.parse(m);
+    if (!purchase) {
+      const request = { proxy_ids: ids, filter: null, period, max_price: maxPrice };
+      const { response, replayed } = await this.bulks.prolong(caller, request, idempotencyKey);
+      const { being_confirmed: confirming, unavailable, price_charged: charged } = response.totals;
+      return {
+        kind: 'prolongation',
+        order_id: null,
+        price_charged: charged,
+        currency: 'RUB',
+        replayed,
+        proxies: [],
+        prolongations: response.proxies,
+        next: confirming + unavailable > 0 ? UNFINISHED : EXECUTED,
+      };
+    }
+    const [country, version, count, type, allowPartial] = purchase;
+    const body = { country, version, count, period, proxy_type: type, allow_partial: allowPartial };
+    const order = { ...body, max_price: maxPrice, dry_run: false };
+    const delivery = await this.orders.place(readPurchase(caller, order, idempotencyKey));
+    return {
+      kind: 'purchase',
+      order_id: delivery.orderId,
+      price_charged: delivery.charged,
+      currency: 'RUB',
+      replayed: delivery.replayed,
+      proxies: delivery.proxies.map((proxy) =>
+        reveal ? proxy : Object.assign({}, proxy, { login: null, password: null }),
+      ),
+      prolongations: [],
+      next: EXECUTED,
+    };
+  }
+}

@@ -1,0 +1,373 @@
+import Ajv2020 from 'ajv/dist/2020';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES, type Scope, TokensService } from '../src/auth';
+import { MetricsServer } from '../src/metrics';
+import { type Agent, connectAgent, cutCall, type Revision } from './support/agent';
+import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests } from './support/fixtures';
+import { captureLog } from './support/log-capture';
+import { startReplica } from './support/replica';
+import { readMetrics } from './support/scrape';
+import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
+
+const REVISIONS: readonly [Revision, string][] = [
+  ['legacy', '2025-11-25'],
+  ['modern', '2026-07-28'],
+];
+const TOOLS = [
+  'list_countries get_stock get_price list_proxies export_proxies check_proxy list_orders get_order',
+  'list_ledger get_balance list_renewals forecast_renewals',
+  'prepare_purchase prepare_prolongation place_order',
+]
+  .join(' ')
+  .split(' ');
+/** Where the first call of an order is cut: at the agent's end, or that of the provider. */
+const CUTS = ['sent', 'held', 'responding', 'lost'] as const;
+const TWO = { country: 'RU', period: 30, count: 2 };
+
+describe('POST /mcp', () => {
+  const service = forAllTests(sharedTestService);
+  const user = forAllTests(() => service.createUser());
+  const agent = forAllTests(() => connectAgent(service.baseUrl, user.token));
+
+  const tokenWith = async (scopes: readonly Scope[], allowedIps?: string[]): Promise<string> =>
+    (await service.app.get(TokensService).issue({ userId: user.id, scopes, allowedIps })).text;
+  const post = (body: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${service.baseUrl}/mcp`, {
+      method: 'POST',
+      body,
+      headers: {
+        Authorization: `Bearer ${user.token}`,
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        ...headers,
+      },
+    });
+  const PING = '{"jsonrpc":"2.0","id":7,"method":"ping"}';
+
+  it.each(REVISIONS)('serves the tools to %s clients (%s)', async (revision, version) => {
+    const one = await connectAgent(service.baseUrl, user.token, revision);
+    expect(one.client.getNegotiatedProtocolVersion()).toBe(version);
+    const { tools } = await one.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(TOOLS);
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
+      expect([name, title, description]).not.toContain(undefined);
+      expect(annotations).toMatchObject({
+        readOnlyHint: name !== 'place_order',
+        destructiveHint: name === 'place_order',
+        idempotentHint: true,
+      });
+      const [example] = inputSchema['examples'] as Record<string, unknown>[];
+      expect([name, ajv.validate(inputSchema, example)]).toEqual([name, true]);
+      expect([name, ajv.validate(outputSchema as object, {})]).toEqual([name, false]);
+      // The client checks results against their schemas. Proxy 17 and order 42 are not this user's.
+      const { result, error } = await one.call(name, example);
+      const refused = { check_proxy: 'proxy-not-found', get_order: 'order-not-found' };
+      const expected = { ...refused, place_order: 'preparation-unknown' };
+      expect([name, error?.code]).toEqual([name, Reflect.get(expected, name)]);
+      expect([name, result === null]).toEqual([name, name in expected]);
+    }
+    await one.close();
+  });
+
+  it('shows a token only the tools of its scopes, and needs no other scope', async () => {
+    const reader = await connectAgent(service.baseUrl, await tokenWith(['profile:read']));
+    const { tools } = await reader.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['list_ledger', 'get_balance', 'forecast_renewals']);
+    expect((await reader.call('get_balance')).result).toMatchObject({ username: 'test' });
+    for (const name of ['list_proxies', 'constructor']) {
+      await expect(reader.call(name)).rejects.toMatchObject({
+        code: -32602,
+        message: `Unknown tool: ${name}`,
+      });
+    }
+    await reader.close();
+    const staff = await connectAgent(service.baseUrl, await tokenWith(['staff:balance', 'staff:users']));
+    expect((await staff.client.listTools()).tools).toEqual([]);
+    await staff.close();
+  });
+
+  it('prepares, places once for at most the prepared price, and replays', async () => {
+    const buyer = await service.createUser({ balance: '120.00' });
+    const one = await connectAgent(service.baseUrl, buyer.token);
+    const prepared = await one.call('prepare_purchase', TWO);
+    expect(prepared.result).toMatchObject({
+      price_final: '50.16',
+      balance_available: '120.00',
+      balance_after: '69.84',
+      refusals: [],
+      equal_orders: [],
+    });
+    const order_ref = prepared.result?.['order_ref'];
+    expect(await service.balanceOf(buyer)).toEqual({ available: '120.00', held: '0.00' });
+    const placed = await one.call('place_order', { order_ref });
+    expect(placed.result).toMatchObject({ kind: 'purchase', price_charged: '50.16', replayed: false });
+    expect(placed.result?.['proxies']).toEqual([
+      expect.objectContaining({ login: null, password: null }),
+      expect.objectContaining({ login: null, password: null }),
+    ]);
+    const { order_id: id } = placed.result ?? {};
+    const shown = await one.call('place_order', { order_ref, reveal: true });
+    expect(shown.result).toMatchObject({ order_id: id, replayed: true });
+    expect(JSON.stringify(shown.result)).toMatch(/"password":"\w+"/);
+    expect((await one.call('get_order', { order_id: id, wait: 30 })).result).toMatchObject({
+      state: 'completed',
+      max_price: '50.16',
+    });
+    const again = await one.call('prepare_purchase', { ...TWO, country: 'ru' });
+    expect(again.result).toMatchObject({ refusals: [], equal_orders: [{ id, state: 'completed' }] });
+    const other = await one.call('place_order', { order_ref: again.result?.['order_ref'] });
+    expect(other.result?.['order_id']).not.toBe(id);
+    const poor = await one.call('prepare_purchase', TWO);
+    expect(poor.result).toMatchObject({
+      order_ref: null,
+      refusals: [{ status: 400, detail: 'Insufficient balance' }],
+    });
+    await one.close();
+  });
+
+  it('prepares prolongations together, and places each once', async () => {
+    const owner = await service.createUser({ balance: '150.00' });
+    const bought = (await owner.buy({ count: 3 })).data;
+    const ids = bought && 'proxies' in bought ? bought.proxies.map(({ id }) => id) : [];
+    const one = await connectAgent(service.baseUrl, owner.token);
+    const bad = await one.call('prepare_prolongation', { proxy_ids: ['999999999'], period: 1 });
+    expect(bad.result).toMatchObject({
+      order_ref: null,
+      price_final: null,
+      refusals: [{ status: 404, detail: 'Proxy 999999999: Proxy not found' }],
+    });
+    const dear = await one.call('prepare_prolongation', { proxy_ids: ids, period: 30 });
+    expect(dear.result).toMatchObject({
+      order_ref: null,
+      price_final: '75.24',
+      balance_after: '74.76',
+      refusals: [{ status: 400, detail: 'Insufficient balance' }],
+    });
+    const two = { proxy_ids: ids.slice(1), period: 30 };
+    const prepared = await one.call('prepare_prolongation', two);
+    expect(prepared.result).toMatchObject({ price_final: '50.16', balance_after: '24.60', refusals: [] });
+    const { order_ref } = prepared.result ?? {};
+    const placed = await one.call('place_order', { order_ref });
+    const prolonged = ids
+      .slice(1)
+      .map((proxy_id) => ({ proxy_id, status: 'prolonged', price_charged: '25.08' }));
+    const outcome = { kind: 'prolongation', price_charged: '50.16', prolongations: prolonged };
+    expect(placed.result).toMatchObject({ ...outcome, replayed: false });
+    expect((await one.call('place_order', { order_ref })).result).toMatchObject({
+      ...outcome,
+      replayed: true,
+    });
+    expect((await one.call('prepare_prolongation', two)).result?.['equal_orders']).toHaveLength(2);
+    expect(await service.balanceOf(owner)).toEqual({ available: '24.60', held: '0.00' });
+    await one.close();
+  });
+
+  it('reveals passwords only with proxies:export and reveal: true', async () => {
+    const password = await user
+      .buy()
+      .then(({ data }) => data && 'proxies' in data && data.proxies[0]?.password);
+    const listed = await agent.call('list_proxies', { country: 'ru', limit: 200 });
+    expect(JSON.stringify(listed.result)).not.toMatch(new RegExp(`"login"|"password"|${String(password)}`));
+    expect(await agent.call('export_proxies', { format: 'txt' })).toMatchObject({
+      error: { code: 'passwords-not-revealed' },
+    });
+    const exported = await agent.call('export_proxies', { format: 'txt', reveal: true });
+    expect(exported.result?.['text']).toContain(`:${String(password)}\n`);
+    const scopes = ALL_SCOPES.filter((scope) => scope !== 'proxies:export');
+    const other = await connectAgent(service.baseUrl, await tokenWith(scopes));
+    const { order_ref } = (await other.call('prepare_purchase', TWO)).result ?? {};
+    const before = await service.balanceOf(user);
+    expect(await other.call('place_order', { order_ref, reveal: true })).toMatchObject({
+      error: { code: 'not-enough-permissions', next: expect.stringContaining('Do not call again') },
+    });
+    expect(await service.balanceOf(user)).toEqual(before);
+    await other.close();
+  });
+
+  it('returns an order to each token of the user, and places it for the one that prepared it', async () => {
+    const { order_ref } = (await agent.call('prepare_purchase', TWO)).result ?? {};
+    const stranger = await connectAgent(service.baseUrl, (await service.createUser()).token);
+    const sibling = await connectAgent(service.baseUrl, await tokenWith(ALL_SCOPES));
+    const invalid = { error: { code: 'preparation-unknown' } };
+    const forged = String(order_ref).replace(/^.{30}/, (text) => text.toLowerCase());
+    for (const ref of [forged, `${String(order_ref)}A`, 'nothing', '', '.']) {
+      expect(await agent.call('place_order', { order_ref: ref })).toMatchObject(invalid);
+    }
+    expect(await sibling.call('place_order', { order_ref })).toMatchObject(invalid);
+    const { order_id } = (await agent.call('place_order', { order_ref })).result ?? {};
+    expect(await stranger.call('place_order', { order_ref })).toMatchObject(invalid);
+    expect((await sibling.call('place_order', { order_ref })).result).toMatchObject({
+      order_id,
+      replayed: true,
+    });
+    await sibling.close();
+    await stranger.close();
+  });
+
+  it('says what is wrong and what to do next', async () => {
+    expect(await agent.call('get_price', { count: 0, period: 'x', colour: 'red' })).toEqual({
+      result: null,
+      error: {
+        code: 'invalid-arguments',
+        detail:
+          'count: Input should be greater than 0; period: Input should be a valid integer, unable to parse ' +
+          'string as an integer; colour: Extra inputs are not permitted',
+        next: 'Correct the arguments and call again.',
+      },
+    });
+    expect(await agent.call('get_price', { count: 1, period: 1 })).toMatchObject({
+      error: { code: 'period-too-short', detail: 'Minimum rental period for IPv6 is 3 days' },
+    });
+    const { order_ref } = (await agent.call('prepare_purchase', TWO)).result ?? {};
+    await service.control.addFault({ method: 'buy', kind: 'response-lost' });
+    const lost = await agent.call('place_order', { order_ref });
+    // The first search may already have found it.
+    if (lost.error) expect(lost.error.next).toContain('again with the same order_ref');
+    await service.untilSettled();
+    expect((await agent.call('place_order', { order_ref })).result).toMatchObject({ replayed: true });
+    await service.control.resetFaults();
+  });
+
+  it('refuses what is not JSON, batches, foreign origins, and callers as every route does', async () => {
+    const malformed = await post('{');
+    expect(malformed.status).toBe(400);
+    expect(await malformed.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
+    expect(await (await post(' '.repeat(200_000))).json()).toMatchObject({ error: { code: -32700 } });
+    const batch = await post(`[${PING},${PING}]`);
+    expect(batch.status).toBe(400);
+    expect(await batch.json()).toMatchObject({ error: { code: -32600 } });
+    expect((await post(PING, { 'Content-Type': 'text/plain' })).status).toBe(415);
+    const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_balance","arguments":`;
+    expect((await post(`${deep}{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}}}`)).status).toBeLessThan(
+      500,
+    );
+    for (const [origin, status] of [
+      ['http://localhost:5173', 200],
+      ['http://127.0.0.1', 200],
+      ['https://evil.example', 403],
+      ['null', 403],
+    ] as const) {
+      const response = await post(PING, { Origin: origin });
+      expect([origin, response.status]).toEqual([origin, status]);
+      if (status === 200) expect(response.headers.get('Cache-Control')).toBe('no-store');
+      else expect(await response.json()).toMatchObject({ code: 'origin-not-allowed' });
+    }
+    const refused = async (token: string) => {
+      const response = await post(PING, { Authorization: `Bearer ${token}` });
+      return [response.status, ((await response.json()) as { detail: string }).detail];
+    };
+    expect(await refused('prx_wrong')).toEqual([401, 'Invalid or expired token']);
+    const elsewhere = await tokenWith(ALL_SCOPES, ['10.0.0.0/8']);
+    expect(await refused(elsewhere)).toEqual([403, 'Address not allowed']);
+    const blocked = await service.createUser();
+    await service.dataSource.query(
+      `UPDATE users SET blocked_at = now(), blocked_reason = 'test' WHERE id = $1`,
+      [blocked.id],
+    );
+    expect(await refused(blocked.token)).toEqual([403, 'User is blocked']);
+    const { status } = await fetch(`${service.baseUrl}/mcp`, {
+      headers: { Authorization: `Bearer ${user.token}` },
+    });
+    expect(status).toBe(405);
+  });
+});
+
+// Of its own: it moves the clock, and has settings.
+describe('Calls of agents', () => {
+  const log = forAllTests(captureLog);
+  const service = forAllTests(() =>
+    startTestService({ environment: { ...DESCRIBES_DEPOSITS, METRICS_PORT: '0', LOG_LEVEL: 'info' } }),
+  );
+  const replica = forAllTests(() => startReplica(service, { metrics: { port: undefined } }));
+  const user = forAllTests(() => service.createUser());
+  const agents = forAllTests(
+    () => Promise.all([service, replica].map(({ baseUrl }) => connectAgent(baseUrl, user.token))),
+    (opened) => Promise.all(opened.map((agent) => agent.close())),
+  );
+  beforeClosing(() => service.audit({ withProvider: true }));
+
+  /** Calls until the order is known, as the errors say. */
+  const untilPlaced = (agent: Agent, order_ref: unknown) =>
+    eventually(async () => {
+      const { result, error } = await agent.call('place_order', { order_ref });
+      if (error) expect(error.next).toMatch(/^(?:Call place_order again with the same order_ref|Wait)/);
+      const isOpen = JSON.stringify(result).includes('being_confirmed');
+      return !isOpen && result;
+    });
+
+  it('place each prepared order once, whenever responses are cut, on any replica, at any time', async () => {
+    const [one, other] = agents as [Agent, Agent];
+    const bought = await user.buy();
+    const proxyId = bought.data && 'proxies' in bought.data ? bought.data.proxies[0]?.id : undefined;
+    const count = async (): Promise<number> =>
+      (await service.dataSource.query('SELECT count(*)::int AS count FROM orders'))[0].count;
+    const first = await count();
+    const orders: { ref: unknown; orders: number; placed: Record<string, unknown> }[] = [];
+    const steps = [
+      ['prepare_purchase', TWO, 'buy'],
+      ['prepare_prolongation', { proxy_ids: [proxyId], period: 30 }, 'prolong'],
+    ] as const;
+    for (const [prepare, given, method] of steps) {
+      for (const cut of method === 'buy' ? CUTS : CUTS.slice(0, 3)) {
+        const { order_ref: ref } = (await one.call(prepare, given)).result ?? {};
+        const call = { name: 'place_order', arguments: { order_ref: ref } };
+        if (cut === 'sent' || cut === 'responding') {
+          await cutCall(service.baseUrl, user.token, cut, call);
+        } else if (cut === 'held') {
+          const gate = await service.control.addGate({ method, stage: 'received' });
+          const held = cutCall(service.baseUrl, user.token, 'responding', call);
+          await service.control.untilGateReached(gate, 50_000);
+          expect((await other.call('place_order', { order_ref: ref })).error?.next).toContain(
+            'same order_ref',
+          );
+          await service.control.openGate(gate);
+          await held;
+        } else if (cut === 'lost') {
+          await service.control.addFault({ method, kind: 'response-lost', times: 1 });
+          await cutCall(service.baseUrl, user.token, 'responding', call);
+        }
+        const placed = await Promise.all([untilPlaced(other, ref), untilPlaced(one, ref)]);
+        expect({ ...placed[0], replayed: true }).toEqual({ ...placed[1], replayed: true });
+        orders.push({ ref, orders: await count(), placed: placed[0] });
+      }
+    }
+    expect(orders.map((order) => order.orders)).toEqual(orders.map((_, n) => first + n + 1));
+    const { order_ref: unused } = (await one.call('prepare_purchase', TWO)).result ?? {};
+    const later = async (agent: Agent) => (await agent.call('place_order', { order_ref: unused })).error;
+    service.clock.advanceSeconds(15 * 60 + 1);
+    expect(await later(other)).toMatchObject({ code: 'preparation-expiring' });
+    service.clock.advanceSeconds(5 * 60);
+    expect(await later(one)).toMatchObject({ code: 'preparation-expired' });
+    for (const { ref, placed } of orders) {
+      for (const agent of [one, other]) {
+        const { result } = await agent.call('place_order', { order_ref: ref });
+        expect(result).toEqual({ ...placed, replayed: true });
+      }
+    }
+    expect(await count()).toBe(first + orders.length);
+  });
+
+  it('are logged with the tool and counted by it, and have deposits where those are on', async () => {
+    const { id } = await service.createUser();
+    const scopes = ALL_PAYMENT_SCOPES as readonly Scope[];
+    const { text } = await service.app.get(TokensService).issue({ userId: id, scopes });
+    const payer = await connectAgent(service.baseUrl, text);
+    const { tools } = await payer.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['list_deposits', 'create_deposit']);
+    expect((await payer.call('list_deposits')).result).toEqual({ items: [], next_cursor: null });
+    expect(await payer.call('create_deposit', { amount: '1.00', key: 'a' })).toMatchObject({
+      error: { code: 'deposit-out-of-bounds' },
+    });
+    await payer.close();
+    const { value } = await readMetrics(service.app.get(MetricsServer).url ?? '');
+    expect(value('agent_calls_total{tool="list_deposits",outcome="done"}')).toBe(1);
+    expect(value('agent_calls_total{tool="create_deposit",outcome="refused"}')).toBe(1);
+    const lines = await eventually(() => {
+      const found = log.lines.filter((line) => line.includes('"tool":"create_deposit"'));
+      return found.length > 0 && found.map((line) => JSON.parse(line) as Record<string, unknown>);
+    });
+    expect(lines).toEqual([expect.objectContaining({ method: 'POST', path: '/mcp', status: 200 })]);
+    expect(log.lines.join()).not.toContain(text);
+  });
+});

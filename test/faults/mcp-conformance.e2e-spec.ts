@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process';
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { forAllTests } from '../support/fixtures';
+import { listen } from '../support/listen';
+import { sharedTestService } from '../support/test-service';
+
+const PROGRAM = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
+/**
+ * The scenarios of what the service has. The others call tools, prompts and resources that only a server for
+ * this purpose has.
+ */
+const SCENARIOS = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'];
+
+const service = forAllTests(sharedTestService);
+const user = forAllTests(() => service.createUser());
+
+/** Adds the token, which the conformance tests cannot send. */
+const withToken = forAllTests(
+  async () => {
+    const server = createServer((incoming, response) => {
+      const { method, headers } = incoming;
+      const sent = request(`${service.baseUrl}/mcp`, {
+        ...(method && { method }),
+        headers: { ...headers, authorization: `Bearer ${user.token}` },
+      });
+      sent.once('response', (received) => {
+        response.writeHead(received.statusCode ?? 0, received.headers);
+        received.pipe(response);
+      });
+      sent.once('error', () => response.destroy());
+      incoming.pipe(sent);
+    });
+    return { server, port: await listen(server) };
+  },
+  ({ server }) => server.close(),
+);
+
+describe('The conformance tests of MCP', () => {
+  it.each(SCENARIOS)('pass: %s', async (scenario) => {
+    const url = `http://localhost:${withToken.port}/mcp`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [PROGRAM, 'server', '--url', url, '--scenario', scenario],
+      { timeout: 100_000 },
+    );
+    expect(stdout).toMatch(/Passed: (\d+)\/\1\b/);
+  });
+});
