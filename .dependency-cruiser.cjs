@@ -47,6 +47,7 @@ const allowed = {
     'proxies',
     'orders',
   ],
+  refunds: ['http', 'common', 'jobs', 'database', 'metrics', 'auth', 'provider', 'proxies', 'orders'],
   renewals: [
     'tracing',
     'http',
@@ -123,6 +124,7 @@ const allowed = {
     'pricing',
     'catalog',
     'status',
+    'refunds',
     'renewals',
     'webhooks',
   ],

@@ -8,12 +8,13 @@ import type { AppConfig } from './config';
 import { isDatabaseUnavailable, Notifier } from './database';
 import { EventsModule } from './events';
 import { HealthModule, Readiness } from './health';
-import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
+import { type ApiInterface, configureHttp, HttpAdapter, RequestLimits, serveDescription } from './http';
 import { LedgerModule } from './ledger';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
 import { PaymentsModule } from './payments';
 import { ProxiesModule } from './proxies';
+import { RefundsModule } from './refunds';
 import { RenewalsModule } from './renewals';
 import { StaffModule, StaffPaymentsModule } from './staff';
 import { SyncModule } from './sync';
@@ -49,6 +50,7 @@ const CUSTOMERS: ApiInterface = {
     OrdersModule,
     SyncModule,
     RenewalsModule,
+    RefundsModule,
     EventsModule,
     WebhooksModule,
     SignInModule,
@@ -94,7 +96,8 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     abortOnError: false,
     logger: new AppLogger(config.log),
   });
-  const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs };
+  const onFull = () => app.get(RequestLimits).countFull();
+  const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs, onFull };
   const takesPayments = config.payments.provider !== 'off';
   configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics));
   const customers = takesPayments ? withDeposits(CUSTOMERS) : CUSTOMERS;

@@ -401,6 +401,38 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     return [{ order_id: orderId, held: 10, captured: 0, max_price: 9.99 }];
   },
 
+  'refunds-of-proxies-agree-with-entries': async (books) => {
+    const userId = await books.user();
+    const proxyId = await books.proxy(userId, await books.order(userId, { state: 'completed' }));
+    await books.tamper(
+      'UPDATE proxies SET refunded_at = now(), withdrawn_at = now(), active = false WHERE id = $1',
+      proxyId,
+    );
+    return [expect.objectContaining({ refund_id: null, proxy_id: proxyId })];
+  },
+
+  'refunds-of-proxies-are-for-days-that-were-left': async (books) => {
+    const userId = await books.user();
+    const orderId = await books.order(userId, { state: 'completed' });
+    const proxyId = await books.proxy(userId, orderId);
+    await books.tamper(
+      'UPDATE proxies SET refunded_at = now(), withdrawn_at = now(), active = false WHERE id = $1',
+      proxyId,
+    );
+    await books.query('UPDATE orders SET refunded = 1 WHERE id = $1', orderId);
+    await books.query(
+      `WITH refund AS (
+         INSERT INTO proxy_refunds (proxy_id, user_id, state, requested_at, next_check_at, amount, closed_at)
+         VALUES ($1, $2, 'refunded', now() + interval '900 days', NULL, 1, now()) RETURNING id)
+       INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, proxy_refund_id)
+       SELECT $2, 'refund', $3, 1, 0, id FROM refund`,
+      proxyId,
+      userId,
+      orderId,
+    );
+    return [expect.objectContaining({ order_id: orderId, available_delta: 1 })];
+  },
+
   'no-more-refunded-than-captured': async (books) => {
     const userId = await books.user();
     const orderId = await books.order(userId, { state: 'refunded', ageHours: 72 });
@@ -436,7 +468,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
 
   'sales-days-equal-orders': async (books) => {
     const group = { country: 'ru', version: '6' };
-    const sold = { purchases: 1, prolongations: 0, proxies: 1, refunds: 0, cost: 0 };
+    const sold = { purchases: 1, prolongations: 0, proxies: 1, refunds: 0, refunds_by_rule: 0, cost: 0 };
     const [right, wrong, missing, invented] = ['01', '02', '03', '04'].map((day) => `2001-01-${day}`);
     for (const day of [right, wrong, missing]) {
       const userId = await books.user();
@@ -453,7 +485,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       [wrong, 11],
       [invented, 10],
     ]) {
-      await books.query(`INSERT INTO sales_days VALUES ($1, 'ru', '6', 1, 0, 1, $2, 0, 0)`, day, sales);
+      await books.query(`INSERT INTO sales_days VALUES ($1, 'ru', '6', 1, 0, 1, $2, 0, 0, 0)`, day, sales);
     }
     await books.query(`INSERT INTO sales_rollup (rolled_to) VALUES ('2001-01-05')`);
     const figures = (sales: number | null, prefix: string) =>

@@ -143,6 +143,16 @@ const newRule = () => idOf(`prices add --user ${customer.id} --markup 20 ${BY}`)
 const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
 
 /** Every command of staff: the name of its action, and valid options. */
+/** A refund that is left to staff. */
+async function leftRefund(): Promise<number> {
+  const [refund] = await query<{ id: number }>(
+    `INSERT INTO proxy_refunds (proxy_id, user_id, state, reason, next_check_at)
+     SELECT id, user_id, 'staff', 'daily-sum', NULL FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
+    [await buy()],
+  );
+  return Number(refund?.id);
+}
+
 const COMMANDS: Readonly<Record<string, readonly [action: string, options: () => Promise<string>]>> = {
   'users create': ['users.create', async () => '--username walked'],
   'users list': ['users.search', async () => '--limit 1'],
@@ -234,6 +244,16 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     },
   ],
   'renewals list': ['renewals.list', async () => '--due'],
+  'refunds list': ['refunds.list', async () => '--state staff'],
+  'refunds file': ['refunds.file', async () => PERIOD],
+  'refunds decide': ['refunds.decide', async () => `--id ${await leftRefund()} --as refuse ${REASON}`],
+  'refunds rule': ['refund-rule.read', async () => ''],
+  'refunds set-rule': [
+    'refund-rule.set',
+    async () =>
+      '--as off --hours 72 --failed-checks 3 --minutes-between 10 --quota 3 --quota-percent 5 ' +
+      `--versions 6,4,4s --daily-sum 1000.00 ${REASON}`,
+  ],
   'renewals show': ['renewals.read', async () => `--user ${customer.id}`],
   'renewals pause': ['renewals.pause', async () => `--user ${customer.id} --as on ${REASON}`],
   'renewals pause-all': ['renewals.pause-all', async () => `--as on ${REASON}`],

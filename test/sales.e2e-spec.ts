@@ -123,6 +123,7 @@ describe('Sales', () => {
       proxies: 3,
       sales: '100.32',
       refunds: '10.00',
+      refunds_by_rule: '0.00',
       cost: '41.95',
       margin: '48.37',
     };
@@ -137,7 +138,7 @@ describe('Sales', () => {
   });
 
   it('are zero when nothing was sold', async () => {
-    const amounts = { sales: '0.00', refunds: '0.00', cost: '0.00', margin: '0.00' };
+    const amounts = { sales: '0.00', refunds: '0.00', refunds_by_rule: '0.00', cost: '0.00', margin: '0.00' };
     expect(await request('from=2001-01-01&to=2001-02-01&by=day,country,version')).toEqual({
       total: { orders: 0, prolongations: 0, proxies: 0, ...amounts },
       items: [],

@@ -6,7 +6,7 @@ export const SCOPES = {
   'proxies:read': 'Proxies with their history and checks, orders and TCP ping; renewals, and disabling them',
   'proxies:export': 'Proxies as a file, also by secret links',
   'proxies:write':
-    'Buying and prolonging proxies and enabling renewals, which spends the balance; types; labels',
+    'Buying and prolonging proxies and enabling renewals, which spends the balance; types; labels; refunds',
   'events:read': 'Events, webhooks and their attempts, and the threshold of a low balance',
   'events:write': 'Adding, changing and removing webhooks; setting the threshold of a low balance',
   'tokens:write': 'Listing, issuing and revoking tokens of their own, none of them wider than this one',
@@ -30,10 +30,12 @@ export const STAFF_SCOPES = {
   'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
   'staff:grant': 'With staff:tokens and staff:users: tokens with staff scopes of others, and blocking staff',
-  'staff:orders': 'Finding orders, deciding those in review, assigning unmatched proxies; renewals of users',
+  'staff:orders':
+    'Finding orders, deciding those in review, assigning unmatched proxies; refunds and renewals of users',
   'staff:audit': 'Reading the audit log',
   'staff:system':
-    'The state of the service, maintenance, missing proxies, sales, price rules, pausing all renewals',
+    'The state of the service, maintenance, missing proxies, sales, price rules, the refund rule, pausing ' +
+    'all renewals',
 } as const;
 
 export type CustomerScope = keyof typeof SCOPES | keyof typeof PAYMENT_SCOPES;

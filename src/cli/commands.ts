@@ -14,6 +14,7 @@ export const GROUPS = {
   'unmatched-proxies': 'Proxies that the provider lists under our references and no order accounts for',
   prolongations: 'Prolongations that the provider shows and that no order accounts for',
   maintenance: 'Maintenance after the database was restored to an earlier moment',
+  refunds: 'Refunds of proxies that do not work',
   renewals: 'Renewals, which customers have enabled',
   missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
@@ -94,6 +95,27 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('unmatched-proxies assign'),
   routeCommand('unmatched-proxies deliver'),
   routeCommand('unmatched-proxies mark', { names: { state: 'as' } }),
+
+  routeCommand('refunds list'),
+  routeCommand('refunds file'),
+  routeCommand('refunds decide', { names: { decision: 'as' } }),
+  routeCommand('refunds rule', { action: 'refund-rule.read' }),
+  routeCommand('refunds set-rule', {
+    action: 'refund-rule.set',
+    names: { enabled: 'as' },
+    readers: {
+      enabled: {
+        argument: '<state>',
+        description: 'on: customers can request refunds; off: none',
+        read: (text) => parseSwitch(text, 'on', 'off'),
+      },
+      versions: {
+        argument: '<list>',
+        description: 'By commas: the versions whose proxies are refunded',
+        read: (text) => text.split(','),
+      },
+    },
+  }),
 
   routeCommand('renewals list', { names: { reason: 'why' } }),
   routeCommand('renewals show', { action: 'renewals.read' }),

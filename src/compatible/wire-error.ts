@@ -56,5 +56,6 @@ export const WIRE_ERROR_OF: ReadonlyMap<string, WireErrorId> = new Map([
   ['cannot-be-prolonged', 404],
   ['proxy-ended', 404],
   ['proxy-withdrawn', 404],
+  ['proxy-refunded', 404],
   ['proxy-gone', 404],
 ]);

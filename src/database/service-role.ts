@@ -19,6 +19,8 @@ const RIGHTS: Readonly<Record<string, string>> = {
   price_rules: 'SELECT, INSERT, UPDATE',
   price_rules_revision: 'SELECT, UPDATE (revision)',
   proxy_changes: 'SELECT',
+  proxy_refunds: 'SELECT, INSERT, UPDATE',
+  refund_rule: 'SELECT, UPDATE',
   renewals_pause: 'SELECT, UPDATE (paused_at, paused_reason)',
   audit_log: 'SELECT, INSERT',
   sweep_sightings: `${ROWS}, TRUNCATE`,

@@ -100,6 +100,11 @@ export const EVENT_TYPES = {
     data: PROXY_END,
     example: { proxy_id: '17', date_end: AT },
   },
+  'proxy.refunded': {
+    description: 'The proxy did not work: it was refunded and withdrawn',
+    data: { ...PROXY_END, amount: 'Roubles refunded' },
+    example: { proxy_id: '17', date_end: AT, amount: '12.54' },
+  },
   'proxy.moved': {
     description: 'The proxy has another host or port: read it again',
     data: PROXY_ID,

@@ -29,6 +29,8 @@ export interface ConnectionLimits {
   readonly readerIdleMs?: number | undefined;
   /** Their `X-Forwarded-For` is trusted, and their connections are not bounded by address. */
   readonly trustedProxies: readonly string[];
+  /** Called when a bound on connections is reached. */
+  readonly onFull?: () => void;
 }
 
 /**
@@ -63,7 +65,7 @@ export function configureHttp(
   const adapter = app.getHttpAdapter();
   if (!(adapter instanceof HttpAdapter)) return;
   const isTrusted = express.get('trust proxy fn') as (address: string) => boolean;
-  adapter.boundConnections({ most: limits.maxConnections, isTrusted });
+  adapter.boundConnections({ most: limits.maxConnections, isTrusted, onFull: limits.onFull });
 }
 
 /** Responses are data and load nothing. Pages replace this policy. */

@@ -21,6 +21,8 @@ interface Connection {
 export interface ConnectionBounds {
   readonly most: number;
   readonly isTrusted: (address: string) => boolean;
+  /** Called when a bound is reached, so that a connection is closed. */
+  readonly onFull?: (() => void) | undefined;
 }
 
 /** Bounds the connections of the server, of each network and in all. */
@@ -28,9 +30,11 @@ export class Connections {
   private readonly open = new Map<Socket, Connection>();
   private readonly idle = new IdleConnections();
   private readonly logger = new Logger('Http');
+  private onFull: (() => void) | undefined;
   private readonly warn = atMostEachMinute((message) => this.logger.warn(message));
 
-  follow(server: Server, { most, isTrusted }: ConnectionBounds): void {
+  follow(server: Server, { most, isTrusted, onFull }: ConnectionBounds): void {
+    this.onFull = onFull;
     const mostOfNetwork = Math.ceil(most * PART_OF_NETWORK);
     const turns = new Turns<string>(most, mostOfNetwork);
     server.on('connection', (socket) => {
@@ -59,6 +63,7 @@ export class Connections {
     const keys = network === null ? [] : [network];
     let leave = turns.enter(...keys);
     if (!leave) {
+      this.onFull?.();
       const isFull = network !== null && turns.of(network) >= mostOfNetwork;
       this.warn(
         `${isFull ? `${network} has ${mostOfNetwork}` : `there are ${this.open.size}`} connections, ` +

@@ -271,6 +271,38 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE held > max_price OR captured > max_price`,
   },
   {
+    // A proxy is refunded once, with its entries: their sum is the amount of the refund.
+    name: 'refunds-of-proxies-agree-with-entries',
+    violations: `
+      SELECT r.id AS refund_id, r.proxy_id, r.state, r.amount, e.sum AS entries, p.refunded_at
+        FROM audited_proxy_refunds r JOIN proxies p ON p.id = r.proxy_id
+        LEFT JOIN LATERAL (SELECT sum(available_delta) AS sum, bool_and(user_id = r.user_id) AS are_own
+                             FROM ledger_entries WHERE proxy_refund_id = r.id) AS e ON true
+       WHERE coalesce(e.sum, 0) <> coalesce(r.amount, 0) OR NOT e.are_own
+          OR (r.state = 'refunded' AND p.refunded_at IS NULL)
+      UNION ALL
+      SELECT NULL, p.id, NULL, NULL, NULL, p.refunded_at
+        FROM proxies_of_orders p
+       WHERE p.refunded_at IS NOT NULL
+         AND (SELECT count(*) FROM proxy_refunds WHERE proxy_id = p.id AND state = 'refunded') <> 1`,
+  },
+  {
+    // For its days after the request, an order gives back no more than it captured for them.
+    name: 'refunds-of-proxies-are-for-days-that-were-left',
+    violations: `
+      SELECT r.id AS refund_id, o.id AS order_id, e.available_delta, o.unit_price, o.period, r.requested_at
+        FROM audited_proxy_refunds r
+        JOIN proxies p ON p.id = r.proxy_id
+        JOIN ledger_entries e ON e.proxy_refund_id = r.id
+        JOIN orders o ON o.id = e.order_id
+       WHERE (o.id <> p.order_id AND o.proxy_id IS DISTINCT FROM p.id)
+          OR e.available_delta > o.unit_price
+          OR e.available_delta * o.period * 86400 > o.unit_price * greatest(0, extract(epoch FROM
+               CASE o.kind WHEN 'purchase' THEN coalesce(p.date_start, p.created_at)
+                           ELSE greatest(o.date_end_before, o.submitted_at) END
+               + o.period * interval '24 hours' - r.requested_at))`,
+  },
+  {
     name: 'no-more-refunded-than-captured',
     violations: `
       SELECT id AS order_id, captured, refunded FROM audited_orders
@@ -296,27 +328,33 @@ export const INVARIANTS: readonly Invariant[] = [
     // error in the roll-up's statement is found.
     name: 'sales-days-equal-orders',
     violations: `
-      SELECT day::text, country, version, d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost,
+      SELECT day::text, country, version, d.purchases, d.prolongations, d.proxies, d.sales, d.refunds,
+             d.refunds_by_rule, d.cost,
              s.purchases AS orders_purchases, s.prolongations AS orders_prolongations,
              s.proxies AS orders_proxies, s.sales AS orders_sales, s.refunds AS orders_refunds,
+             s.refunds_by_rule AS orders_refunds_by_rule,
              s.cost AS orders_cost
         FROM audited_sales_days d
         FULL JOIN (SELECT (at AT TIME ZONE 'UTC')::date AS day, country, version,
                           sum(purchases) AS purchases, sum(prolongations) AS prolongations,
                           sum(proxies) AS proxies, sum(sales) AS sales, sum(refunds) AS refunds,
-                          sum(cost) AS cost
+                          sum(by_rule) AS refunds_by_rule, sum(cost) AS cost
                      FROM (SELECT closed_at AS at, country, version, (kind = 'purchase')::int AS purchases,
                                   (kind = 'prolongation')::int AS prolongations,
                                   CASE kind WHEN 'purchase' THEN captured / unit_price ELSE 0 END AS proxies,
-                                  captured AS sales, 0 AS refunds, coalesce(provider_charge, 0) AS cost
+                                  captured AS sales, 0 AS refunds, 0 AS by_rule,
+                                  coalesce(provider_charge, 0) AS cost
                              FROM sold_orders
                            UNION ALL
-                           SELECT e.created_at, o.country, o.version, 0, 0, 0, 0, e.available_delta, 0
+                           SELECT e.created_at, o.country, o.version, 0, 0, 0, 0,
+                                  CASE WHEN proxy_refund_id IS NULL THEN available_delta ELSE 0 END,
+                                  CASE WHEN proxy_refund_id IS NULL THEN 0 ELSE available_delta END, 0
                              FROM refund_entries e JOIN orders o ON o.id = e.order_id) sold
                     WHERE at < (SELECT rolled_to::timestamp AT TIME ZONE 'UTC' FROM sales_rollup)
                     GROUP BY 1, 2, 3) s USING (day, country, version)
-       WHERE (d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost) IS DISTINCT FROM
-             (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.cost)`,
+       WHERE (d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.refunds_by_rule, d.cost)
+             IS DISTINCT FROM
+             (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.refunds_by_rule, s.cost)`,
   },
   {
     // The orders of one call are for the same item; an order that waits is in no batch.
@@ -406,7 +444,8 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT coalesce(logged.proxy_id, changed.proxy_id) AS proxy_id,
              coalesce(logged.type, changed.type) AS type, logged.events, changed.changes
         FROM (SELECT (data->>'proxy_id')::bigint AS proxy_id, user_id, type, count(*) AS events
-                FROM audited_events WHERE type IN ('proxy.moved', 'proxy.prolonged', 'proxy.withdrawn')
+                FROM audited_events WHERE type IN ('proxy.moved', 'proxy.prolonged', 'proxy.withdrawn',
+                                                 'proxy.refunded')
                GROUP BY 1, 2, 3) AS logged
         FULL JOIN (SELECT proxy_id, user_id,
                           CASE kind WHEN 'end_changed' THEN 'proxy.prolonged'
@@ -414,7 +453,7 @@ export const INVARIANTS: readonly Invariant[] = [
                           count(*) FILTER (WHERE at >= since) AS changes, count(*) AS about
                      FROM proxy_changes CROSS JOIN event_log
                     WHERE at >= since - interval '1 hour'
-                      AND (kind IN ('moved', 'withdrawn')
+                      AND (kind IN ('moved', 'withdrawn', 'refunded')
                            OR kind = 'end_changed'
                               AND is_prolonged(before::timestamptz, after::timestamptz))
                     GROUP BY 1, 2, 3) AS changed
@@ -512,9 +551,17 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.date_end, l.date_end AS provider_date_end
         FROM proxies p JOIN provider_listing l USING (provider_proxy_id)
-       WHERE l.date_end IS NOT NULL AND p.date_end IS DISTINCT FROM l.date_end
+       WHERE l.date_end IS NOT NULL AND p.date_end IS DISTINCT FROM l.date_end AND p.refunded_at IS NULL
          AND NOT EXISTS (SELECT FROM orders o
                           WHERE o.proxy_id = p.id AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
+  },
+  {
+    // A refunded proxy is deleted, so that its customer cannot use it.
+    name: 'refunded-proxies-are-deleted',
+    violations: `
+      SELECT p.id AS proxy_id, p.provider_proxy_id, p.refunded_at
+        FROM proxies p JOIN provider_listing l USING (provider_proxy_id)
+       WHERE p.refunded_at < $1::timestamptz - interval '1 hour'`,
   },
 ];
 

@@ -32,6 +32,7 @@ const ALL = {
   audited_deposits: 'SELECT * FROM deposits',
   audited_payments: 'SELECT * FROM payments',
   audited_refunds: 'SELECT * FROM deposit_refunds',
+  audited_proxy_refunds: 'SELECT * FROM proxy_refunds',
   event_log: EVENTS_SINCE,
   audited_events: 'SELECT * FROM events',
 };
@@ -64,6 +65,7 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   audited_sales_days: `SELECT * FROM sales_days WHERE day >= (now() AT TIME ZONE 'UTC')::date - 1`,
   audited_payments: `SELECT * FROM payments WHERE created_at >= ${YESTERDAY}`,
   audited_refunds: `SELECT * FROM deposit_refunds WHERE created_at >= ${YESTERDAY}`,
+  audited_proxy_refunds: `SELECT * FROM proxy_refunds WHERE closed_at >= ${YESTERDAY} AND state = 'refunded'`,
   audited_deposits: `SELECT * FROM deposits WHERE closed_at >= ${YESTERDAY}
     UNION SELECT * FROM deposits WHERE id = ANY (ARRAY(
       SELECT deposit_id FROM audited_payments UNION SELECT deposit_id FROM audited_refunds))`,

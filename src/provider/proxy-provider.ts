@@ -84,6 +84,15 @@ export abstract class ProxyProvider {
     options?: Pick<ReadOptions, 'priority' | 'deadline'>,
   ): Promise<void>;
 
+  /** Asks the provider whether a proxy works, by its own check. */
+  abstract checkProxy(proxyId: string, options?: ReadOptions): Promise<boolean>;
+
+  /**
+   * Deletes a proxy for good, without a refund. It may be retried: `ProviderRefused` with `not-found` shows
+   * that the provider no longer has it. Only refunded proxies are deleted: `src/refunds/deletions.ts`.
+   */
+  abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
+
   /**
    * The known limit of the cost of orders together: our balance, or a refused cost if less. `null` before the
    * first response. Never shown to customers.

@@ -1,6 +1,5 @@
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 export { ProxyCheckOut } from './checks/proxy-check-out.dto';
-export { ProxyChecksService } from './checks/proxy-checks.service';
 export { FORMAT_NAMES, type FormatName } from './export/formats';
 export { ProxyExportService } from './export/proxy-export.service';
 export { ListRevisionService } from './list-revision.service';
@@ -15,7 +14,9 @@ export {
 export { LabelsService } from './labels/labels.service';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
-export { ProxyNotFound } from './proxies.errors';
+export { ProxyNotFound, ProxyRefunded } from './proxies.errors';
+export { ProxyChecksService, type ProxyToCheck } from './checks/proxy-checks.service';
+export { type ProxyCheckReason, worksBy } from './checks/verdict';
 export { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
 export { type Proxy } from './proxy';
 export { TooManyTargets } from './bulk-target/bulk-target.errors';

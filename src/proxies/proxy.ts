@@ -23,13 +23,15 @@ export interface Proxy extends ProxyFields {
   readonly userId: number;
   /** The purchase that delivered it. */
   readonly orderId: number;
+  /** When it was refunded because it did not work; it is withdrawn then, for good. */
+  readonly refundedAt: Date | null;
   /** The customer's own tags: see `normalTags()`. */
   readonly tags: readonly string[];
 }
 
 const FIELDS =
   'id host port login password proxyType country version dateStart dateEnd withdrawnAt descr ' +
-  'userId orderId tags';
+  'userId orderId refundedAt tags';
 
 /** Selects a {@link Proxy} from the table `proxies`. */
 export const PROXY_COLUMNS = selectList(FIELDS.split(' '));

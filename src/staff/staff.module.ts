@@ -8,6 +8,7 @@ import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
 import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
+import { RefundsModule } from '../refunds';
 import { StatusModule } from '../status';
 import { SyncModule } from '../sync';
 import { UsersModule } from '../users';
@@ -21,6 +22,8 @@ import { StaffOrdersController } from './orders/staff-orders.controller';
 import { StaffOrdersService } from './orders/staff-orders.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
 import { StaffPricesService } from './prices/staff-prices.service';
+import { StaffRefundsController } from './refunds/staff-refunds.controller';
+import { StaffRefundsService } from './refunds/staff-refunds.service';
 import { StaffRenewalsController } from './renewals/staff-renewals.controller';
 import { StaffRenewalsService } from './renewals/staff-renewals.service';
 import { StaffRoutesAssertion } from './staff-routes.assertion';
@@ -46,6 +49,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     CatalogModule,
     StatusModule,
     ProviderModule,
+    RefundsModule,
   ],
   // In the order of Swagger UI.
   controllers: [
@@ -55,6 +59,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffBalancesController,
     StaffOrdersController,
     StaffDiscrepanciesController,
+    StaffRefundsController,
     StaffRenewalsController,
     StaffPricesController,
     StaffSystemController,
@@ -67,6 +72,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     StaffDiscrepanciesService,
     StaffOrdersService,
     StaffPricesService,
+    StaffRefundsService,
     StaffRenewalsService,
     StaffSystemService,
     StaffTokensService,

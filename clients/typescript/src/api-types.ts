@@ -987,6 +987,50 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/proxies/{proxy_id}/refund': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show the refund of a proxy
+     * @description The refund, or, before it is requested, what it would be now, and which condition is missing. With `wait` of up to 30 seconds the response waits while it is `checking`.
+     */
+    get: operations['getRefund'];
+    put?: never;
+    /**
+     * Request a refund of a proxy that does not work
+     * @description The service checks the proxy several times, and refunds the whole days that were left at the request, if the conditions of `GET /refunds/rule` are met. A refunded proxy is withdrawn for good. A retry returns the same refund; an hour after it was refused, it can be requested again.
+     */
+    post: operations['requestRefund'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/refunds/rule': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show the shop's conditions of refunds
+     * @description The conditions on which the shop refunds proxies that do not work.
+     */
+    get: operations['getRefundRule'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/events/settings': {
     parameters: {
       query?: never;
@@ -1766,7 +1810,7 @@ export interface components {
        */
       at: string;
       /**
-       * @description `bought`; `assigned` (by the shop, free of charge); `prolonged`; `moved` (another host or port); `credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); `withdrawn` (by the provider) and `returned`
+       * @description `bought`; `assigned` (by the shop, free of charge); `prolonged`; `moved` (another host or port); `credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); `withdrawn` (by the provider) and `returned`; `refunded` (because it did not work)
        * @example prolonged
        * @enum {string}
        */
@@ -1779,7 +1823,8 @@ export interface components {
         | 'type_changed'
         | 'end_changed'
         | 'withdrawn'
-        | 'returned';
+        | 'returned'
+        | 'refunded';
       /**
        * @description The order that caused it
        * @example 43
@@ -2717,6 +2762,7 @@ export interface components {
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
+            | 'proxy.refunded'
             | 'proxy.moved'
             | 'proxy.prolonged'
             | 'balance.credited'
@@ -2763,6 +2809,7 @@ export interface components {
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
+            | 'proxy.refunded'
             | 'proxy.moved'
             | 'proxy.prolonged'
             | 'balance.credited'
@@ -2840,6 +2887,7 @@ export interface components {
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
+            | 'proxy.refunded'
             | 'proxy.moved'
             | 'proxy.prolonged'
             | 'balance.credited'
@@ -2924,6 +2972,7 @@ export interface components {
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
+            | 'proxy.refunded'
             | 'proxy.moved'
             | 'proxy.prolonged'
             | 'balance.credited'
@@ -3539,6 +3588,89 @@ export interface components {
        */
       monthly: string | number | null;
     };
+    /** RefundOut */
+    RefundOut: {
+      /**
+       * @description `none`: not requested; `code` is then the missing condition, if one is. `checking`: the service checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see `code`. `staff`: the shop decides
+       * @example checking
+       * @enum {string}
+       */
+      state: 'none' | 'checking' | 'staff' | 'refunded' | 'refused';
+      /**
+       * @description Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), `refund-period-over`, `refund-quota-used`, `not-refundable`. Otherwise `null`
+       * @example null
+       */
+      code:
+        | ('proxy-works' | 'not-the-proxy' | 'refund-period-over' | 'refund-quota-used' | 'not-refundable')
+        | null;
+      /**
+       * @description How the condition is fulfilled. `null` without a `code`
+       * @example null
+       */
+      detail: string | null;
+      /**
+       * @description Roubles refunded, or that would be refunded
+       * @example 12.54
+       */
+      amount: string;
+      /**
+       * @description How many checks in a row have failed
+       * @example 1
+       */
+      failed_checks: number;
+      /**
+       * @description When it was requested: the days are counted from then. `null` if it was not
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      requested_at: string | null;
+      /**
+       * @description When it was refunded or refused
+       * @example null
+       */
+      closed_at: string | null;
+    };
+    /** RefundRuleOut */
+    RefundRuleOut: {
+      /**
+       * @description Whether the shop refunds proxies that do not work by this rule
+       * @example true
+       */
+      enabled: boolean;
+      /**
+       * @description Hours after its delivery in which a refund of a proxy can be requested
+       * @example 72
+       */
+      hours: number;
+      /**
+       * @description How many checks in a row must fail
+       * @example 3
+       */
+      failed_checks: number;
+      /**
+       * @description Minutes between these checks
+       * @example 10
+       */
+      minutes_between: number;
+      /**
+       * @description How many proxies of a customer are refunded in 30 days at most, unless the share is more
+       * @example 3
+       */
+      quota: number;
+      /**
+       * @description The share that is refunded in 30 days at most, in percent of the proxies bought in them
+       * @example 5
+       */
+      quota_percent: number;
+      /**
+       * @description The versions whose proxies are refunded
+       * @example [
+       *       "6",
+       *       "4",
+       *       "4s"
+       *     ]
+       */
+      versions: ('6' | '4' | '4s')[];
+    };
     /** EventSettingsOut */
     EventSettingsOut: {
       /**
@@ -3576,6 +3708,7 @@ export interface components {
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
+            | 'proxy.refunded'
             | 'proxy.moved'
             | 'proxy.prolonged'
             | 'balance.credited'
@@ -6813,6 +6946,15 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
+      /** @description The proxy cannot be checked */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
       /** @description The token or the user has sent too many requests in this minute, or more than 10 checks are under way */
       429: {
         headers: {
@@ -9922,6 +10064,254 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  getRefund: {
+    parameters: {
+      query?: {
+        /** @description Seconds to wait while the refund is `checking`. The response comes as soon as it is not */
+        wait?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text returns 404
+         * @example 1
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The refund */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['RefundOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "query",
+           *             "wait"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "?"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  requestRefund: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text returns 404
+         * @example 1
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The refund as it is now */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['RefundOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description An order or a change of type of the proxy is open: retry after `Retry-After` */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description The service is closed for maintenance */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+    };
+  };
+  getRefundRule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The conditions */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['RefundRuleOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description The token is missing, unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has sent too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description The rest of each limit: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
   getEventSettings: {
     parameters: {
       query?: never;
@@ -10076,7 +10466,7 @@ export interface operations {
         wait?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
-        /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `deposit.succeeded`, `deposit.canceled`, `deposit.refunded`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
+        /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.refunded`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `deposit.succeeded`, `deposit.canceled`, `deposit.refunded`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
         type?: string;
       };
       header?: {

@@ -25,6 +25,9 @@ BEGIN
     END IF;
   END IF;
   IF prolonged IS NOT NULL THEN
+    IF EXISTS (SELECT FROM proxies WHERE id = prolonged AND refunded_at IS NOT NULL) THEN
+      refusals := refusals || 'proxy-refunded'::text;
+    END IF;
     IF format('proxy %s', prolonged) = ANY (taken) THEN
       refusals := refusals || 'prolongation-open'::text;
     ELSIF EXISTS (SELECT FROM orders WHERE proxy_id = prolonged AND closed_at IS NULL) THEN

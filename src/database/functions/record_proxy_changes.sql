@@ -24,7 +24,9 @@ BEGIN
         ('type_changed', OLD.proxy_type <> NEW.proxy_type, OLD.proxy_type, NEW.proxy_type),
         ('end_changed', OLD.date_end IS DISTINCT FROM NEW.date_end,
          iso_text(OLD.date_end, ''), iso_text(NEW.date_end, '')),
-        ('withdrawn', OLD.withdrawn_at IS NULL AND NEW.withdrawn_at IS NOT NULL, NULL, NULL),
+        ('withdrawn', OLD.withdrawn_at IS NULL AND NEW.withdrawn_at IS NOT NULL AND NEW.refunded_at IS NULL,
+         NULL, NULL),
+        ('refunded', OLD.refunded_at IS NULL AND NEW.refunded_at IS NOT NULL, NULL, NULL),
         ('returned', OLD.withdrawn_at IS NOT NULL AND NEW.withdrawn_at IS NULL, NULL, NULL)
       ) AS change (kind, is_one, before, after)
      WHERE change.is_one
@@ -48,8 +50,8 @@ END $$;
 CREATE OR REPLACE TRIGGER proxies_record_changes AFTER UPDATE ON proxies
   FOR EACH ROW WHEN (
     (OLD.host, OLD.port, OLD.login, OLD.password, OLD.proxy_type, OLD.date_end, OLD.withdrawn_at,
-     OLD.announced_end)
+     OLD.announced_end, OLD.refunded_at)
       IS DISTINCT FROM
     (NEW.host, NEW.port, NEW.login, NEW.password, NEW.proxy_type, NEW.date_end, NEW.withdrawn_at,
-     NEW.announced_end))
+     NEW.announced_end, NEW.refunded_at))
   EXECUTE FUNCTION record_proxy_changes();

@@ -3,7 +3,17 @@ import { join } from 'node:path';
 import type { QueryRunner } from 'typeorm';
 
 /** The files of `baseline/`. Tables refer to those of earlier files. */
-const AREAS = ['users', 'orders', 'payments', 'ledger', 'pricing', 'renewals', 'events', 'operations'];
+const AREAS = [
+  'users',
+  'orders',
+  'refunds',
+  'payments',
+  'ledger',
+  'pricing',
+  'renewals',
+  'events',
+  'operations',
+];
 
 /** The schema of 1.0.0 (`docs/decisions/0025-migrations.md`). */
 export class Baseline1768000000000 {

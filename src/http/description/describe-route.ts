@@ -33,7 +33,7 @@ export interface RouteDescription {
   readonly summary: string;
   readonly description: string;
   /** 200 by default. */
-  readonly status?: 201 | 204;
+  readonly status?: 201 | 202 | 204;
   /** A DTO without options is described as the specification describes its responses. */
   readonly response: ApiResponseNoStatusOptions | Type<object>;
   /** For a body with examples. Without them, the type of the parameter describes the body. */

@@ -60,6 +60,8 @@ export class RequestLimits {
   private readonly links: RequestCounter;
   private readonly signIns = new RequestCounter('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
   private readonly webhookTests = new RequestCounter('webhook-test', WEBHOOK_TESTS_PER_MINUTE, MAX_CALLERS);
+  /** How often this replica closed a connection because of a bound. */
+  private readonly full = new RequestCounter('connections-full', 1, 1);
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
   /** The last minute in which an address reached its limit. */
@@ -142,6 +144,20 @@ export class RequestLimits {
     }
   }
 
+  /** Counts a connection that was closed because of a bound on connections. */
+  countFull(): void {
+    this.full.add('all', this.nowMs());
+  }
+
+  /** Whether any replica closed a connection because of a bound, in this minute or the one before. */
+  async wereConnectionsFull(): Promise<boolean> {
+    await this.share();
+    const counted = await queryRows(this.dataSource, 'SELECT FROM request_counts WHERE name = $1 LIMIT 1', [
+      this.full.name,
+    ]);
+    return counted.length > 0;
+  }
+
   /** Whether any address has too many failed authentications in this minute. */
   get barsAddresses(): boolean {
     return this.barredMinute !== 0 && this.barredMinute === minuteOf(this.nowMs());
@@ -159,7 +175,7 @@ export class RequestLimits {
 
   /** Shares this replica's counts with the others, and reads theirs. */
   async share(): Promise<void> {
-    const ofNetworks = [...this.failures, ...this.pages];
+    const ofNetworks = [...this.failures, ...this.pages, this.full];
     const ofIds = [this.tokens, this.users, this.links, this.signIns, this.webhookTests];
     const counters = [...ofIds, ...ofNetworks];
     const taken = counters.flatMap((counter) =>

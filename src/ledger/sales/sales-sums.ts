@@ -1,4 +1,5 @@
-export const SALES_COLUMNS = 'day, country, version, purchases, prolongations, proxies, sales, refunds, cost';
+export const SALES_COLUMNS =
+  'day, country, version, purchases, prolongations, proxies, sales, refunds, refunds_by_rule, cost';
 
 /**
  * A query for sales and refunds by day (UTC), country and version. An order counts on the day on which it was
@@ -11,15 +12,16 @@ export const sumsByDay = (from: string, to: string): string => `
   SELECT day, country, version, count(*) FILTER (WHERE kind = 'purchase') AS purchases,
          count(*) FILTER (WHERE kind = 'prolongation') AS prolongations,
          coalesce(sum(proxies), 0)::bigint AS proxies,
-         sum(sales) AS sales, sum(refunds) AS refunds, sum(cost) AS cost
+         sum(sales) AS sales, sum(refunds) AS refunds, sum(by_rule) AS refunds_by_rule, sum(cost) AS cost
     FROM (SELECT (closed_at AT TIME ZONE 'UTC')::date AS day, country, version, kind,
                  CASE kind WHEN 'purchase' THEN captured / unit_price END AS proxies,
-                 captured AS sales, 0 AS refunds, coalesce(provider_charge, 0) AS cost
+                 captured AS sales, 0 AS refunds, 0 AS by_rule, coalesce(provider_charge, 0) AS cost
             FROM orders
            WHERE captured > 0 AND closed_at >= ${midnight(from)} AND closed_at < ${midnight(to)}
           UNION ALL
           SELECT (entry.created_at AT TIME ZONE 'UTC')::date, country, version, 'refund', NULL,
-                 0, available_delta, 0
+                 0, CASE WHEN proxy_refund_id IS NULL THEN available_delta ELSE 0 END,
+                 CASE WHEN proxy_refund_id IS NULL THEN 0 ELSE available_delta END, 0
             FROM ledger_entries entry JOIN orders ON orders.id = entry.order_id
            WHERE entry.kind = 'refund'
              AND entry.created_at >= ${midnight(from)} AND entry.created_at < ${midnight(to)}) AS sold

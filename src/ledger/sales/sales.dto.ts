@@ -17,10 +17,13 @@ export class SalesFiguresOut {
   @ApiRoubles('Roubles that staff refunded, on the day of the refund', '25.08')
   refunds!: string;
 
+  @ApiRoubles('Roubles refunded for proxies that did not work, on the day of the refund', '12.54')
+  refunds_by_rule!: string;
+
   @ApiRoubles('Roubles that the provider charged', '7106.00')
   cost!: string;
 
-  @ApiRoubles('Roubles that remain: sales less refunds and cost, rounded at the end', '1396.12')
+  @ApiRoubles('Roubles that remain: sales less refunds and cost, rounded at the end', '1383.58')
   margin!: string;
 }
 

@@ -62,7 +62,7 @@ export class SalesService {
                 sum(purchases + prolongations)::bigint AS orders,
                 sum(prolongations)::bigint AS prolongations,
                 sum(proxies)::bigint AS proxies, sum(sales) AS sales,
-                sum(refunds) AS refunds, sum(cost) AS cost
+                sum(refunds) AS refunds, sum(refunds_by_rule) AS refunds_by_rule, sum(cost) AS cost
            FROM days GROUP BY GROUPING SETS ((), (${keys.join(', ')}))
        ),
        page AS (
@@ -72,7 +72,8 @@ export class SalesService {
        SELECT day, country, version, coalesce(orders, 0) AS orders,
               coalesce(prolongations, 0) AS prolongations, coalesce(proxies, 0) AS proxies,
               round(coalesce(sales, 0), 2) AS sales, round(coalesce(refunds, 0), 2) AS refunds,
-              round(coalesce(cost, 0), 2) AS cost, round(coalesce(sales - refunds - cost, 0), 2) AS margin
+              round(coalesce(refunds_by_rule, 0), 2) AS refunds_by_rule, round(coalesce(cost, 0), 2) AS cost,
+              round(coalesce(sales - refunds - refunds_by_rule - cost, 0), 2) AS margin
          FROM (SELECT * FROM sums WHERE is_total UNION ALL SELECT * FROM page) AS shown
         ORDER BY is_total DESC, day DESC, country, version`,
       [from, to, limit ?? null, ...after],

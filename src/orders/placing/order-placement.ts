@@ -19,6 +19,7 @@ import { limitingTokens, type NewOrder, toRow } from './new-order';
 export type PlacementRefusal =
   | 'closed-for-maintenance'
   | 'key-in-use'
+  | 'proxy-refunded'
   | 'prolongation-open'
   | 'above-max-price'
   | 'insufficient-balance'

@@ -14,6 +14,7 @@ import { ProviderClosed, ProxyProvider } from '../../provider';
 import { ProxiesService } from '../../proxies';
 import { OrderQueries } from '../order-queries';
 import {
+  CannotBeProlonged,
   DailyLimitExceeded,
   IdempotencyKeyInProgress,
   OrderBeingConfirmed,
@@ -37,6 +38,7 @@ export interface PreparedOrder {
 export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
   'closed-for-maintenance': closedForMaintenance,
   'key-in-use': () => new IdempotencyKeyInProgress(),
+  'proxy-refunded': () => new CannotBeProlonged(),
   'prolongation-open': () => new ProlongationInProgress(),
   'above-max-price': ({ total, maxPrice }) => new PriceAboveMax(total, maxPrice ?? total),
   'insufficient-balance': () => new InsufficientBalance(),

@@ -174,7 +174,7 @@ export class Settlement {
 
   /**
    * Stores the new ends of prolonged proxies and captures the prices. A proxy that was marked as withdrawn is
-   * listed again.
+   * listed again, unless it was refunded.
    *
    * @param call is recorded in the same transaction
    * @returns the orders that were closed
@@ -220,7 +220,8 @@ export class Settlement {
        prolonged AS (
          UPDATE proxies
             SET date_end = closed.date_end, period = closed.period,
-                active = proxies.active OR closed.date_end > now(), absences = 0, withdrawn_at = NULL
+                active = refunded_at IS NULL AND (proxies.active OR closed.date_end > now()), absences = 0,
+                withdrawn_at = CASE WHEN refunded_at IS NOT NULL THEN withdrawn_at END
            FROM closed WHERE proxies.id = closed.proxy_id AND proxies.id = ANY (ARRAY(SELECT id FROM locked))
          RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, proxies.descr
        ),

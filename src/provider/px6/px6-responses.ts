@@ -154,6 +154,8 @@ export const responses = {
     list: listOf(z.object({ id: identifier, unixtime_end: unixSeconds })),
   }),
   settype: z.object({}),
+  check: z.object({ proxy_status: z.boolean() }),
+  delete: z.object({ count: integer.pipe(z.literal(1)) }),
 } as const;
 
 export type Px6Method = keyof typeof responses;

@@ -424,4 +424,13 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     this.breakers.assertTakesReads();
     await this.callWithPermit('settype', { ids: proxyId, type: proxyType }, options, this.readWaitMs);
   }
+
+  async checkProxy(proxyId: string, options?: ReadOptions): Promise<boolean> {
+    return (await this.read('check', { ids: proxyId }, options)).proxy_status;
+  }
+
+  /** By its id only, never by a comment, which other proxies may share. */
+  async deleteProxy(proxyId: string, options?: ReadOptions): Promise<void> {
+    await this.read('delete', { ids: proxyId }, options);
+  }
 }

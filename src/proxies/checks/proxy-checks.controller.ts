@@ -2,7 +2,7 @@ import { Controller, Get, Header, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../../auth';
 import { type Page, PageQuery, TooManyUnderWay } from '../../http';
-import { ProxyNotFound } from '../proxies.errors';
+import { ProxyNotFound, ProxyRefunded } from '../proxies.errors';
 import { NO_SUCH_PROXY, ProxyIdParam } from '../proxy-id';
 import { ProxyCheckOut, ProxyChecksPage } from './proxy-check-out.dto';
 import { ChecksDisabled } from './proxy-checks.errors';
@@ -29,6 +29,7 @@ export class ProxyChecksController {
         ProxyNotFound,
         ChecksDisabled,
       ],
+      409: ['The proxy cannot be checked', ProxyRefunded],
       429: ['more than 10 checks are under way', TooManyUnderWay],
     },
   })

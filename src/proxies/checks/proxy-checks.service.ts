@@ -3,13 +3,16 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
+import { ProxyRefunded } from '../proxies.errors';
 import { ProxiesService } from '../proxies.service';
 import { type Proxy } from '../proxy';
 import { EchoEndpoint } from './echo-endpoint';
 import type { ProxyCheckOut } from './proxy-check-out.dto';
 import { ChecksDisabled } from './proxy-checks.errors';
-import { requestThrough } from './request-through';
-import { worksBy } from './verdict';
+import { type ProxyToCheck, requestThrough } from './request-through';
+import { type ProxyCheckReason, worksBy } from './verdict';
+
+export type { ProxyToCheck };
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, checked_at`;
 
@@ -32,11 +35,12 @@ export class ProxyChecksService {
     private readonly config: AppConfig,
   ) {}
 
-  /** @throws ProxyNotFound, ChecksDisabled, TooManyUnderWay */
+  /** @throws ProxyNotFound, ChecksDisabled, ProxyRefunded, TooManyUnderWay */
   async run(userId: number, proxyId: string): Promise<ProxyCheckOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const { url } = this.echo;
     if (url === undefined) throw new ChecksDisabled();
+    if (proxy.refundedAt) throw new ProxyRefunded();
     return this.underWay.run('check', userId, async () =>
       this.store(proxy, await this.checkProxy(proxy, url)),
     );
@@ -59,20 +63,44 @@ export class ProxyChecksService {
   private async checkProxy(proxy: Proxy, echoUrl: string): Promise<Result> {
     const family = proxy.version === '6' ? 6 : 4;
     const before = this.echo.isReachable(echoUrl, family);
+    const found = await this.attempt(proxy, echoUrl);
+    if (found.exit_address !== null) {
+      this.echo.recordReached(family);
+      return found;
+    }
+    const isProven =
+      worksBy(found.reason) === null || ((await before) && (await this.echo.isReachable(echoUrl, family)));
+    return isProven ? found : { ...found, reason: 'echo-down' };
+  }
+
+  /** Whether checks are enabled. */
+  get areEnabled(): boolean {
+    return this.echo.url !== undefined;
+  }
+
+  /**
+   * Checks a proxy without storing the result, and without proof that the echo endpoint works: the caller
+   * compares other proxies. It does not count as a customer's request. Never rejects.
+   *
+   * @returns the reason of a failure; null if the proxy works
+   */
+  async probe(proxy: ProxyToCheck): Promise<ProxyCheckReason | null> {
+    const { url } = this.echo;
+    return url === undefined ? 'echo-down' : (await this.attempt(proxy, url)).reason;
+  }
+
+  private async attempt(proxy: ProxyToCheck, echoUrl: string): Promise<Result> {
     const { url, nonce } = this.echo.question(echoUrl);
     const timeoutMs = this.config.tuning.proxyCheckTimeoutMs ?? CHECK_TIMEOUT_MS;
     const { connectMs, firstByteMs, result } = await requestThrough(proxy, url, timeoutMs);
     const times = { connect_ms: connectMs, first_byte_ms: firstByteMs };
     const verdict = 'text' in result ? this.echo.read(result.text, nonce) : null;
     if (verdict) {
-      this.echo.recordReached(family);
       const reason = verdict.forwarded_for ? 'leaks-forwarded-for' : null;
       return { ...times, reason, exit_address: verdict.address };
     }
     const failure = 'text' in result ? 'wrong-response' : result.failure;
-    const isProven =
-      worksBy(failure) === null || ((await before) && (await this.echo.isReachable(echoUrl, family)));
-    return { ...times, reason: isProven ? failure : 'echo-down', exit_address: null };
+    return { ...times, reason: failure, exit_address: null };
   }
 
   /**

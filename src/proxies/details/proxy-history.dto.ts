@@ -18,6 +18,7 @@ export const PROXY_CHANGES = [
   'end_changed',
   'withdrawn',
   'returned',
+  'refunded',
 ] as const;
 export const PROXY_EVENTS = ['bought', 'assigned', 'prolonged', ...PROXY_CHANGES] as const;
 export type ProxyEventKind = (typeof PROXY_EVENTS)[number];
@@ -43,7 +44,7 @@ export class ProxyEvent {
     PROXY_EVENTS,
     '`bought`; `assigned` (by the shop, free of charge); `prolonged`; `moved` (another host or port); ' +
       '`credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); ' +
-      '`withdrawn` (by the provider) and `returned`',
+      '`withdrawn` (by the provider) and `returned`; `refunded` (because it did not work)',
     'prolonged',
   )
   event!: ProxyEventKind;

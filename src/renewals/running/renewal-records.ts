@@ -136,7 +136,8 @@ export class RenewalRecords {
   }
 
   /**
-   * Removes renewals that are no longer needed: the end has moved for any reason, or no rule requires them.
+   * Removes renewals that are no longer needed: the end has moved for any reason, the proxy was refunded, or
+   * no rule requires them.
    */
   async removeSuperfluous(): Promise<number> {
     const removed = await queryRows(
@@ -145,7 +146,8 @@ export class RenewalRecords {
          ${IS_OPEN}
          AND (EXISTS (SELECT FROM proxies
                        WHERE proxies.id = renewal.proxy_id
-                         AND proxies.date_end IS DISTINCT FROM renewal.date_end_before)
+                         AND (proxies.date_end IS DISTINCT FROM renewal.date_end_before
+                              OR refunded_at IS NOT NULL))
               OR EXISTS (SELECT FROM renewal_rules rule
                           WHERE rule.id = renewal.rule_id AND rule.switched_off_at IS NOT NULL)
               OR EXISTS (SELECT FROM renewal_rules exclusion

@@ -10,6 +10,7 @@ export const ID_PARAMETERS = {
   'found-prolongation': 'prolongation_id',
   'price-rule': 'rule_id',
   webhook: 'webhook_id',
+  refund: 'refund_id',
 } as const;
 export type TargetType = keyof typeof ID_PARAMETERS;
 

@@ -37,6 +37,9 @@ export class MaintenanceOut {
   @ApiInteger('Prolongations executed after the restored moment, for staff to decide', 0)
   undecided_prolongations!: number;
 
+  @ApiInteger('Missing proxies that may have been refunded after the restored moment, for staff to decide', 0)
+  undecided_refunds!: number;
+
   @ApiTexts('The remaining work. Empty without maintenance, or when it can be ended', [])
   to_be_done!: string[];
 }

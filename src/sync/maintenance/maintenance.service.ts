@@ -120,7 +120,9 @@ export class MaintenanceService {
               (SELECT count(*) FROM unmatched_proxies
                 WHERE resolution IS NULL AND found_at >= begun_at) AS undecided_unmatched_proxies,
               (SELECT count(*) FROM found_prolongations WHERE resolution IS NULL)
-                AS undecided_prolongations
+                AS undecided_prolongations,
+              (SELECT count(*) FROM proxy_refunds WHERE state = 'staff' AND reason = 'forgotten')
+                AS undecided_refunds
          FROM closed`,
       [settlementDelaySeconds, spacingOfEmptySearchesSeconds(settlementDelaySeconds)],
     );
@@ -139,6 +141,7 @@ const OPEN: MaintenanceOut = {
   open_orders: 0,
   undecided_unmatched_proxies: 0,
   undecided_prolongations: 0,
+  undecided_refunds: 0,
   to_be_done: [],
 };
 
@@ -150,5 +153,8 @@ const toBeDone = (found: Found): string[] => [
     : []),
   ...(found.undecided_prolongations > 0
     ? [`${found.undecided_prolongations} found prolongations are undecided`]
+    : []),
+  ...(found.undecided_refunds > 0
+    ? [`${found.undecided_refunds} refunds of missing proxies are undecided`]
     : []),
 ];

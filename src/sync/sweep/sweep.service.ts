@@ -187,11 +187,11 @@ export class SweepService {
   }
 
   /**
-   * A proxy that is listed again is no longer withdrawn. While a prolongation of it is open, or was settled
-   * after the page was requested, its end is not updated; and for a day after one, an earlier end than the
-   * stored one counts as a listing that lags behind. The same applies to its type during a change of type. A
-   * proxy that supports both protocols keeps its rented type. During maintenance, a later end than the
-   * stored one is recorded as a found prolongation.
+   * A proxy that is listed again is no longer withdrawn; a refunded one stays as it is. While a
+   * prolongation of it is open, or was settled after the page was requested, its end is not updated; and for
+   * a day after one, an earlier end than the stored one counts as a listing that lags behind. The same
+   * applies to its type during a change of type. A proxy that supports both protocols keeps its rented type.
+   * During maintenance, a later end than the stored one is recorded as a found prolongation.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
@@ -200,7 +200,7 @@ export class SweepService {
          SELECT proxies.id AS proxy_id, proxies.date_end AS date_end_before,
                 is_prolonged(proxies.date_end, listed.date_end) AS is_extended, listed.*
            FROM proxies, ${PAGE}
-          WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
+          WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id AND refunded_at IS NULL
             AND (absences <> 0
                  OR listed.type NOT IN ('auto', proxies.proxy_type)
                  OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start,
@@ -309,7 +309,7 @@ export class SweepService {
            SELECT FROM sweep_sightings WHERE provider_proxy_id = $5
          ),
          rented AS MATERIALIZED (
-           SELECT id, absences, withdrawn_at, sighted.provider_proxy_id IS NULL AS is_missing
+           SELECT id, absences, withdrawn_at, refunded_at, sighted.provider_proxy_id IS NULL AS is_missing
              FROM proxies LEFT JOIN sweep_sightings sighted USING (provider_proxy_id)
             WHERE id > $3 AND id <= $4 AND provider = $1 AND date_end > now() AND created_at < $2
          ),
@@ -323,11 +323,13 @@ export class SweepService {
            UPDATE proxies SET absences = CASE WHEN $6 THEN greatest(absences, 0) + 1 ELSE -1 END
             WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
-         SELECT count(*) AS rented,
+         SELECT count(*) FILTER (WHERE refunded_at IS NULL) AS rented,
                 -- Those withdrawn in the last day count again: the listing may shrink little by little.
+                -- Refunded ones do not: they are deleted.
                 count(*) FILTER (
-                  WHERE is_missing AND (withdrawn_at IS NULL
-                                        OR absences = 2 AND withdrawn_at > now() - interval '1 day')
+                  WHERE is_missing AND refunded_at IS NULL
+                    AND (withdrawn_at IS NULL
+                         OR absences = 2 AND withdrawn_at > now() - interval '1 day')
                 ) AS missing,
                 EXISTS (SELECT FROM mark) AS comparable
            FROM rented`,

@@ -34,6 +34,7 @@ export class WithdrawalsService {
        UPDATE proxies SET withdrawn_at = now(), active = false
         WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id`,
     );
+    await queryRows(queryable, 'SELECT refer_forgotten_refunds()');
     return withdrawn.length;
   }
 
@@ -52,5 +53,6 @@ export class WithdrawalsService {
         WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id`,
     );
     if (withdrawn.length !== expected) throw new MissingProxiesChanged();
+    await queryRows(manager, 'SELECT refer_forgotten_refunds()');
   }
 }

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../../auth';
 import { ServiceUnavailable } from '../../common';
 import { TooManyUnderWay } from '../../http';
-import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
+import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut, ProxyRefunded } from '../../proxies';
 import {
   ProxyEnded,
   ProxyGone,
@@ -40,6 +40,7 @@ export class TypeChangeController {
         'The type cannot be changed, or, with `Retry-After`, another change of it is under way',
         TypeChangeInProgress,
         ProxyEnded,
+        ProxyRefunded,
         ProxyWithdrawn,
         ProxyGone,
         TypeChangeRefused,

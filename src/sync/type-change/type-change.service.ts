@@ -15,7 +15,7 @@ import {
   ProviderUnavailable,
   ProxyProvider,
 } from '../../provider';
-import { ProxiesService, type Proxy, type ProxyOut, toProxyOut } from '../../proxies';
+import { ProxiesService, type Proxy, type ProxyOut, ProxyRefunded, toProxyOut } from '../../proxies';
 import {
   ProxyEnded,
   ProxyGone,
@@ -59,8 +59,8 @@ export class TypeChangeService {
 
   /**
    * @returns the changed proxy
-   * @throws ProxyNotFound, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeChangeRefused, TypeChangesUnavailable,
-   *   TypeChangeInProgress, TypeChangeUncertain, TooManyUnderWay, ServiceUnavailable
+   * @throws ProxyNotFound, ProxyRefunded, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeChangeRefused,
+   *   TypeChangesUnavailable, TypeChangeInProgress, TypeChangeUncertain, TooManyUnderWay, ServiceUnavailable
    */
   change(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
     return this.underWay.run('type', userId, () => this.changeNow(userId, proxyId, wanted));
@@ -86,7 +86,8 @@ export class TypeChangeService {
     return toProxyOut(await this.proxies.get(userId, proxyId), this.clock.now());
   }
 
-  private assertRented({ withdrawnAt, dateEnd }: Proxy): void {
+  private assertRented({ refundedAt, withdrawnAt, dateEnd }: Proxy): void {
+    if (refundedAt) throw new ProxyRefunded();
     if (withdrawnAt) throw new ProxyWithdrawn();
     if ((dateEnd?.getTime() ?? 0) <= this.clock.now().getTime()) throw new ProxyEnded();
   }
@@ -103,14 +104,15 @@ export class TypeChangeService {
 
   /**
    * Begins a change. One that does not end in time counts as dead and may be replaced, and so may one with an
-   * end later than possible: the database's clock was set back.
+   * end later than possible: the database's clock was set back. The lock keeps it apart from a refund.
    */
   private async begin(proxyId: number): Promise<string> {
     const attempt = randomUUID();
     const begun = await queryRows(
       this.dataSource,
       `INSERT INTO proxy_type_changes AS change (proxy_id, attempt, attempt_until)
-       VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
+       SELECT id, $2, clock_timestamp() + make_interval(secs => $3)
+         FROM proxies WHERE id = $1 AND refunded_at IS NULL FOR SHARE
        ON CONFLICT (proxy_id) DO UPDATE
           SET attempt = excluded.attempt, attempt_until = excluded.attempt_until, settled_at = NULL
         WHERE change.settled_at IS NOT NULL OR change.attempt_until <= clock_timestamp()
@@ -184,7 +186,7 @@ export class TypeChangeService {
          RETURNING proxy_id
        )
        UPDATE proxies SET host = $3, port = $4, login = $5, password = $6, proxy_type = $7
-         FROM settled WHERE proxies.id = settled.proxy_id
+         FROM settled WHERE proxies.id = settled.proxy_id AND refunded_at IS NULL
        RETURNING proxies.id`,
       [proxyId, attempt, host, port, login, password, type],
     );

@@ -32,6 +32,8 @@ CREATE TABLE ledger_entries (
   -- another amount.
   payment_id bigint,
   refund_id bigint,
+  -- Of a refund that no member of staff made by hand: the proxy that did not work.
+  proxy_refund_id bigint REFERENCES proxy_refunds,
   available_delta numeric(14,2) NOT NULL,
   held_delta numeric(14,2) NOT NULL,
   available_after numeric(14,2) NOT NULL,
@@ -59,19 +61,23 @@ CREATE TABLE ledger_entries (
       WHEN 'release' THEN available_delta > 0 AND held_delta = -available_delta
         AND num_nonnulls(order_id, refund_id) = 1 AND payment_id IS NULL
       WHEN 'refund' THEN available_delta > 0 AND held_delta = 0 AND order_id IS NOT NULL
-        AND action_id IS NOT NULL AND num_nonnulls(payment_id, refund_id) = 0
+        AND num_nonnulls(action_id, proxy_refund_id) = 1 AND num_nonnulls(payment_id, refund_id) = 0
       ELSE false
-    END)
+    END),
+  CONSTRAINT ledger_entries_proxy_refund_check CHECK (proxy_refund_id IS NULL OR kind = 'refund')
 );
--- An order is refunded as often as staff say, each time by another action, and held, captured and released
--- once.
-CREATE UNIQUE INDEX ledger_entries_order_id_kind_key ON ledger_entries (order_id, kind, action_id)
+-- An order is refunded as often as staff say, each time by another action, and once for each of its proxies
+-- that did not work; it is held, captured and released once.
+CREATE UNIQUE INDEX ledger_entries_order_id_kind_key
+  ON ledger_entries (order_id, kind, action_id, proxy_refund_id)
   NULLS NOT DISTINCT WHERE order_id IS NOT NULL;
 -- A payment is credited once, and a refund of a deposit has one entry of each kind.
 CREATE UNIQUE INDEX ledger_entries_payment_id_key ON ledger_entries (payment_id) WHERE payment_id IS NOT NULL;
 CREATE UNIQUE INDEX ledger_entries_refund_id_kind_key ON ledger_entries (refund_id, kind)
   WHERE refund_id IS NOT NULL;
 CREATE UNIQUE INDEX ledger_entries_action_id_key ON ledger_entries (action_id) WHERE action_id IS NOT NULL;
+CREATE INDEX ledger_entries_proxy_refund_id_idx ON ledger_entries (proxy_refund_id)
+  WHERE proxy_refund_id IS NOT NULL;
 CREATE INDEX ledger_entries_created_at_idx ON ledger_entries (user_id, created_at, seq);
 -- Entries of a kind, in words of customers, among very many others.
 CREATE INDEX ledger_entries_shown_kind_idx ON ledger_entries (

@@ -40,12 +40,15 @@ CREATE TABLE proxies (
   absences smallint NOT NULL DEFAULT 0,
   -- Since when it is taken for withdrawn by the provider.
   withdrawn_at timestamptz,
+  -- When it was refunded because it did not work: it is withdrawn then, for good.
+  refunded_at timestamptz,
   -- The customer's own label and words.
   descr text,
   tags text[] NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT proxies_provider_proxy_id_key UNIQUE (provider, provider_proxy_id),
-  CONSTRAINT proxies_assigned_check CHECK ((order_reference IS NULL) = (assigned_action_id IS NULL))
+  CONSTRAINT proxies_assigned_check CHECK ((order_reference IS NULL) = (assigned_action_id IS NULL)),
+  CONSTRAINT proxies_refunded_check CHECK (refunded_at IS NULL OR (withdrawn_at IS NOT NULL AND NOT active))
 );
 CREATE INDEX proxies_user_id_idx ON proxies (user_id, id);
 -- What is on rent now, for usage and the forecast, among all that a user ever rented.
@@ -94,7 +97,7 @@ CREATE TABLE orders (
   held numeric(14,2) NOT NULL,
   captured numeric(14,2) NOT NULL DEFAULT 0,
   released numeric(14,2) NOT NULL DEFAULT 0,
-  -- The part of what was captured that staff gave back afterwards.
+  -- The part of what was captured that was given back afterwards: by staff, or for proxies that did not work.
   refunded numeric(14,2) NOT NULL DEFAULT 0,
 
   -- The request that placed it.
@@ -245,7 +248,8 @@ CREATE TABLE proxy_changes (
   -- The time of the transaction, which an order that is closed by it has as well.
   at timestamptz NOT NULL DEFAULT now(),
   kind text NOT NULL
-    CHECK (kind IN ('moved', 'credentials_changed', 'type_changed', 'end_changed', 'withdrawn', 'returned')),
+    CHECK (kind IN ('moved', 'credentials_changed', 'type_changed', 'end_changed', 'withdrawn', 'returned',
+                    'refunded')),
   -- As text: host:port, a type, or an end in ISO 8601. Null where there is nothing to show.
   before text,
   after text

@@ -68,6 +68,8 @@ CREATE TABLE sales_days (
   proxies bigint NOT NULL,
   sales numeric NOT NULL,
   refunds numeric NOT NULL,
+  -- For proxies that did not work.
+  refunds_by_rule numeric NOT NULL,
   cost numeric NOT NULL,
   PRIMARY KEY (day, country, version)
 );

@@ -1,0 +1,7 @@
+-- Removes the renewals of a proxy that were not ordered, because it is not to be prolonged any more.
+CREATE OR REPLACE FUNCTION drop_renewals(of_proxy bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM renewals WHERE id = ANY (ARRAY(
+    SELECT id FROM renewals WHERE proxy_id = of_proxy AND state IN ('planned', 'skipped')
+     ORDER BY id FOR UPDATE));
+END $$;

@@ -1,0 +1,57 @@
+-- Refunds a proxy that does not work, and withdraws it for good: its entries, its withdrawal, its event, and the
+-- renewal that is dropped are one. Returns what was given back, or the obstacle because of which nothing
+-- was changed: 'refunded'; 'open' while an order or a change of type is; and unless staff have decided,
+-- 'assigned' by staff, 'refunded-by-staff' in part, or 'withdrawn'.
+--
+-- The orders of the proxy are locked first, then the proxy, then the account, as prolongations are settled.
+-- Only then are open orders looked for: placing them needs the account. An order that came in between was not
+-- locked, and counts as open. The lock of the proxy lets orders refer to it.
+CREATE OR REPLACE FUNCTION refund_proxy(
+  of_refund bigint, of_proxy bigint, asked_at timestamptz, by_rule boolean)
+RETURNS TABLE (obstacle text, amount numeric) LANGUAGE plpgsql AS $$
+DECLARE
+  locked bigint[];
+  proxy proxies;
+  share record;
+BEGIN
+  locked := ARRAY(
+    SELECT id FROM orders
+     WHERE proxy_id = of_proxy OR id = (SELECT order_id FROM proxies WHERE id = of_proxy)
+     ORDER BY id FOR UPDATE);
+  SELECT * INTO proxy FROM proxies WHERE id = of_proxy FOR NO KEY UPDATE;
+  PERFORM lock_accounts(ARRAY[proxy.user_id]);
+  obstacle := CASE
+    WHEN proxy.refunded_at IS NOT NULL THEN 'refunded'
+    WHEN EXISTS (SELECT FROM orders WHERE (proxy_id = of_proxy OR id = proxy.order_id)
+                    AND (closed_at IS NULL OR id <> ALL (locked)))
+      OR EXISTS (SELECT FROM proxy_type_changes
+                  WHERE proxy_id = of_proxy AND settled_at IS NULL AND attempt_until > clock_timestamp())
+      THEN 'open'
+    WHEN NOT by_rule THEN NULL
+    WHEN proxy.assigned_action_id IS NOT NULL THEN 'assigned'
+    WHEN EXISTS (SELECT FROM ledger_entries
+                  WHERE order_id = ANY (locked) AND kind = 'refund' AND action_id IS NOT NULL)
+      THEN 'refunded-by-staff'
+    WHEN proxy.withdrawn_at IS NOT NULL THEN 'withdrawn'
+  END;
+  IF obstacle IS NOT NULL THEN
+    RETURN NEXT;
+    RETURN;
+  END IF;
+
+  amount := 0;
+  FOR share IN SELECT * FROM refund_shares(of_proxy, asked_at) AS given ORDER BY given.order_id LOOP
+    UPDATE orders SET refunded = refunded + share.amount WHERE id = share.order_id;
+    INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, reason, proxy_refund_id)
+    VALUES (proxy.user_id, 'refund', share.order_id, share.amount, 0,
+            format('Proxy %s did not work', of_proxy), of_refund);
+    amount := amount + share.amount;
+  END LOOP;
+  UPDATE proxies
+     SET refunded_at = now(), withdrawn_at = coalesce(withdrawn_at, now()), active = false, absences = 0
+   WHERE id = of_proxy;
+  PERFORM drop_renewals(of_proxy);
+  PERFORM log_event(proxy.user_id, 'proxy.refunded', jsonb_build_object(
+    'proxy_id', of_proxy::text, 'date_end', iso_text(proxy.date_end), 'amount', amount::numeric(14,2)::text));
+  RETURN NEXT;
+END $$;

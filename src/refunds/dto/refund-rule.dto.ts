@@ -1,0 +1,37 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSIONS, type IpVersion } from '../../common';
+import { ApiBoolean, ApiInteger, ApiRoubles } from '../../http';
+
+/** The conditions of the shop for refunds of proxies that do not work. */
+export class RefundRuleOut {
+  @ApiBoolean('Whether the shop refunds proxies that do not work by this rule', true)
+  enabled!: boolean;
+
+  @ApiInteger('Hours after its delivery in which a refund of a proxy can be requested', 72)
+  hours!: number;
+
+  @ApiInteger('How many checks in a row must fail', 3)
+  failed_checks!: number;
+
+  @ApiInteger('Minutes between these checks', 10)
+  minutes_between!: number;
+
+  @ApiInteger('How many proxies of a customer are refunded in 30 days at most, unless the share is more', 3)
+  quota!: number;
+
+  @ApiInteger('The share that is refunded in 30 days at most, in percent of the proxies bought in them', 5)
+  quota_percent!: number;
+
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string', enum: [...IP_VERSIONS] },
+    description: 'The versions whose proxies are refunded',
+    example: ['6', '4', '4s'],
+  })
+  versions!: readonly IpVersion[];
+}
+
+export class StaffRefundRuleOut extends RefundRuleOut {
+  @ApiRoubles('Roubles that the rule refunds in a day (UTC) at most; above it, staff decide', '1000.00')
+  daily_sum!: string;
+}

@@ -1,0 +1,129 @@
+import { ApiProperty } from '@nestjs/swagger';
+import {
+  ApiChoice,
+  ApiInteger,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  ApiText,
+  ApiTexts,
+  IntegerField,
+  StrictRequest,
+} from '../../http';
+
+/** The stored states: `refunds.sql` has the same. */
+export const REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
+export type RefundState = (typeof REFUND_STATES)[number];
+
+/** Why a refund is refused, for customers. */
+export const REFUND_REFUSALS = [
+  'proxy-works',
+  'not-the-proxy',
+  'refund-period-over',
+  'refund-quota-used',
+  'not-refundable',
+] as const;
+export type RefundRefusal = (typeof REFUND_REFUSALS)[number];
+
+export const LONGEST_WAIT_SECONDS = 30;
+
+@StrictRequest()
+export class RefundQuery {
+  @IntegerField({
+    description: 'Seconds to wait while the refund is `checking`. The response comes as soon as it is not',
+    example: 30,
+    atLeast: 0,
+    atMost: LONGEST_WAIT_SECONDS,
+    default: 0,
+  })
+  wait!: number;
+}
+
+export class RefundOut {
+  @ApiChoice(
+    ['none', ...REFUND_STATES],
+    '`none`: not requested; `code` is then the missing condition, if one is. `checking`: the service ' +
+      'checks the proxy. `refunded`: the amount was returned, and the proxy is withdrawn. `refused`: see ' +
+      '`code`. `staff`: the shop decides',
+    'checking',
+  )
+  state!: 'none' | RefundState;
+
+  @ApiNullable(
+    REFUND_REFUSALS,
+    'Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), ' +
+      '`refund-period-over`, `refund-quota-used`, `not-refundable`. Otherwise `null`',
+    null,
+  )
+  code!: RefundRefusal | null;
+
+  @ApiNullable('string', 'How the condition is fulfilled. `null` without a `code`', null)
+  detail!: string | null;
+
+  @ApiRoubles('Roubles refunded, or that would be refunded', '12.54')
+  amount!: string;
+
+  @ApiInteger('How many checks in a row have failed', 1)
+  failed_checks!: number;
+
+  @ApiNullableMoment('When it was requested: the days are counted from then. `null` if it was not')
+  requested_at!: Date | null;
+
+  @ApiNullableMoment('When it was refunded or refused', null)
+  closed_at!: Date | null;
+}
+
+/** A refund for staff, with the facts for a complaint to the provider. */
+export class StaffRefundOut {
+  @ApiProperty({ type: 'integer', example: 7 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', enum: REFUND_STATES, example: 'staff' })
+  state!: RefundState;
+
+  @ApiNullable(
+    'string',
+    'Why it was refused, or why staff decide: `provider-disagrees` (its own check says that the proxy ' +
+      'works), `daily-sum` (it would exceed that of the rule), `assigned` (by staff), `refunded-by-staff` ' +
+      '(a part of an order), `withdrawn`, `undecided` (no checks proved anything in a day), `rule-off`, ' +
+      'or, after a restore, `forgotten`',
+    'daily-sum',
+  )
+  reason!: string | null;
+
+  @ApiProperty({ type: 'integer', example: 42 })
+  user_id!: number;
+
+  @ApiProperty({ type: 'integer', example: 1001 })
+  proxy_id!: number;
+
+  @ApiText('The id of the proxy at the provider', '2000123')
+  provider_proxy_id!: string;
+
+  @ApiProperty({ type: 'string', example: '203.0.113.7' })
+  host!: string;
+
+  @ApiNullable('string', 'The /24 of the host. `null` unless it is an IPv4 address', '203.0.113.0/24')
+  subnet!: string | null;
+
+  @ApiProperty({ type: 'string', example: 'ru' })
+  country!: string;
+
+  @ApiProperty({ type: 'string', example: '4' })
+  version!: string;
+
+  @ApiTexts('The result of each failed check: `refused`, `timeout` or `closed`', ['timeout', 'timeout'])
+  failures!: readonly string[];
+
+  @ApiRoubles('Roubles refunded, or that would be refunded', '12.54')
+  amount!: string;
+
+  @ApiNullableMoment()
+  requested_at!: Date;
+
+  @ApiNullableMoment('When it was refunded or refused', null)
+  closed_at!: Date | null;
+
+  @ApiNullableMoment('When the provider no longer had the proxy. `null` before', null)
+  deleted_at!: Date | null;
+}

@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type Queryable, queryRow } from '../database';
+import type { RefundRuleOut, StaffRefundRuleOut } from './dto/refund-rule.dto';
+import type { RefundRefusal } from './dto/refund.dto';
+
+export type RefundRule = Readonly<StaffRefundRuleOut>;
+
+const SHOWN = 'enabled, hours, failed_checks, minutes_between, quota, quota_percent, versions';
+
+/** The conditions of the shop, which staff set. */
+@Injectable()
+export class RefundRules {
+  constructor(private readonly dataSource: DataSource) {}
+
+  shown(): Promise<RefundRuleOut> {
+    return queryRow(this.dataSource, `SELECT ${SHOWN} FROM refund_rule`);
+  }
+
+  get(queryable: Queryable = this.dataSource): Promise<RefundRule> {
+    return queryRow(queryable, `SELECT ${SHOWN}, daily_sum FROM refund_rule`);
+  }
+
+  /** Reads the rule, and locks it until the transaction ends. */
+  async lock(queryable: Queryable): Promise<RefundRule> {
+    return queryRow(queryable, `SELECT ${SHOWN}, daily_sum FROM refund_rule FOR UPDATE`);
+  }
+
+  set(rule: RefundRule, queryable: Queryable): Promise<RefundRule> {
+    return queryRow(
+      queryable,
+      `UPDATE refund_rule
+          SET enabled = $1, hours = $2, failed_checks = $3, minutes_between = $4, quota = $5,
+              quota_percent = $6, versions = $7, daily_sum = $8
+        RETURNING ${SHOWN}, daily_sum`,
+      [
+        rule.enabled,
+        rule.hours,
+        rule.failed_checks,
+        rule.minutes_between,
+        rule.quota,
+        rule.quota_percent,
+        rule.versions,
+        rule.daily_sum,
+      ],
+    );
+  }
+}
+
+/** How a missing condition is fulfilled. */
+export function fulfilmentOf(refusal: RefundRefusal, rule: RefundRuleOut): string {
+  switch (refusal) {
+    case 'proxy-works':
+      return 'The proxy worked when the service checked it. Request it again when the proxy fails';
+    case 'not-the-proxy':
+      return 'The proxy responds. Only one that refuses or closes connections, or is silent, is refunded';
+    case 'refund-period-over':
+      return `A refund is requested within ${rule.hours} hours after the delivery`;
+    case 'refund-quota-used':
+      return (
+        `Within 30 days, at most ${rule.quota} proxies are refunded, or ${rule.quota_percent} % of those ` +
+        'bought'
+      );
+    case 'not-refundable':
+      return (
+        'Only running proxies of the versions of the rule are refunded, from a whole day before their end, ' +
+        'while the rule is on'
+      );
+  }
+}

@@ -1,0 +1,73 @@
+import { Controller, Get, Header, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { CurrentUserId, Route } from '../auth';
+import { ServiceUnavailable } from '../common';
+import { disconnection } from '../http';
+import { NO_SUCH_PROXY, ProxyIdParam } from '../proxies';
+import { RefundRuleOut } from './dto/refund-rule.dto';
+import { LONGEST_WAIT_SECONDS, RefundOut, RefundQuery } from './dto/refund.dto';
+import { RefundRules } from './refund-rules';
+import { RefundWaits } from './refunds.errors';
+import { RefundsService } from './refunds.service';
+
+@ApiTags('Proxies')
+@Controller()
+export class RefundsController {
+  constructor(
+    private readonly refunds: RefundsService,
+    private readonly rules: RefundRules,
+  ) {}
+
+  @Post('proxies/:proxy_id/refund')
+  @Route({
+    scope: 'proxies:write',
+    summary: 'Request a refund of a proxy that does not work',
+    description:
+      'The service checks the proxy several times, and refunds the whole days that were left at the ' +
+      'request, if the conditions of `GET /refunds/rule` are met. A refunded proxy is withdrawn for good. ' +
+      'A retry returns the same refund; an hour after it was refused, it can be requested again.',
+    status: 202,
+    response: { description: 'The refund as it is now', type: RefundOut },
+    errors: {
+      404: NO_SUCH_PROXY,
+      409: ['An order or a change of type of the proxy is open: retry after `Retry-After`', RefundWaits],
+      503: ['The service is closed for maintenance', ServiceUnavailable],
+    },
+  })
+  requestRefund(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<RefundOut> {
+    return this.refunds.request(userId, proxyId);
+  }
+
+  @Get('proxies/:proxy_id/refund')
+  @Header('Cache-Control', 'no-store')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Show the refund of a proxy',
+    description:
+      'The refund, or, before it is requested, what it would be now, and which condition is missing. ' +
+      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the response waits while it is \`checking\`.`,
+    response: { description: 'The refund', type: RefundOut },
+    errors: { 404: NO_SUCH_PROXY },
+  })
+  getRefund(
+    @CurrentUserId() userId: number,
+    @ProxyIdParam() proxyId: string,
+    @Query() { wait }: RefundQuery,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<RefundOut> {
+    return this.refunds.read(userId, proxyId, { seconds: wait, request, hungUp: disconnection(response) });
+  }
+
+  @Get('refunds/rule')
+  @Route({
+    scope: 'proxies:read',
+    summary: "Show the shop's conditions of refunds",
+    description: 'The conditions on which the shop refunds proxies that do not work.',
+    response: { description: 'The conditions', type: RefundRuleOut },
+  })
+  getRefundRule(): Promise<RefundRuleOut> {
+    return this.rules.shown();
+  }
+}

@@ -1,0 +1,147 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { messageOf, Turns } from '../common';
+import { RequestLimits } from '../http';
+import { Jobs, type LeasedRun } from '../jobs';
+import { Maintenance } from '../orders';
+import { ProviderError, ProxyProvider } from '../provider';
+import { type ProxyCheckReason, ProxyChecksService, type ProxyToCheck, worksBy } from '../proxies';
+import { type DueRefund, RefundRecords } from './refund-records';
+import { type RefundRule, RefundRules } from './refund-rules';
+
+const EVERY_SECONDS = 15;
+/** Checks of the service, apart from those that customers request. */
+const CHECKS_AT_ONCE = 20;
+const CONTROLS = 3;
+/** If fewer of them work, the round says nothing about the proxy. */
+const WORKING_CONTROLS = 2;
+/** When a refund is looked at again that something keeps from a check. */
+const POSTPONED_MINUTES = 1;
+
+/** The failures that only the proxy itself can cause. Others may be those of a target, or of the service. */
+const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
+
+/**
+ * Checks the proxies whose refund was requested, and decides. One replica at a time decides one refund after
+ * the other, so that the quota of a customer and the sum of a day need no locks.
+ */
+@Injectable()
+export class RefundsJob {
+  private readonly logger = new Logger('Refunds');
+  private readonly turns = new Turns<string>(CHECKS_AT_ONCE, CHECKS_AT_ONCE);
+
+  constructor(
+    private readonly records: RefundRecords,
+    private readonly rules: RefundRules,
+    private readonly checks: ProxyChecksService,
+    private readonly provider: ProxyProvider,
+    private readonly maintenance: Maintenance,
+    private readonly limits: RequestLimits,
+    jobs: Jobs,
+  ) {
+    jobs.run({
+      name: 'refunds',
+      everySeconds: EVERY_SECONDS,
+      waiting: `SELECT count(*)::integer AS count, min(next_check_at) AS oldest FROM proxy_refunds
+                 WHERE state = 'checking' AND next_check_at <= now()`,
+      execute: (run) => this.lookAtDue(run),
+    });
+  }
+
+  private async lookAtDue(run: LeasedRun): Promise<Record<string, number>> {
+    const report = { looks: 0, decisions: 0 };
+    if (await this.maintenance.isOn()) return report;
+    for (;;) {
+      await run.renew(report);
+      const due = await this.records.findDue(CHECKS_AT_ONCE);
+      if (due.length === 0) return report;
+      const rule = await this.rules.get();
+      const toDecide: DueRefund[] = [];
+      await Promise.all(
+        due.map(async (refund) => {
+          if (await this.isProven(refund, rule)) toDecide.push(refund);
+        }),
+      );
+      for (const refund of toDecide) {
+        await run.renew(report);
+        await this.decide(refund);
+      }
+      report.looks += due.length;
+      report.decisions += toDecide.length;
+    }
+  }
+
+  /** Looks at a refund. @returns whether as many checks have failed as the rule requires */
+  private async isProven(refund: DueRefund, rule: RefundRule): Promise<boolean> {
+    const { id, isWithdrawn, isLate, isConfirmed, failures } = refund;
+    if (!rule.enabled) await this.leaveToStaff(id, 'rule-off');
+    else if (isWithdrawn) await this.leaveToStaff(id, 'withdrawn');
+    else if (isLate) await this.leaveToStaff(id, 'undecided');
+    else if (!isConfirmed) await this.records.postpone(id, POSTPONED_MINUTES);
+    else if (failures >= rule.failed_checks) return true;
+    else await this.check(refund, rule);
+    return false;
+  }
+
+  /** A round of checks: the proxy, and, if it fails, others to compare with. */
+  private async check(refund: DueRefund, rule: RefundRule): Promise<void> {
+    const { id, failures } = refund;
+    const found = await this.probe(refund);
+    if (worksBy(found) === true) {
+      await this.records.refuse(id, 'proxy-works');
+      return;
+    }
+    const saysSomething =
+      found !== null &&
+      worksBy(found) === false &&
+      (await this.countWorkingControls(refund)) >= WORKING_CONTROLS &&
+      !(await this.limits.wereConnectionsFull());
+    if (!saysSomething) await this.records.postpone(id, rule.minutes_between);
+    else if (!OWN_FAULTS.includes(found)) await this.records.refuse(id, 'not-the-proxy');
+    else {
+      const isLast = failures + 1 >= rule.failed_checks;
+      await this.records.noteFailure(id, found, rule.minutes_between, isLast);
+    }
+  }
+
+  private async countWorkingControls(refund: DueRefund): Promise<number> {
+    const controls = await this.records.findControls(refund, CONTROLS);
+    const found = await Promise.all(controls.map((control) => this.probe(control)));
+    return found.filter((reason) => worksBy(reason) === true).length;
+  }
+
+  private probe(proxy: ProxyToCheck): Promise<ProxyCheckReason | null> {
+    return this.turns.run('check', () => this.checks.probe(proxy));
+  }
+
+  /** The provider's own check has the last word: it must say that the proxy does not work. */
+  private async decide(refund: DueRefund): Promise<void> {
+    const { id } = refund;
+    let works: boolean;
+    try {
+      works = await this.provider.checkProxy(refund.providerProxyId);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      this.logger.warn(`refund ${id} waits for the check of the provider: ${messageOf(error)}`);
+      await this.records.postpone(id, POSTPONED_MINUTES);
+      return;
+    }
+    if (works) {
+      await this.leaveToStaff(id, 'provider-disagrees');
+      return;
+    }
+    const { isWithinQuota, isWithinSum } = await this.records.limits(refund);
+    if (!isWithinQuota) await this.records.refuse(id, 'refund-quota-used');
+    else if (!isWithinSum) await this.leaveToStaff(id, 'daily-sum');
+    else {
+      const obstacle = await this.records.refundByRule(id);
+      if (obstacle === 'open') await this.records.postpone(id, POSTPONED_MINUTES);
+      else if (obstacle !== null) await this.leaveToStaff(id, obstacle);
+      else this.logger.log(`proxy ${refund.proxyId} does not work: refund ${id} was made`);
+    }
+  }
+
+  private async leaveToStaff(id: number, reason: string): Promise<void> {
+    await this.records.leaveToStaff(id, reason);
+    this.logger.warn(`refund ${id} is left to staff: ${reason}`);
+  }
+}

@@ -1,0 +1,105 @@
+import { Injectable } from '@nestjs/common';
+import { AccessRecheck, type RequestWait } from '../auth';
+import { Clock, Money } from '../common';
+import { RequestsUnderWay } from '../http';
+import { Maintenance } from '../orders';
+import { ProxiesService, type Proxy, ProxyChecksService } from '../proxies';
+import type { RefundRuleOut } from './dto/refund-rule.dto';
+import { REFUND_REFUSALS, type RefundOut, type RefundRefusal } from './dto/refund.dto';
+import { type RefundFacts, RefundRecords, type RefundRow } from './refund-records';
+import { fulfilmentOf, RefundRules } from './refund-rules';
+import { RefundWaits } from './refunds.errors';
+
+/** Refunds of proxies that do not work, as their customers request them. */
+@Injectable()
+export class RefundsService {
+  constructor(
+    private readonly proxies: ProxiesService,
+    private readonly records: RefundRecords,
+    private readonly rules: RefundRules,
+    private readonly checks: ProxyChecksService,
+    private readonly maintenance: Maintenance,
+    private readonly underWay: RequestsUnderWay,
+    private readonly access: AccessRecheck,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Requests a refund. A retry returns the same one.
+   *
+   * @throws ProxyNotFound, RefundWaits, ServiceUnavailable
+   */
+  async request(userId: number, proxyId: string): Promise<RefundOut> {
+    const proxy = await this.proxies.get(userId, proxyId);
+    const known = await this.show(proxy);
+    if (known) return known;
+    await this.maintenance.assertOpen();
+    const facts = await this.records.facts(proxy);
+    if (facts.waits) throw new RefundWaits();
+    const look = await this.lookAt(proxy, facts);
+    if (look.code !== null) return Object.assign(look, { state: 'refused' as const });
+    await this.records.begin(proxy);
+    return (await this.show(proxy)) ?? look;
+  }
+
+  /**
+   * Shows the refund of a proxy, or what it would be today.
+   *
+   * @throws ProxyNotFound, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
+   */
+  async read(userId: number, proxyId: string, wait: RequestWait): Promise<RefundOut> {
+    const proxy = await this.proxies.get(userId, proxyId);
+    const row = await this.records.find(proxy.id);
+    if (row?.state === 'checking' && wait.seconds > 0) {
+      await this.underWay.run('wait', userId, () =>
+        this.records.awaited.until(
+          row.id,
+          ({ state }) => state !== 'checking',
+          wait.seconds * 1000,
+          wait.hungUp,
+        ),
+      );
+      if (!wait.hungUp.aborted) await this.access.assertStillAllowed(wait.request, 'proxies:read');
+    }
+    return (await this.show(proxy)) ?? this.lookAt(proxy, await this.records.facts(proxy));
+  }
+
+  private async show({ id }: Proxy): Promise<RefundOut | null> {
+    const row = await this.records.find(id);
+    return row?.stands ? toRefundOut(row, await this.rules.shown()) : null;
+  }
+
+  private async lookAt(proxy: Proxy, facts: RefundFacts): Promise<RefundOut> {
+    const rule = await this.rules.shown();
+    const code = this.refusalOf(proxy, facts, rule);
+    return {
+      state: 'none',
+      ...toCode(code, rule),
+      amount: facts.amount,
+      failed_checks: 0,
+      requested_at: null,
+      closed_at: null,
+    };
+  }
+
+  private refusalOf(proxy: Proxy, facts: RefundFacts, rule: RefundRuleOut): RefundRefusal | null {
+    const isRunning =
+      proxy.withdrawnAt === null && (proxy.dateEnd?.getTime() ?? 0) > this.clock.now().getTime();
+    const isCovered = rule.versions.some((version) => version === proxy.version);
+    const isOn = rule.enabled && this.checks.areEnabled;
+    if (!isOn || !isRunning || !isCovered || !Money.parse(facts.amount).isPositive()) return 'not-refundable';
+    if (!facts.is_in_period) return 'refund-period-over';
+    return facts.is_within_quota ? null : 'refund-quota-used';
+  }
+}
+
+function toCode(code: RefundRefusal | null, rule: RefundRuleOut): Pick<RefundOut, 'code' | 'detail'> {
+  return { code, detail: code && fulfilmentOf(code, rule) };
+}
+
+function toRefundOut(row: RefundRow, rule: RefundRuleOut): RefundOut {
+  const { state, amount, failed_checks, requested_at, closed_at } = row;
+  const refusal = REFUND_REFUSALS.find((code) => code === row.reason) ?? 'not-refundable';
+  const code = state === 'refused' ? refusal : null;
+  return { state, ...toCode(code, rule), amount, failed_checks, requested_at, closed_at };
+}

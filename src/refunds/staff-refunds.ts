@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Conditions, type Queryable, queryRows } from '../database';
+import type { PageRequest } from '../http';
+import type { RefundState, StaffRefundOut } from './dto/refund.dto';
+import { REFUND_AMOUNT, RefundRecords } from './refund-records';
+import { RefundNotForStaff, RefundNotFound, RefundWaits } from './refunds.errors';
+
+export interface StaffRefundFilter {
+  readonly state: RefundState | null;
+  readonly user_id: number | null;
+  readonly from: Date | null;
+  readonly to: Date | null;
+}
+
+const SHOWN = `
+  SELECT refund.id, state, reason, refund.user_id, proxy_id, provider_proxy_id, host,
+         CASE WHEN host ~ '^(\\d+\\.){3}\\d+$' THEN regexp_replace(host, '\\d+$', '0/24') END AS subnet,
+         country, version, failures, ${REFUND_AMOUNT} AS amount, requested_at, closed_at, deleted_at
+    FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id`;
+
+/** Refunds for staff, and the decisions that the rule leaves to them. */
+@Injectable()
+export class StaffRefunds {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly records: RefundRecords,
+  ) {}
+
+  /** Newest first. */
+  list(
+    { state, user_id: userId, from, to }: StaffRefundFilter,
+    page: PageRequest,
+  ): Promise<StaffRefundOut[]> {
+    const conditions = new Conditions();
+    conditions.by(state, (name) => `state = ${name}`);
+    conditions.by(userId, (id) => `refund.user_id = ${id}`);
+    conditions.by(from, (moment) => `requested_at >= ${moment}`);
+    conditions.by(to, (moment) => `requested_at < ${moment}`);
+    const statement = `${SHOWN} ${conditions.toPageSql(page, 'refund.id')}`;
+    return queryRows(this.dataSource, statement, conditions.parameters);
+  }
+
+  /**
+   * Locks a refund that is left to staff until the transaction ends.
+   *
+   * @throws RefundNotFound, RefundNotForStaff
+   */
+  async lock(id: number, manager: EntityManager): Promise<StaffRefundOut> {
+    const isLeft = await this.records.lock(id, 'staff', manager);
+    const refund = await this.get(id, manager);
+    if (!isLeft) throw new RefundNotForStaff();
+    return refund;
+  }
+
+  /** @throws RefundNotFound */
+  async get(id: number, queryable: Queryable = this.dataSource): Promise<StaffRefundOut> {
+    const [refund] = await queryRows<StaffRefundOut>(queryable, `${SHOWN} WHERE refund.id = $1`, [id]);
+    if (!refund) throw new RefundNotFound();
+    return refund;
+  }
+
+  /** @throws RefundWaits */
+  async refund(id: number, manager: EntityManager): Promise<void> {
+    const obstacle = await this.records.refund(id, false, manager);
+    if (obstacle !== null) throw new RefundWaits();
+  }
+
+  async refuse(id: number, manager: EntityManager): Promise<void> {
+    await queryRows(
+      manager,
+      `UPDATE proxy_refunds SET state = 'refused', reason = 'not-refundable', closed_at = now()
+        WHERE id = $1`,
+      [id],
+    );
+  }
+
+  async noteDecision(id: number, actionId: number, manager: EntityManager): Promise<void> {
+    await queryRows(manager, 'UPDATE proxy_refunds SET action_id = $2 WHERE id = $1', [id, actionId]);
+  }
+
+  /** Shows the decision to those who wait for it. */
+  announce(id: number): void {
+    void this.records.awaited.changed([id]);
+  }
+}

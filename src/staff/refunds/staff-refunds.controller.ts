@@ -1,0 +1,119 @@
+import { Body, Controller, Get, Post, Put, Query, type StreamableFile } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { csvFile, IdParam, INVALID_PERIOD } from '../../http';
+import {
+  RefundNotForStaff,
+  RefundNotFound,
+  RefundWaits,
+  StaffRefundOut,
+  StaffRefundRuleOut,
+} from '../../refunds';
+import type { AuditContext } from '../audit-log/audit-context';
+import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
+import {
+  RefundDecisionRequest,
+  RefundRuleRequest,
+  RefundsFileQuery,
+  RefundsPage,
+  RefundsQuery,
+} from './staff-refunds.dto';
+import { StaffRefundsService } from './staff-refunds.service';
+
+@ApiTags('Orders')
+@Controller('staff')
+export class StaffRefundsController {
+  constructor(private readonly refunds: StaffRefundsService) {}
+
+  @Get('refund-rule')
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'refund-rule.read',
+    summary: 'Show the refund rule',
+    description: 'For operators: the conditions on which proxies that do not work are refunded.',
+    response: { description: 'The rule', type: StaffRefundRuleOut },
+  })
+  readRule(): Promise<StaffRefundRuleOut> {
+    return this.refunds.getRule();
+  }
+
+  @Put('refund-rule')
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'refund-rule.set',
+    summary: 'Set the refund rule',
+    description:
+      'For operators: replaces the conditions on which proxies that do not work are refunded. Refunds ' +
+      'that are being checked follow the new rule; when it is disabled, they are left to staff. A customer ' +
+      'who saturates a proxy can make it fail: the quota bounds that.',
+    response: { description: 'The rule', type: StaffRefundRuleOut },
+  })
+  setRule(@CurrentAudit() audit: AuditContext, @Body() body: RefundRuleRequest): Promise<StaffRefundRuleOut> {
+    return this.refunds.setRule(audit, body);
+  }
+
+  @Get('refunds')
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'refunds.list',
+    summary: 'List refunds of proxies',
+    description:
+      'For support: refunds of proxies that do not work, newest first. `state=staff` selects those that ' +
+      'wait for a decision.',
+    response: { description: 'A page of refunds, newest first', type: RefundsPage },
+    errors: { 400: INVALID_PERIOD },
+  })
+  list(@Query() query: RefundsQuery): Promise<RefundsPage> {
+    return this.refunds.list(query);
+  }
+
+  @Get('refunds/file')
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'refunds.file',
+    summary: 'Download refunds of proxies as CSV',
+    description:
+      'For a complaint to the provider: the refunds that were requested in a period, newest first, with ' +
+      'subnets, countries, failures and sums. `from` is inclusive and `to` exclusive.',
+    response: {
+      description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
+      content: {
+        'text/csv': {
+          schema: { type: 'string' },
+          example:
+            'id,state,reason,user_id,proxy_id,provider_proxy_id,host,subnet,country,version,failures,' +
+            'amount,requested_at,closed_at\r\n' +
+            '7,refunded,,42,1001,2000123,203.0.113.7,203.0.113.0/24,ru,4,timeout timeout refused,12.54,' +
+            '2026-11-21T12:00:00.000Z,2026-11-21T12:31:00.000Z\r\n',
+        },
+      },
+    },
+    errors: { 400: INVALID_PERIOD },
+  })
+  download(@Query() { from, to, excel }: RefundsFileQuery): Promise<StreamableFile> {
+    return csvFile(this.refunds.writeCsv(from, to), { name: 'refunds', excel });
+  }
+
+  @Post('refunds/:refund_id/decide')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'refunds.decide',
+    on: 'refund',
+    summary: 'Decide a refund of a proxy',
+    description:
+      'For support, when the rule leaves a refund to staff. `refund` returns what is left of the days at ' +
+      'the request, withdraws the proxy for good, and deletes it at the provider. `refuse` changes nothing.',
+    response: { description: 'The refund as it is now', type: StaffRefundOut },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(RefundNotFound),
+      409: ['Nothing was changed', RefundNotForStaff, RefundWaits],
+    },
+  })
+  decide(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('refund_id') id: number,
+    @Body() body: RefundDecisionRequest,
+  ): Promise<StaffRefundOut> {
+    return this.refunds.decide(audit, id, body);
+  }
+}

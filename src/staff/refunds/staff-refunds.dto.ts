@@ -1,0 +1,104 @@
+import { IP_VERSIONS, type IpVersion, type Money } from '../../common';
+import {
+  AmountField,
+  BooleanField,
+  ChoiceField,
+  ExcelField,
+  FromField,
+  IdField,
+  IntegerField,
+  PageOf,
+  PageQuery,
+  StrictRequest,
+  StringListField,
+  ToField,
+} from '../../http';
+import { REFUND_STATES, type RefundState, StaffRefundOut } from '../../refunds';
+import { ReasonRequest } from '../fields';
+
+export class RefundsQuery extends PageQuery {
+  @ChoiceField(REFUND_STATES, { description: 'The state', absent: 'null' })
+  state!: RefundState | null;
+
+  @IdField({ description: 'The user', absent: 'null' })
+  user_id!: number | null;
+
+  @FromField()
+  from!: Date | null;
+
+  @ToField()
+  to!: Date | null;
+}
+
+@StrictRequest()
+export class RefundsFileQuery {
+  @FromField({ example: '2026-11-01T00:00:00Z' })
+  from!: Date;
+
+  @ToField({ example: '2026-12-01T00:00:00Z' })
+  to!: Date;
+
+  @ExcelField()
+  excel!: boolean;
+}
+
+export class RefundsPage extends PageOf(StaffRefundOut) {}
+
+const DECISIONS = ['refund', 'refuse'] as const;
+
+export class RefundDecisionRequest extends ReasonRequest {
+  @ChoiceField(DECISIONS, { description: '`refund`: the amount is returned, and the proxy is deleted' })
+  decision!: (typeof DECISIONS)[number];
+}
+
+const isVersion = (text: string): boolean => IP_VERSIONS.some((version) => version === text);
+
+/** The whole rule: nothing of the present one stays. */
+export class RefundRuleRequest extends ReasonRequest {
+  @BooleanField({ description: 'Whether customers can request refunds' })
+  enabled!: boolean;
+
+  @IntegerField({
+    description: 'Hours after the delivery in which a refund can be requested',
+    example: 72,
+    atLeast: 1,
+    atMost: 720,
+  })
+  hours!: number;
+
+  @IntegerField({ description: 'Checks in a row that must fail', example: 3, atLeast: 1, atMost: 20 })
+  failed_checks!: number;
+
+  @IntegerField({ description: 'Minutes between checks', example: 10, atLeast: 1, atMost: 60 })
+  minutes_between!: number;
+
+  @IntegerField({
+    description: 'Proxies of a customer in 30 days, unless the share is more',
+    example: 3,
+    atLeast: 0,
+    atMost: 10_000,
+  })
+  quota!: number;
+
+  @IntegerField({
+    description: 'Percent of the proxies that a customer bought in 30 days',
+    example: 5,
+    atLeast: 0,
+    atMost: 100,
+  })
+  quota_percent!: number;
+
+  @StringListField({
+    description: 'The versions whose proxies are refunded',
+    example: [...IP_VERSIONS],
+    atMost: IP_VERSIONS.length,
+    of: { isValid: isVersion, type: 'version', msg: 'Not a version', choices: IP_VERSIONS },
+  })
+  versions!: readonly IpVersion[];
+
+  @AmountField({
+    description: 'Roubles of a day (UTC); above it, refunds are left to staff',
+    example: '1000.00',
+  })
+  daily_sum!: Money;
+}

@@ -1,0 +1,110 @@
+import { Injectable } from '@nestjs/common';
+import { csvLine, disarmFormula } from '../../common';
+import { assertPeriod, readPage } from '../../http';
+import {
+  type RefundRule,
+  RefundRules,
+  type StaffRefundFilter,
+  type StaffRefundOut,
+  StaffRefunds,
+} from '../../refunds';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import type {
+  RefundDecisionRequest,
+  RefundRuleRequest,
+  RefundsPage,
+  RefundsQuery,
+} from './staff-refunds.dto';
+
+const COLUMNS = [
+  'id',
+  'state',
+  'reason',
+  'user_id',
+  'proxy_id',
+  'provider_proxy_id',
+  'host',
+  'subnet',
+  'country',
+  'version',
+  'failures',
+  'amount',
+  'requested_at',
+  'closed_at',
+] as const satisfies readonly (keyof StaffRefundOut)[];
+
+const BATCH_SIZE = 500;
+
+@Injectable()
+export class StaffRefundsService {
+  constructor(
+    private readonly refunds: StaffRefunds,
+    private readonly rules: RefundRules,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  getRule(): Promise<RefundRule> {
+    return this.rules.get();
+  }
+
+  setRule(
+    audit: AuditContext,
+    { reason, daily_sum: dailySum, ...rule }: RefundRuleRequest,
+  ): Promise<RefundRule> {
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.rules.lock(manager),
+      change: (manager) => this.rules.set({ ...rule, daily_sum: dailySum.toString() }, manager),
+    });
+  }
+
+  /** @throws InvalidPeriod */
+  list(query: RefundsQuery): Promise<RefundsPage> {
+    assertPeriod(query.from, query.to);
+    return readPage(query, (page) => this.refunds.list(query, page));
+  }
+
+  /** The refunds that were requested in a period as CSV, newest first. @throws InvalidPeriod */
+  writeCsv(from: Date, to: Date): AsyncGenerator<string> {
+    assertPeriod(from, to);
+    return this.toCsv({ state: null, user_id: null, from, to });
+  }
+
+  private async *toCsv(filter: StaffRefundFilter): AsyncGenerator<string> {
+    let head = csvLine(COLUMNS);
+    for (let cursor: number | null = null; ;) {
+      const rows: StaffRefundOut[] = await this.refunds.list(filter, { cursor, limit: BATCH_SIZE });
+      yield head + rows.map(toLine).join('');
+      head = '';
+      cursor = rows.at(-1)?.id ?? null;
+      if (rows.length < BATCH_SIZE) return;
+    }
+  }
+
+  /** @throws RefundNotFound, RefundNotForStaff, RefundWaits, OwnAccount */
+  async decide(
+    audit: AuditContext,
+    id: number,
+    { decision, reason }: RefundDecisionRequest,
+  ): Promise<StaffRefundOut> {
+    const decided = await this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.refunds.lock(id, manager);
+      audit.assertConcernsAnother(before.user_id);
+      await this.refunds[decision](id, manager);
+      const after = await this.refunds.get(id, manager);
+      await this.refunds.noteDecision(id, await record({ reason, before, after }), manager);
+      return after;
+    });
+    this.refunds.announce(id);
+    return decided;
+  }
+}
+
+const toLine = (row: StaffRefundOut): string =>
+  csvLine(
+    COLUMNS.map((column) => {
+      const value = row[column];
+      if (value instanceof Date) return value.toISOString();
+      return disarmFormula(Array.isArray(value) ? value.join(' ') : String(value ?? ''));
+    }),
+  );

@@ -1,0 +1,557 @@
+import { createServer } from 'node:net';
+import { RequestLimits } from '../src/http';
+import { RefundRecords } from '../src/refunds';
+import { WithdrawalsService } from '../src/sync';
+import { TypeChangeService } from '../src/sync/type-change/type-change.service';
+import { createApiClient } from './support/api-client';
+import { eventually } from './support/built-service';
+import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
+import { insertUnmatchedProxy } from './support/proxy-rows';
+import { startReplica } from './support/replica';
+import { createStaff, type Staff } from './support/staff';
+import { lockRow, untilWaiting } from './support/table-lock';
+import { startTcpRelay } from './support/tcp-relay';
+import { startTestService, type TestUser } from './support/test-service';
+
+// There is an echo endpoint, the rule is on, and the sweep reads the proxies of all.
+const relay = forAllTests(startTcpRelay);
+const service = forAllTests(() =>
+  startTestService({ environment: { ECHO_URL: `http://127.0.0.1:${relay.port}/echo` } }),
+);
+beforeClosing(() => service.audit({ withProvider: true }));
+
+const RULE = {
+  enabled: true,
+  hours: 72,
+  failed_checks: 2,
+  minutes_between: 10,
+  quota: 1000,
+  quota_percent: 5,
+  versions: ['6', '4', '4s'],
+  daily_sum: '100000.00',
+};
+
+let staff: Staff;
+const user = forEachTest(() => service.createUser({ balance: '100000.00' }));
+
+const query = <Row>(statement: string, parameters: readonly unknown[] = []): Promise<Row[]> =>
+  service.owner.query<Row[]>(statement, [...parameters]);
+const setRule = async (changes: Partial<typeof RULE> = {}): Promise<void> => {
+  const rule = { ...RULE, ...changes };
+  const { status, body } = await staff.change('PUT', '/staff/refund-rule', { ...rule, reason: 'a test' });
+  expect([status, body]).toEqual([200, rule]);
+};
+
+beforeAll(async () => {
+  relay.target = Number(new URL(service.baseUrl).port);
+  staff = await createStaff(service);
+  // Proxies to compare with, of another customer and at another host.
+  const other = await service.createUser();
+  const { data } = await other.buy({ count: 3, version: '4' });
+  for (const { id } of data?.proxies ?? []) {
+    await service.control.changeProxy(await service.providerIdOf(id), { host: 'localhost' });
+  }
+});
+beforeEach(async () => {
+  await setRule();
+  await query('DELETE FROM request_counts');
+});
+
+/** Buys proxies that a listing has confirmed. */
+async function buy(count = 1, buyer: TestUser = user) {
+  const { data } = await buyer.buy({ count, version: '4' });
+  await service.runJob('sweep');
+  return (data?.proxies ?? []).map(({ id }) => id);
+}
+
+const kill = async (id: string) => service.control.setProxyFault(await service.providerIdOf(id), 'close');
+
+/** Buys a proxy that does not work. */
+async function buyDead(): Promise<string> {
+  const [id = ''] = await buy();
+  await kill(id);
+  return id;
+}
+
+const call = async (method: 'POST' | 'GET', id: string, wait = 0, buyer: TestUser = user) => {
+  const params = { path: { proxy_id: id } };
+  const { data, error, response } =
+    method === 'POST'
+      ? await buyer.api.POST('/proxies/{proxy_id}/refund', { params })
+      : await buyer.api.GET('/proxies/{proxy_id}/refund', { params: { ...params, query: { wait } } });
+  return { status: response.status, data, error, retryAfter: response.headers.get('Retry-After') };
+};
+const request = async (id: string) => (await call('POST', id)).data;
+const read = async (id: string) => (await call('GET', id)).data;
+
+/** Makes the next check, or several, due now. */
+async function check(times = 1): Promise<void> {
+  for (let time = 0; time < times; time += 1) {
+    await query(`UPDATE proxy_refunds SET next_check_at = now() WHERE state = 'checking'`);
+    await service.runJob('refunds');
+  }
+}
+
+const reasonOf = async (id: string): Promise<unknown> => {
+  const [row] = await query<{ reason: unknown }>(
+    'SELECT reason FROM proxy_refunds WHERE proxy_id = $1 ORDER BY id DESC LIMIT 1',
+    [id],
+  );
+  return row?.reason;
+};
+
+const orderOf = async (id: string): Promise<string> => {
+  const [row] = await query<{ id: string }>('SELECT order_id AS id FROM proxies WHERE id = $1', [id]);
+  return String(row?.id);
+};
+const callsOf = async (method: string) => (await service.control.getCalls(method)).length;
+const unitPrice = async (id: string): Promise<number> => {
+  const [row] = await query<{ price: string }>(
+    'SELECT unit_price AS price FROM orders WHERE id = (SELECT order_id FROM proxies WHERE id = $1)',
+    [id],
+  );
+  return Number(row?.price);
+};
+/** Of a proxy that was bought for 30 days a moment ago. */
+const refundOf = async (id: string): Promise<string> =>
+  (Math.floor((((await unitPrice(id)) * 29) / 30) * 100 + 1e-6) / 100).toFixed(2);
+
+describe('A proxy that does not work', () => {
+  it('is checked, refunded, withdrawn and deleted, once however often it is requested', async () => {
+    const [dead = '', alive = ''] = await buy(2);
+    await kill(dead);
+    const amount = await refundOf(dead);
+    const { available: before } = await service.balanceOf(user);
+    expect(await read(dead)).toMatchObject({ state: 'none', code: null, amount, requested_at: null });
+    const first = await call('POST', dead);
+    expect(first).toMatchObject({ status: 202, data: { state: 'checking', amount, failed_checks: 0 } });
+    expect(await request(dead)).toEqual(first.data);
+    const waiting = call('GET', dead, 30);
+    await service.runJob('refunds');
+    // Right after the delivery, nothing is checked.
+    expect(await read(dead)).toMatchObject({ state: 'checking', failed_checks: 0 });
+    await check();
+    expect(await read(dead)).toMatchObject({ state: 'checking', failed_checks: 1 });
+    await check();
+    expect((await waiting).data).toMatchObject({ state: 'refunded', amount, failed_checks: 2 });
+    expect(await request(dead)).toEqual(await read(dead));
+    expect((await service.balanceOf(user)).available).toBe((Number(before) + Number(amount)).toFixed(2));
+
+    const { data: ledger } = await user.api.GET('/ledger');
+    expect(ledger?.items[0]).toMatchObject({ kind: 'refund', available_delta: amount });
+    const events = async () => (await user.api.GET('/events')).data?.items ?? [];
+    await eventually(async () => (await events()).at(-1)?.type === 'proxy.refunded');
+    expect((await events()).map(({ type }) => type).slice(-2)).toEqual([
+      'balance.refunded',
+      'proxy.refunded',
+    ]);
+    expect((await events()).at(-1)?.data).toMatchObject({ proxy_id: dead, amount });
+    const { data: history } = await user.api.GET('/proxies/{proxy_id}/history', {
+      params: { path: { proxy_id: dead } },
+    });
+    expect(history?.items.map(({ event }) => event)).toEqual(['refunded', 'bought']);
+    const { data: list } = await user.api.GET('/proxies');
+    expect(list?.map(({ id, active }) => [id, active])).toEqual([
+      [dead, false],
+      [alive, true],
+    ]);
+
+    expect((await user.prolong(dead)).error).toMatchObject({ detail: 'Proxy can no longer be prolonged' });
+    const path = { params: { path: { proxy_id: dead } } };
+    const refused = { detail: 'This proxy was refunded', code: 'proxy-refunded' };
+    expect((await user.api.GET('/proxies/{proxy_id}/check', path)).error).toMatchObject(refused);
+    const retyped = await user.api.PUT('/proxies/{proxy_id}/type', {
+      ...path,
+      body: { proxy_type: 'socks' },
+    });
+    expect(retyped.error).toMatchObject(refused);
+
+    // The sweep does not return it, though it is still listed; deleting it is repeated until it is gone.
+    await service.runJob('sweep');
+    expect((await user.api.GET('/proxies')).data?.[0]?.active).toBe(false);
+    await service.runJob('refund-deletions');
+    expect(await callsOf('delete')).toBe(1);
+    await query('UPDATE proxy_refunds SET next_deletion_at = now()');
+    await service.runJob('refund-deletions');
+    await service.runJob('refund-deletions');
+    expect(await callsOf('delete')).toBe(2);
+    expect((await service.runJob('sweep'))?.['implausible']).toBe(0);
+    const { body } = await staff.get<{ items: object[] }>('/staff/refunds?state=refunded');
+    expect(body.items[0]).toMatchObject({
+      proxy_id: Number(dead),
+      amount,
+      failures: ['closed', 'closed'],
+      subnet: '127.0.0.0/24',
+      deleted_at: expect.any(String),
+    });
+  });
+});
+
+describe('A refund is refused', () => {
+  it('if the proxy works, or if something else fails, and can be requested again', async () => {
+    const [alive = '', unreachable = ''] = await buy(2);
+    await service.control.setProxyFault(await service.providerIdOf(unreachable), 'unreachable');
+    await request(alive);
+    await request(unreachable);
+    await check();
+    expect(await request(alive)).toMatchObject({ state: 'refused', code: 'proxy-works' });
+    expect(await read(unreachable)).toMatchObject({ state: 'refused', code: 'not-the-proxy' });
+    await query(`UPDATE proxy_refunds SET closed_at = now() - interval '61 minutes' WHERE proxy_id = $1`, [
+      alive,
+    ]);
+    expect(await read(alive)).toMatchObject({ state: 'none', code: null });
+    expect(await request(alive)).toMatchObject({ state: 'checking', failed_checks: 0 });
+    await check();
+  });
+
+  it.each<[string, Partial<typeof RULE>]>([
+    ['not-refundable', { enabled: false }],
+    ['not-refundable', { versions: ['6'] }],
+    ['refund-quota-used', { quota: 0, quota_percent: 0 }],
+    ['refund-quota-used', { quota: 0, quota_percent: 99 }],
+  ])('as %s with the rule %j', async (code, rule) => {
+    const [id = ''] = await buy();
+    await setRule(rule);
+    expect(await read(id)).toMatchObject({ state: 'none', code, detail: expect.any(String) });
+    expect(await call('POST', id)).toMatchObject({ status: 202, data: { state: 'refused', code } });
+    expect(await reasonOf(id)).toBeUndefined();
+  });
+
+  it('when its hours are over, and on the last day of a rental', async () => {
+    const [late = '', ending = ''] = await buy(2);
+    await query(`UPDATE proxies SET created_at = now() - interval '73 hours' WHERE id = $1`, [late]);
+    await query(`UPDATE proxies SET date_start = now() - interval '29 days 1 second' WHERE id = $1`, [
+      ending,
+    ]);
+    expect(await request(late)).toMatchObject({ state: 'refused', code: 'refund-period-over' });
+    expect(await request(ending)).toMatchObject({ code: 'not-refundable', amount: '0.00' });
+    await service.runJob('sweep');
+  });
+
+  it('when others have used the quota that it had at the request', async () => {
+    const one = await buyDead();
+    const other = await buyDead();
+    await request(one);
+    await request(other);
+    await setRule({ quota: 1, quota_percent: 0 });
+    await check(2);
+    expect([await read(one), await read(other)]).toMatchObject([
+      { state: 'refunded' },
+      { state: 'refused', code: 'refund-quota-used' },
+    ]);
+  });
+
+  it('for proxies of others and for none with 404, and while something of it is open with 409', async () => {
+    const [id = ''] = await buy();
+    const stranger = await service.createUser();
+    for (const method of ['POST', 'GET'] as const) {
+      expect((await call(method, id, 0, stranger)).status).toBe(404);
+      expect((await call(method, 'none')).status).toBe(404);
+    }
+    await query(
+      `INSERT INTO proxy_type_changes (proxy_id, attempt, attempt_until)
+       VALUES ($1, gen_random_uuid(), now() + interval '1 minute')`,
+      [id],
+    );
+    expect(await call('POST', id)).toMatchObject({ status: 409, retryAfter: '5' });
+    await query('DELETE FROM proxy_type_changes WHERE proxy_id = $1', [id]);
+  });
+});
+
+describe('A round of checks says nothing', () => {
+  const undecided = { state: 'checking', failed_checks: 0 };
+
+  it('while the echo endpoint is down, others fail, bounds are reached, or it is not confirmed', async () => {
+    const id = await buyDead();
+    await request(id);
+    relay.target = 9;
+    await check();
+    expect(await read(id)).toMatchObject(undecided);
+    relay.target = Number(new URL(service.baseUrl).port);
+
+    const controls = await query<{ id: string }>(`SELECT id FROM proxies WHERE host = 'localhost'`);
+    const [, second, third] = await Promise.all(controls.map((row) => service.providerIdOf(row.id)));
+    for (const dead of [second, third]) await service.control.setProxyFault(Number(dead), 'close');
+    await check();
+    expect(await read(id)).toMatchObject(undecided);
+    await service.control.setProxyFault(Number(third), null);
+
+    service.app.get(RequestLimits).countFull();
+    await check();
+    expect(await read(id)).toMatchObject(undecided);
+    await query('DELETE FROM request_counts');
+
+    const swept = await query<{ began_at: Date }>('SELECT began_at FROM completed_sweeps');
+    await query(`UPDATE completed_sweeps SET began_at = began_at - interval '2 hours'`);
+    await check();
+    expect(await read(id)).toMatchObject(undecided);
+    expect(swept.length).toBeGreaterThan(0);
+    await service.runJob('sweep');
+
+    // With two of three others it says something.
+    await check();
+    expect(await read(id)).toMatchObject({ state: 'checking', failed_checks: 1 });
+    await service.control.setProxyFault(Number(second), null);
+    await query(`UPDATE proxy_refunds SET requested_at = now() - interval '25 hours' WHERE proxy_id = $1`, [
+      id,
+    ]);
+    await check();
+    expect([await read(id), await reasonOf(id)]).toMatchObject([{ state: 'staff', code: null }, 'undecided']);
+  });
+});
+
+describe('A refund is left to staff', () => {
+  /** Requests a refund of a proxy that does not work, and has it decided. */
+  async function decided(id: string): Promise<unknown> {
+    await request(id);
+    await check(2);
+    expect(await read(id)).toMatchObject({ state: 'staff' });
+    return reasonOf(id);
+  }
+  const idOf = async (proxyId: string): Promise<string> => {
+    const [row] = await query<{ id: string }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [proxyId]);
+    return String(row?.id);
+  };
+  const decide = async (proxyId: string, decision: string, by = staff) =>
+    by.post(`/staff/refunds/${await idOf(proxyId)}/decide`, { decision, reason: 'a test' });
+
+  it('if the check of the provider says that the proxy works', async () => {
+    const id = await buyDead();
+    await service.control.setProxyFault(await service.providerIdOf(id), null);
+    const closed = createServer();
+    await new Promise<void>((resolve) => void closed.listen(0, '127.0.0.1', resolve));
+    const { port } = closed.address() as { port: number };
+    await new Promise((resolve) => void closed.close(resolve));
+    await query('UPDATE proxies SET port = $2 WHERE id = $1', [id, String(port)]);
+    expect(await decided(id)).toBe('provider-disagrees');
+    await service.runJob('sweep');
+    expect(await decide(id, 'refuse')).toMatchObject({ status: 200, body: { state: 'refused' } });
+    expect(await read(id)).toMatchObject({ state: 'refused', code: 'not-refundable' });
+  });
+
+  it('above the sum of a day, and staff refund it, except to themselves', async () => {
+    const id = await buyDead();
+    await setRule({ daily_sum: '0.01' });
+    expect(await decided(id)).toBe('daily-sum');
+    const own = await createStaff(service, ['staff:balance'], user.id);
+    expect((await decide(id, 'refund', own)).status).toBe(403);
+    expect(await decide(id, 'refund')).toMatchObject({ status: 200, body: { state: 'refunded' } });
+    expect(await read(id)).toMatchObject({ state: 'refunded', amount: await refundOf(id) });
+    expect((await decide(id, 'refund')).status).toBe(409);
+    const { body } = await staff.get<{ items: object[] }>('/staff/actions?action=refunds.decide');
+    expect(body.items[1]).toMatchObject({ before: { state: 'staff' }, after: { state: 'refunded' } });
+  });
+
+  it('if staff have refunded a part of an order, or disabled the rule; they return the rest', async () => {
+    const id = await buyDead();
+    const orderId = await orderOf(id);
+    const amount = (await unitPrice(id)) - 0.5;
+    await staff.post(
+      `/staff/orders/${orderId}/refund`,
+      { amount: amount.toFixed(2), reason: 'a test' },
+      { 'Idempotency-Key': `part-${orderId}` },
+    );
+    expect(await decided(id)).toBe('refunded-by-staff');
+    expect(await decide(id, 'refund')).toMatchObject({ body: { state: 'refunded', amount: '0.50' } });
+    const other = await buyDead();
+    await request(other);
+    await setRule({ enabled: false });
+    await check();
+    expect(await reasonOf(other)).toBe('rule-off');
+    await decide(other, 'refuse');
+  });
+
+  it('and listed in a file', async () => {
+    const file = await staff.get<string>(
+      '/staff/refunds/file?from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z',
+    );
+    const [head, first] = file.body.split('\r\n');
+    expect(head).toBe(
+      'id,state,reason,user_id,proxy_id,provider_proxy_id,host,subnet,country,version,failures,amount,' +
+        'requested_at,closed_at',
+    );
+    expect(first).toMatch(/^\d+,refused,not-refundable,\d+,\d+,\d+,127\.0\.0\.1,127\.0\.0\.0\/24,ru,4,/);
+  });
+});
+
+describe('A refund races with', () => {
+  const IN_REFUND = 'LATERAL refund_proxy';
+  let id: string;
+  let refundId: number;
+
+  /** A refund that can be made now. */
+  beforeEach(async () => {
+    id = await buyDead();
+    await request(id);
+    await check();
+    const [row] = await query<{ id: number }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [id]);
+    refundId = Number(row?.id);
+  });
+  // Nothing is left that a later test would check.
+  afterEach(() =>
+    query(`UPDATE proxy_refunds SET state = 'refused', reason = 'not-refundable', closed_at = now(),
+                  next_check_at = NULL WHERE state IN ('checking', 'staff')`),
+  );
+
+  const refund = () => service.app.get(RefundRecords).refundByRule(refundId);
+  const state = async () => (await read(id))?.state;
+
+  /** Starts both while somebody holds a lock, one after the other. */
+  async function inTurn<First, Second>(
+    locked: string,
+    first: readonly [waitsIn: string, work: () => Promise<First>],
+    second: readonly [waitsIn: string, work: () => Promise<Second>],
+  ): Promise<[First, Second]> {
+    const held = await lockRow(service.owner, locked);
+    const one = first[1]();
+    const other = untilWaiting(service.owner, first[0]).then(second[1]);
+    try {
+      await untilWaiting(service.owner, second[0]);
+    } finally {
+      await held.release();
+    }
+    return Promise.all([one, other]);
+  }
+  const account = () => `SELECT FROM accounts WHERE user_id = ${user.id} FOR UPDATE`;
+  const proxy = () => `SELECT FROM proxies WHERE id = ${id} FOR NO KEY UPDATE`;
+  const inRefund = () => [IN_REFUND, refund] as const;
+
+  it('a prolongation', async () => {
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
+    const prolonging = user.prolong(id);
+    await service.control.untilGateReached(gate);
+    expect([await refund(), await state()]).toEqual(['open', 'checking']);
+    await service.control.openGate(gate);
+    expect((await prolonging).response.status).toBe(200);
+    const prolong = ['place_orders', () => user.prolong(id)] as const;
+    const [done, refused] = await inTurn(account(), inRefund(), prolong);
+    expect([done, refused.error]).toMatchObject([null, { detail: 'Proxy can no longer be prolonged' }]);
+    // Both orders give back what is left of their days.
+    const entries = await query<{ kind: string }>('SELECT FROM ledger_entries WHERE proxy_refund_id = $1', [
+      refundId,
+    ]);
+    expect(entries).toHaveLength(2);
+  });
+
+  it('a renewal, which is dropped', async () => {
+    const [rule] = await query<{ id: string }>(
+      'INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30) RETURNING id',
+      [user.id],
+    );
+    const [renewal] = await query<{ id: string }>(
+      `INSERT INTO renewals (user_id, proxy_id, date_end_before, rule_id, period, due_at, next_try_at)
+       SELECT user_id, id, date_end, $2, 30, now(), now() FROM proxies WHERE id = $1 RETURNING id`,
+      [id, rule?.id],
+    );
+    const asked = [{ user_id: user.id, renewal_id: Number(renewal?.id), rule_id: Number(rule?.id), held: 1 }];
+    const place = () =>
+      service.dataSource.query<{ refusal: string }[]>('SELECT * FROM place_renewals($1::jsonb, $2)', [
+        JSON.stringify(asked),
+        [user.id],
+      ]);
+    const [done, placed] = await inTurn(account(), inRefund(), ['place_renewals', place]);
+    expect([done, placed]).toMatchObject([null, [{ id: null, refusal: 'superfluous' }]]);
+    expect(await query('SELECT FROM renewals WHERE proxy_id = $1', [id])).toEqual([]);
+  });
+
+  it('a withdrawal by the sweep', async () => {
+    await query('UPDATE proxies SET absences = 2 WHERE id = $1', [id]);
+    await query('DELETE FROM sweep_sightings WHERE provider_proxy_id = $1', [
+      String(await service.providerIdOf(id)),
+    ]);
+    const withdraw = [
+      'WITH locked',
+      () => service.app.get(WithdrawalsService).withdraw(service.dataSource),
+    ] as const;
+    const [count, obstacle] = await inTurn(proxy(), withdraw, inRefund());
+    expect([count, obstacle]).toEqual([1, 'withdrawn']);
+    await query('UPDATE proxies SET absences = 2, withdrawn_at = NULL WHERE id = $1', [id]);
+    expect(await inTurn(proxy(), inRefund(), withdraw)).toEqual([null, 0]);
+    expect(await state()).toBe('refunded');
+  });
+
+  it('a change of type', async () => {
+    const retype = () =>
+      user.api.PUT('/proxies/{proxy_id}/type', {
+        params: { path: { proxy_id: id } },
+        body: { proxy_type: 'socks' },
+      });
+    const gate = await service.control.addGate({ method: 'settype', stage: 'received' });
+    const changing = retype();
+    await service.control.untilGateReached(gate);
+    expect(await refund()).toBe('open');
+    await service.control.openGate(gate);
+    expect((await changing).response.status).toBe(200);
+    const change = [
+      'INSERT INTO proxy_type_changes',
+      () => service.app.get(TypeChangeService)['begin'](Number(id)),
+    ] as const;
+    const [done, begun] = await inTurn(account(), inRefund(), [change[0], () => change[1]().catch(String)]);
+    expect([done, begun]).toEqual([null, expect.stringContaining('TypeChangeInProgress')]);
+  });
+
+  it('a refund by staff', async () => {
+    const orderId = await orderOf(id);
+    const byStaff = (amount: string) =>
+      [
+        'UPDATE orders SET refunded = refunded',
+        () =>
+          staff.post(
+            `/staff/orders/${orderId}/refund`,
+            { amount, reason: 'a test' },
+            { 'Idempotency-Key': `race-${orderId}-${amount}` },
+          ),
+      ] as const;
+    const inOrder = ['SELECT FROM orders', byStaff((await unitPrice(id)).toFixed(2))[1]] as const;
+    const [done, refused] = await inTurn(account(), inRefund(), inOrder);
+    expect([done, refused.status]).toEqual([null, 409]);
+  });
+
+  it('a refund by staff that comes first', async () => {
+    const orderId = await orderOf(id);
+    const byStaff = () =>
+      staff.post(
+        `/staff/orders/${orderId}/refund`,
+        { amount: '0.01', reason: 'a test' },
+        { 'Idempotency-Key': `first-${orderId}` },
+      );
+    const [posted, obstacle] = await inTurn(account(), ['refunded + $2', byStaff], inRefund());
+    expect([posted.status, obstacle]).toEqual([200, 'refunded-by-staff']);
+  });
+
+  it('an assignment of another proxy to the same order', async () => {
+    const orderId = await orderOf(id);
+    const unmatched = await insertUnmatchedProxy(service.owner, `prs.race.u1.o${orderId}`);
+    const assign = () =>
+      staff.post(`/staff/unmatched-proxies/${unmatched}/assign`, {
+        order_id: Number(orderId),
+        reason: 'a test',
+      });
+    const [done, assigned] = await inTurn(account(), inRefund(), ['orders', assign]);
+    expect([done, assigned.status]).toEqual([null, 200]);
+    const [given] = await query<{ id: string }>(
+      'SELECT id FROM proxies WHERE order_id = $1 AND assigned_action_id IS NOT NULL',
+      [orderId],
+    );
+    // An assigned proxy was not paid for.
+    expect(await read(String(given?.id))).toMatchObject({ state: 'none', code: 'not-refundable' });
+    await query('UPDATE proxies SET date_end = now() WHERE id = $1', [given?.id]);
+  });
+
+  it('the same request and the same decision on another replica', async () => {
+    const [second = ''] = await buy();
+    const replica = await startReplica(service);
+    const there = createApiClient(replica.baseUrl, user.token);
+    const params = { params: { path: { proxy_id: second } } };
+    await Promise.all([
+      request(second),
+      request(second),
+      there.POST('/proxies/{proxy_id}/refund', params),
+      there.POST('/proxies/{proxy_id}/refund', params),
+    ]);
+    expect(await query('SELECT FROM proxy_refunds WHERE proxy_id = $1', [second])).toHaveLength(1);
+    const outcomes = await Promise.all([refund(), refund(), refund()]);
+    expect(outcomes.filter((obstacle) => obstacle === null)).toHaveLength(1);
+    await replica.close();
+  });
+});
