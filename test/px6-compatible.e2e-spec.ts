@@ -167,6 +167,12 @@ describe('The wire of PROXY6', () => {
     expect(await call(`settype?ids=${id}&type=http`)).toEqual(refusal(30));
     expect(await call(`settype?ids=${id}&type=socks`)).toMatchObject({ status: 'yes' });
     expect(await list()).toEqual([expect.objectContaining({ id, type: 'socks' })]);
+    const withdraw = (at: string) =>
+      service.owner.query(`UPDATE proxies SET withdrawn_at = ${at} WHERE id = $1`, [id]);
+    await withdraw('now()');
+    expect(await list()).toEqual([]);
+    expect(await call(`setdescr?new=a&ids=${id}`)).toEqual(refusal(404));
+    await withdraw('NULL');
     const many = Array.from({ length: 21 }, (_, n) => n + 1).join();
     expect(await call(`settype?ids=${many}&type=socks`)).toEqual(refusal(230));
   });

@@ -124,7 +124,12 @@ export class Px6Controller {
   /** After the first change, an error leaves open what the others have become. */
   @Get(':token/settype')
   @Scopes('proxies:write')
-  async settype(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+  async settype(
+    @CurrentCaller() caller: Caller,
+    @WireParameters() query: WireQuery,
+    @Res({ passthrough: true }) response: Response,
+  ) {
+    const closed = disconnection(response);
     const ids = query.getIds(MAX_TYPE_CHANGES);
     const type = query.findType();
     if (type === null) throw new WireError(260);
@@ -132,6 +137,7 @@ export class Px6Controller {
     // Documented: an error unless at least one proxy changes.
     if (found.every(({ proxyType }) => proxyType === type)) throw new WireError(30);
     for (const [at, { id }] of found.entries()) {
+      closed.throwIfAborted();
       await this.types.change(caller.userId, String(id), type).catch((error: unknown) => {
         throw at === 0 ? error : new NotKnown();
       });

@@ -55,8 +55,8 @@ interface ServiceResponse {
 }
 
 /**
- * Buys by PROXY6's wire, a GET, while a replica is killed that has some of the requests. Each is placed once:
- * nobody sends it again.
+ * Buys by PROXY6's wire, a GET, while a replica is killed that has some of the requests. Each is placed once,
+ * because no balancer sends it again.
  */
 async function expectNoneTwice(
   replicas: Replicas,

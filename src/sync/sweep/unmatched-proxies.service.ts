@@ -97,12 +97,12 @@ export class UnmatchedProxiesService {
          )
          INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, order_reference,
                               assigned_action_id, host, port, login, password, proxy_type, country, version,
-                              period, date_start, date_end, active)
+                              period, date_start, date_end, active, descr)
          SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id,
                 resolved.order_reference, $3, host, port, login, password,
                 CASE resolved.proxy_type WHEN 'auto' THEN orders.proxy_type ELSE resolved.proxy_type END,
                 coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version),
-                period, date_start, date_end, date_end > now()
+                period, date_start, date_end, date_end > now(), orders.descr
            FROM resolved, orders WHERE orders.id = $2`,
         [unmatchedProxyId, orderId, actionId],
       ),
