@@ -57,7 +57,7 @@ describe('A service whose provider is another one', () => {
     }
   }
 
-  /** Retries all orders until each has its outcome, while both services are killed, and all between them cut. */
+  /** Retries all orders until each is bought, while both services are killed and cut off. */
   async function orderDuringFaults(orders: readonly Order[]): Promise<void> {
     const all = Promise.all(orders.map(retryUntilBought));
     for (let cuts = 0; cuts < 5; cuts += 1) {
