@@ -94,9 +94,9 @@ const REFERENCE = /"#\/components\/schemas\/(\w+)"/g;
 function schemaOf(name: string, schemas: Readonly<Record<string, object>>): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
-    // A title only repeats a name, and agents pay for each word.
+    // Titles repeat names, `example` is no word of JSON Schema, and agents pay for each word.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
-      key === 'title' && typeof value === 'string' ? undefined : value,
+      (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : value,
     );
     found.set(one, JSON.parse(text.replaceAll(REFERENCE, '"#/$$defs/$1"')));
     for (const [, used = ''] of text.matchAll(REFERENCE)) if (!found.has(used)) add(used);

@@ -9,7 +9,7 @@ export class PreparationUnknown extends domainError(
 
 export class PreparationExpired extends domainError(
   'gone',
-  'This order_ref has expired, and no order was placed with it',
+  'This order_ref has expired, and nothing is charged for it',
 ) {}
 
 /** A call that came in time may still be placing the order. */
@@ -35,6 +35,7 @@ const PREPARED_AGAIN = 'Prepare the order again, and ask the user to confirm it.
 /** The next step after an error, by its code. */
 const NEXT: Readonly<Record<string, string>> = {
   'address-not-allowed': 'Tell the user that the token does not allow this address.',
+  'checks-disabled': 'Tell the user that the operator has disabled checks.',
   'daily-limit-exceeded': 'Tell the user that the daily limit of this token is used up until 00:00 UTC.',
   'export-too-large': 'Narrow the filter.',
   'idempotency-key-in-progress':

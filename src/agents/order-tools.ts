@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { NotEnoughPermissions } from '../auth';
 import { Clock, Money } from '../common';
+import { AppConfig } from '../config';
 import {
   BulkProlongations,
   type DryRunResponse,
+  longestOrderMs,
   OrderReadingService,
   type OrderSummary,
   OrdersService,
@@ -71,6 +73,7 @@ export class OrderTools {
     private readonly bulks: BulkProlongations,
     private readonly reading: OrderReadingService,
     private readonly clock: Clock,
+    private readonly config: AppConfig,
   ) {}
 
   private async preparePurchase(input: PreparePurchaseInput, call: ToolCall): Promise<PreparationOut> {
@@ -132,7 +135,13 @@ export class OrderTools {
     { caller: given, tokenHash }: ToolCall,
   ): Promise<PlacedOrderOut> {
     if (reveal && !given.scopes.includes('proxies:export')) throw new NotEnoughPermissions('proxies:export');
-    const { prepared, idempotencyKey, refusal } = readReference(ref, tokenHash, this.clock.now());
+    const waitSeconds = longestOrderMs(this.config) / 1000;
+    const { prepared, idempotencyKey, refusal } = readReference(
+      ref,
+      tokenHash,
+      this.clock.now(),
+      waitSeconds,
+    );
     const caller = refusal ? { ...given, overLimit: refusal } : given;
     const { d: period, m, p: purchase, r: ids = [] } = prepared;
     const maxPrice = Money.parse(m);

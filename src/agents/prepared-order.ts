@@ -5,8 +5,8 @@ import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './a
 
 /** How long after its preparation an order can be placed. */
 const VALID_SECONDS = 900;
-/** How much longer a call that came in time may take to place it, on any replica. */
-const LONGEST_PLACING_SECONDS = 120;
+/** How much longer a call that came in time may take to place it, on any replica, at least. */
+const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
 
@@ -28,7 +28,7 @@ const PREPARED = z.strictObject({
 
 export type PreparedOrder = Omit<z.infer<typeof PREPARED>, 'n' | 'u'>;
 
-interface OrderReference {
+interface PreparationReference {
   readonly prepared: PreparedOrder;
   /** Of the order, at most one of which exists. */
   readonly idempotencyKey: string;
@@ -56,9 +56,15 @@ export function writeReference(
  * Reads a reference. Its order may exist although the reference has expired, or although its token was
  * replaced, so that neither is thrown.
  *
+ * @param longestOrderSeconds how long a request may wait for its order
  * @throws PreparationUnknown when it refers to nothing
  */
-export function readReference(ref: string, tokenHash: string, now: Date): OrderReference {
+export function readReference(
+  ref: string,
+  tokenHash: string,
+  now: Date,
+  longestOrderSeconds: number,
+): PreparationReference {
   const [text = '', mac = ''] = ref.split('.');
   const read = PREPARED.safeParse(jsonOrUndefined(Buffer.from(text, 'base64url').toString()));
   if (!read.success) throw new PreparationUnknown();
@@ -67,18 +73,22 @@ export function readReference(ref: string, tokenHash: string, now: Date): OrderR
   const given = Buffer.from(mac, 'base64url');
   const isGenuine = given.length === expected.length && timingSafeEqual(given, expected);
   const idempotencyKey = createHash('sha256').update(ref).digest('hex');
+  const left = until - now.getTime() / 1000;
   return {
     prepared,
     idempotencyKey,
-    refusal: isGenuine ? refusalAt(until, now) : new PreparationUnknown(),
+    refusal: isGenuine ? refusalOf(left, longestOrderSeconds) : new PreparationUnknown(),
   };
 }
 
-/** Between the two, it is unknown whether an earlier call is about to place the order. */
-function refusalAt(until: number, now: Date): DomainError | null {
-  const left = until - now.getTime() / 1000;
+/**
+ * Why an order cannot be placed. For a while it is unknown whether an earlier call is about to place it.
+ *
+ * @param left seconds until the reference expires
+ */
+function refusalOf(left: number, longestOrderSeconds: number): DomainError | null {
   if (left > 0) return null;
-  const placingLeft = left + LONGEST_PLACING_SECONDS;
+  const placingLeft = left + Math.max(PLACING_SECONDS, longestOrderSeconds);
   return placingLeft > 0 ? new PreparationExpiring(placingLeft) : new PreparationExpired();
 }
 
