@@ -104,6 +104,7 @@ const allowed = {
     'proxies',
     'orders',
     'renewals',
+    'refunds',
     'payments',
   ],
   usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog', 'renewals'],

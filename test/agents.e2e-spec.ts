@@ -14,12 +14,13 @@ const REVISIONS: readonly [Revision, string][] = [
   ['modern', '2026-07-28'],
 ];
 const TOOLS = [
-  'list_countries get_stock get_price list_proxies export_proxies check_proxy list_orders get_order',
-  'list_ledger get_balance list_renewals forecast_renewals',
-  'prepare_purchase prepare_prolongation place_order',
+  'list_countries get_stock get_price list_proxies export_proxies check_proxy get_refund list_orders',
+  'get_order list_ledger get_balance list_renewals forecast_renewals',
+  'prepare_purchase prepare_prolongation place_order request_refund',
 ]
   .join(' ')
   .split(' ');
+const FINAL = ['place_order', 'request_refund'];
 /** Where the first call of an order is cut: at the agent's end, or that of the provider. */
 const CUTS = ['sent', 'held', 'responding', 'lost'] as const;
 const TWO = { country: 'RU', period: 30, count: 2 };
@@ -53,8 +54,8 @@ describe('POST /mcp', () => {
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       expect([name, title, description]).not.toContain(undefined);
       expect(annotations).toMatchObject({
-        readOnlyHint: name !== 'place_order',
-        destructiveHint: name === 'place_order',
+        readOnlyHint: !FINAL.includes(name),
+        destructiveHint: FINAL.includes(name),
         idempotentHint: true,
       });
       const [example] = inputSchema['examples'] as Record<string, unknown>[];
@@ -62,8 +63,13 @@ describe('POST /mcp', () => {
       expect([name, ajv.validate(outputSchema as object, {})]).toEqual([name, false]);
       // The client checks results against their schemas. Proxy 17 and order 42 are not this user's.
       const { result, error } = await one.call(name, example);
-      const refused = { check_proxy: 'proxy-not-found', get_order: 'order-not-found' };
-      const expected = { ...refused, place_order: 'preparation-unknown' };
+      const expected = {
+        check_proxy: 'proxy-not-found',
+        get_refund: 'proxy-not-found',
+        request_refund: 'proxy-not-found',
+        get_order: 'order-not-found',
+        place_order: 'preparation-unknown',
+      };
       expect([name, error?.code]).toEqual([name, Reflect.get(expected, name)]);
       expect([name, result === null]).toEqual([name, name in expected]);
     }
@@ -131,6 +137,8 @@ describe('POST /mcp', () => {
     const bought = (await owner.buy({ count: 3 })).data;
     const ids = bought && 'proxies' in bought ? bought.proxies.map(({ id }) => id) : [];
     const one = await connectAgent(service.baseUrl, owner.token);
+    const refund = await one.call('get_refund', { proxy_id: ids[0] });
+    expect(refund.result).toMatchObject({ state: 'none', requested_at: null });
     const bad = await one.call('prepare_prolongation', { proxy_ids: ['999999999'], period: 1 });
     expect(bad.result).toMatchObject({
       order_ref: null,

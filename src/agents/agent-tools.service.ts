@@ -79,7 +79,7 @@ function describe(tools: readonly Tool[]): ListedTool[] {
     // Every tool may be called again: `place_order` and `create_deposit` return what exists.
     annotations: {
       readOnlyHint: effect === undefined,
-      destructiveHint: effect === 'spends',
+      destructiveHint: effect === 'final',
       idempotentHint: true,
       openWorldHint: false,
     },

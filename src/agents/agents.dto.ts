@@ -23,6 +23,7 @@ import {
 import { LedgerFilterQuery } from '../ledger';
 import { BulkProxyOut, DryRunResponse, OrderQuery, OrderSummary } from '../orders';
 import { FORMAT_NAMES, type FormatName, ProxyFilterBody, ProxyOut } from '../proxies';
+import { RefundQuery } from '../refunds';
 
 const RevealField = (what: string): PropertyDecorator =>
   BooleanField({
@@ -90,6 +91,12 @@ export class ExportOut {
 
 @StrictRequest()
 export class ProxyInput {
+  @ProxyIdField()
+  readonly proxy_id!: string;
+}
+
+@StrictRequest()
+export class RefundInput extends RefundQuery {
   @ProxyIdField()
   readonly proxy_id!: string;
 }

@@ -6,6 +6,7 @@ import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
 import { PaymentsModule } from '../payments';
 import { ProxiesModule } from '../proxies';
+import { RefundsModule } from '../refunds';
 import { RenewalsModule } from '../renewals';
 import { UsersModule } from '../users';
 import { AgentTools } from './agent-tools.service';
@@ -22,6 +23,7 @@ const USED = [
   ProxiesModule,
   OrdersModule,
   RenewalsModule,
+  RefundsModule,
 ];
 
 /** A door for agents onto the use cases of customers. It has no rule, price or statement of its own. */

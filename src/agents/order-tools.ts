@@ -11,12 +11,14 @@ import {
   OrdersService,
   readPurchase,
 } from '../orders';
+import { RefundOut, RefundsService } from '../refunds';
 import {
   PlacedOrderOut,
   PlaceOrderInput,
   PreparationOut,
   PrepareProlongationInput,
   PreparePurchaseInput,
+  ProxyInput,
 } from './agents.dto';
 import { type PreparedOrder, readReference, writeReference } from './prepared-order';
 import { type Tool, tool, type ToolCall } from './tool';
@@ -62,9 +64,21 @@ export class OrderTools {
       scope: 'proxies:write',
       input: PlaceOrderInput,
       output: PlacedOrderOut,
-      effect: 'spends',
+      effect: 'final',
       example: { order_ref: 'eyJ1IjoxNzY0…' },
       run: (input, call) => this.place(input, call),
+    }),
+    tool({
+      name: 'request_refund',
+      description:
+        'Requests a refund of a proxy that does not work. If the checks of the service agree, its days are ' +
+        'refunded and the proxy is withdrawn for good. Called again, it returns the same refund.',
+      scope: 'proxies:write',
+      input: ProxyInput,
+      output: RefundOut,
+      effect: 'final',
+      example: { proxy_id: '17' },
+      run: ({ proxy_id: id }, { caller }) => this.refunds.request(caller.userId, id),
     }),
   ];
 
@@ -72,6 +86,7 @@ export class OrderTools {
     private readonly orders: OrdersService,
     private readonly bulks: BulkProlongations,
     private readonly reading: OrderReadingService,
+    private readonly refunds: RefundsService,
     private readonly clock: Clock,
     private readonly config: AppConfig,
   ) {}

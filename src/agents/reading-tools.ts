@@ -12,6 +12,7 @@ import {
   type ProxyOut,
   toProxyFilter,
 } from '../proxies';
+import { RefundOut, RefundsService } from '../refunds';
 import { ForecastOut, ForecastQuery, ForecastService, RenewalRecords, RenewalsPage } from '../renewals';
 import { UserInfo, UsersService } from '../users';
 import {
@@ -26,6 +27,7 @@ import {
   ProxiesInput,
   ProxiesOut,
   ProxyInput,
+  RefundInput,
   StockInput,
 } from './agents.dto';
 import { ExportTooLarge, PasswordsNotRevealed } from './agents.errors';
@@ -112,6 +114,18 @@ export class ReadingTools {
       run: ({ proxy_id: id }, { caller }) => this.checks.run(caller.userId, id),
     }),
     tool({
+      name: 'get_refund',
+      description:
+        'The refund of a proxy that does not work, or, before it is requested, its amount and the missing ' +
+        'condition. With `wait`, it waits while the proxy is being checked.',
+      scope: 'proxies:read',
+      input: RefundInput,
+      output: RefundOut,
+      example: { proxy_id: '17', wait: 30 },
+      run: ({ proxy_id: id, wait: seconds }, { caller, request, hungUp }) =>
+        this.refunds.read(caller.userId, id, { seconds, request, hungUp }),
+    }),
+    tool({
       name: 'list_orders',
       description: 'The orders that match every given field, newest first.',
       scope: 'proxies:read',
@@ -174,6 +188,7 @@ export class ReadingTools {
     private readonly exporter: ProxyExportService,
     private readonly revisions: ListRevisionService,
     private readonly checks: ProxyChecksService,
+    private readonly refunds: RefundsService,
     private readonly orders: OrderReadingService,
     private readonly history: BalanceHistoryService,
     private readonly users: UsersService,

@@ -20,8 +20,8 @@ export interface Tool<Input extends object = object> {
   readonly scope: CustomerScope;
   readonly input: Type<Input>;
   readonly output: Type<object>;
-  /** Omitted for a tool that changes nothing. `adds` costs nothing, `spends` costs balance. */
-  readonly effect?: 'adds' | 'spends';
+  /** Omitted for a tool that changes nothing. `final`: it spends balance, or ends a rental. */
+  readonly effect?: 'adds' | 'final';
   /** The arguments of a call, for agents that learn from examples. */
   readonly example: object;
   run(input: Input, call: ToolCall): Promise<object>;

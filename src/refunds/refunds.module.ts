@@ -16,6 +16,6 @@ import { StaffRefunds } from './staff-refunds';
   imports: [AuthModule, OrdersModule, ProviderModule, ProxiesModule],
   controllers: [RefundsController],
   providers: [Deletions, RefundRecords, RefundRules, RefundsJob, RefundsService, StaffRefunds],
-  exports: [RefundRules, StaffRefunds],
+  exports: [RefundRules, RefundsService, StaffRefunds],
 })
 export class RefundsModule {}

@@ -98,27 +98,23 @@ export class BulkProlongations {
       else orders.push(order);
     }
     const total = orders.reduce((sum, order) => sum.plus(order.total), Money.zero);
-    let available: Money | undefined;
-    for (const order of orders) {
-      const assessed = await this.placement.assess(order);
-      available = assessed.available;
-      if (assessed.refusals.includes('prolongation-open')) {
-        refuse(PLACEMENT_REFUSALS['prolongation-open'](order), String(order.proxyId));
-      }
-    }
     const [first] = orders;
-    if (first) {
-      const whole = { ...first, total, proxyId: null };
-      for (const refusal of (await this.placement.assess(whole)).refusals) {
-        refuse(PLACEMENT_REFUSALS[refusal](whole));
+    const whole = first && { ...first, total, proxyId: null };
+    const assessed = whole && (await this.placement.assess(whole));
+    for (const order of orders) {
+      // The refusals that the sum does not have are those of the proxy.
+      const { refusals: own } = await this.placement.assess(order);
+      for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
+        refuse(PLACEMENT_REFUSALS[refusal](order), String(order.proxyId));
       }
     }
-    available ??= await this.ledger.available(caller.userId);
+    if (whole) for (const refusal of assessed?.refusals ?? []) refuse(PLACEMENT_REFUSALS[refusal](whole));
+    const available = assessed?.available ?? (await this.ledger.available(caller.userId));
     return {
       dry_run: true,
       order_id: null,
       price_single: null,
-      price_final: first ? total.toString() : null,
+      price_final: whole ? total.toString() : null,
       currency: 'RUB',
       balance_available: available.toString(),
       balance_after: (refusals.size === 0 ? available.minus(total) : available).toString(),
