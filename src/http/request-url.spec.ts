@@ -60,6 +60,8 @@ describe('A logged path', () => {
     [`/l/${secret}/more`, '/l/…'],
     [`/L/${secret}`, '/L/…'],
     [`//l/${secret}`, '//l/…'],
+    [`/api/${secret.slice(0, 20)}/buy`, '/api/…'],
+    [`/API/${secret.slice(0, 20)}`, '/API/…'],
     [`/proxies/l/${secret}.txt`, '/proxies/l/….txt'],
     [`/${secret.replace('prl', 'prx')}`, '/…'],
     ['/links/17', '/links/17'],
