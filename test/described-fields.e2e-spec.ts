@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020';
 import { ALL_SCOPES } from '../src/auth';
 import {
@@ -13,7 +11,7 @@ import {
 import { forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { createStaff } from './support/staff';
-import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
+import { sharedTestService } from './support/test-service';
 
 /** Values by field. No request that changes anything is valid: each has an unknown field. */
 const VALUES: readonly Json[] = [null, true, 0, 25.08, 'text', '0', {}];
@@ -126,34 +124,6 @@ describe.each([
     expect(wrong.filter((one) => !KNOWN.some((known) => known.test(one)))).toEqual([]);
     expect(count).toBeGreaterThan(100);
   }, 60_000);
-});
-
-const DOCUMENTS = ['README.md', 'docs/api.md', 'docs/events.md', 'docs/renewals.md'];
-
-// The tour makes a deposit.
-const withDeposits = forAllTests(() => startTestService({ environment: DESCRIBES_DEPOSITS }));
-
-it('The bodies of the commands in the documents are as described', async () => {
-  const description = await readDescription(`${withDeposits.baseUrl}/openapi.json`);
-  const ajv = new Ajv2020({ strict: false, validateFormats: false });
-  ajv.addSchema({ ...description, $id: 'api' });
-  const bodies = DOCUMENTS.flatMap((file) => {
-    const lines = readFileSync(join(__dirname, '..', file), 'utf8')
-      .replaceAll('\\\n', ' ')
-      .split('\n');
-    return lines.flatMap((line) => {
-      const [, path = '', body = ''] = /"\$URL(\/[^"?]*)".* -d '(\{.*\})'/.exec(line) ?? [];
-      const method = (/ -X (\w+)/.exec(line)?.[1] ?? 'POST').toLowerCase();
-      return body === '' ? [] : [{ method, path: path.replace(/\d+/, '{proxy_id}'), body }];
-    });
-  });
-  const wrong = bodies.filter(({ method, path, body }) => {
-    const { schema } = description.paths[path]?.[method]?.requestBody?.content['application/json'] ?? {};
-    const $ref = isObject(schema) && typeof schema['$ref'] === 'string' ? schema['$ref'] : '#/none';
-    return !ajv.validate({ $ref: `api${$ref}` }, JSON.parse(body));
-  });
-  expect(wrong).toEqual([]);
-  expect(bodies.length).toBeGreaterThan(8);
 });
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -433,3 +433,29 @@ describe('The guide docs/api.md', () => {
     );
   });
 });
+
+/** The tour makes a deposit. */
+const DOCUMENTS = ['README.md', 'docs/api.md', 'docs/events.md', 'docs/renewals.md'];
+
+it('The bodies of the commands in the documents are as described', async () => {
+  const description = await readDescription(`${withDeposits.baseUrl}/openapi.json`);
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema({ ...description, $id: 'api' });
+  const bodies = DOCUMENTS.flatMap((file) => {
+    const lines = readFileSync(join(__dirname, '..', file), 'utf8')
+      .replaceAll('\\\n', ' ')
+      .split('\n');
+    return lines.flatMap((line) => {
+      const [, path = '', body = ''] = /"\$URL(\/[^"?]*)".* -d '(\{.*\})'/.exec(line) ?? [];
+      const method = (/ -X (\w+)/.exec(line)?.[1] ?? 'POST').toLowerCase();
+      return body === '' ? [] : [{ method, path: path.replace(/\d+/, '{proxy_id}'), body }];
+    });
+  });
+  const wrong = bodies.filter(({ method, path, body }) => {
+    const { schema } = description.paths[path]?.[method]?.requestBody?.content['application/json'] ?? {};
+    const $ref = isObject(schema) && typeof schema['$ref'] === 'string' ? schema['$ref'] : '#/none';
+    return !ajv.validate({ $ref: `api${$ref}` }, JSON.parse(body));
+  });
+  expect(wrong).toEqual([]);
+  expect(bodies.length).toBeGreaterThan(8);
+});

@@ -7,8 +7,23 @@ export async function emptyDatabase({ owner }: Pick<TestService, 'owner'>): Prom
   await inTransaction(owner, (manager) =>
     manager.query(
       `SET LOCAL session_replication_role = replica;
-       TRUNCATE users, orders, proxies, proxy_changes, events, unmatched_proxies, job_runs, completed_sweeps,
-                audit_log, retention_marks, sales_days, sales_rollup CASCADE`,
+       DO $$
+       DECLARE
+         emptied regclass;
+       BEGIN
+         FOR emptied IN
+           WITH RECURSIVE found (id) AS (
+             SELECT unnest('{users, orders, proxies, proxy_changes, events, unmatched_proxies, job_runs,
+                             completed_sweeps, audit_log, retention_marks, sales_days,
+                             sales_rollup}'::regclass[])::oid
+             UNION SELECT conrelid FROM pg_constraint JOIN found ON confrelid = found.id
+           )
+           SELECT id FROM found
+         LOOP
+           -- In a quarter of the time of TRUNCATE, which makes new files of each table and index.
+           EXECUTE format('DELETE FROM %s', emptied);
+         END LOOP;
+       END $$`,
     ),
   );
 }

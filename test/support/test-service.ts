@@ -117,7 +117,7 @@ const QUICK = {
 export const QUICK_TUNING: Tuning = {
   // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
   breakerFailures: 1_000_000,
-  reconcileIntervalMs: 100,
+  reconcileIntervalMs: 300,
 };
 
 /** A job that runs less often would hit some tests and miss others, by how quick the machine is. */
