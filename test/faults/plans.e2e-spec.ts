@@ -72,11 +72,11 @@ const HOT: Readonly<Record<string, string>> = {
   'responses whose passwords are to go': 'forgotten AS',
   'users by a part': 'username ILIKE $2',
   'a user for staff': 'spent AS spent_total',
-  'orders by their tag': 'SELECT id FROM orders WHERE tag = $1',
+  'orders by their reference': 'SELECT id FROM orders WHERE order_reference = $1',
   'orders by a host': 'WHERE proxies.host = $1',
   'whether a host has very many proxies': 'AS "isCommon"',
   'the prolongations of a user': "orders.user_id = $1 AND orders.kind = 'prolongation'",
-  'an order for staff': 'leader.tag AS leader_tag',
+  'an order for staff': 'leader.order_reference AS leader_reference',
   'calls for an order': 'FROM provider_calls WHERE order_id = ANY',
   'entries of an order': 'WHERE entry.order_id = $1',
   'the log of one who did one thing': 'WHERE user_id = $1 AND action = $2',
@@ -235,7 +235,7 @@ describe('with many users, orders and proxies', () => {
     await service.owner.query('SET default_statistics_target = 1000; ANALYZE');
     const { userId } = seeded.sample;
     const [order] = await service.dataSource.query<Record<string, string>[]>(
-      `SELECT orders.id, orders.tag, provider_order_id, request_id, host, provider_proxy_id
+      `SELECT orders.id, orders.order_reference, provider_order_id, request_id, host, provider_proxy_id
          FROM orders JOIN proxies ON proxies.order_id = orders.id WHERE orders.user_id = $1 LIMIT 1`,
       [userId],
     );
@@ -247,7 +247,7 @@ describe('with many users, orders and proxies', () => {
       'state=completed',
       'kind=prolongation',
       times,
-      ...['tag', 'provider_order_id', 'provider_proxy_id', 'host', 'request_id'].map(
+      ...['order_reference', 'provider_order_id', 'provider_proxy_id', 'host', 'request_id'].map(
         (name) => `${name}=${order?.[name]}`,
       ),
     ];
