@@ -69,7 +69,9 @@ export class McpController {
       authInfo: { token: '', clientId: String(caller.tokenId), scopes: [...caller.scopes], extra: { call } },
     });
     const body = Buffer.from(await reply.arrayBuffer());
-    for (const [name, value] of reply.headers) response.setHeader(name, value);
+    // The others are about its connection, of which the server decides.
+    const type = reply.headers.get('content-type');
+    if (type !== null) response.setHeader('Content-Type', type);
     response.setHeader('Cache-Control', 'no-store');
     response.status(reply.status).end(body);
   }
