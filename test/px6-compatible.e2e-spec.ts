@@ -93,6 +93,7 @@ describe('The wire of PROXY6', () => {
       order_id: charge?.id,
       count: 2,
       price: Number(charge?.charged),
+      price_single: Number((Number(charge?.charged) / 60).toFixed(4)),
       period: 30,
       country: 'ru',
     });

@@ -175,6 +175,7 @@ export class Px6Controller {
         order_id: delivery.orderId,
         count,
         price: roubles(charged),
+        price_single: perDay(charged, list.length * period),
         period,
         country,
         list: wireList(list, query.has('nokey')),
@@ -209,6 +210,7 @@ export class Px6Controller {
       {
         order_id: others.reduce((least, { orderId }) => Math.min(least, orderId), first.orderId),
         price: roubles(price),
+        price_single: perDay(price, list.length * period),
         period,
         count: list.length,
         list: wireList(list, query.has('nokey')),
@@ -252,7 +254,7 @@ export class Px6Controller {
 
 const labelOf = (descr: string | null): string | null => descr && normalLabel(descr);
 
-/** As in the documented examples: for one proxy and day. */
+/** As in the documented examples: for one proxy and day, on average. It only informs. */
 const perDay = (price: Money, days: number): number => Number((roubles(price) / days).toFixed(4));
 
 const mayBeDoneOf = (outcome: OrderResult | DomainError): outcome is DomainError =>

@@ -10,7 +10,7 @@ const ORDERS = 6;
 /** Orders of one service that never reached the other are refunded after this time. */
 const SETTLEMENT_DELAY_SECONDS = '6';
 
-/** What was sold and charged, as the books of a service have it. */
+/** The sales and charges in the books of a service. */
 interface Books {
   readonly proxies: number;
   readonly charged: string;
@@ -87,7 +87,7 @@ describe('A service whose provider is another one', () => {
     return books;
   };
 
-  /** What the second bought is what the first sold, and both audits are clean. */
+  /** The purchases of the second are the sales of the first, and both audits are clean. */
   async function expectAgreement(count: number): Promise<void> {
     await shop.untilSettled();
     await provider.untilSettled();
