@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule } from './app.module';
 import { CUSTOMERS_SCHEME, CustomerTokensModule, STAFF_SCHEME } from './auth';
 import { CatalogModule } from './catalog';
-import { AppLogger, type Clock, SERVICE_NAME } from './common';
+import { AppLogger, type Clock, SERVICE_NAME, SERVICE_VERSION } from './common';
 import type { AppConfig } from './config';
 import { isDatabaseUnavailable, Notifier } from './database';
 import { EventsModule } from './events';
@@ -24,6 +24,8 @@ import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
 const CUSTOMERS: ApiInterface = {
   title: SERVICE_NAME,
+  // Of the specified interface, which does not change with the version of the service.
+  version: '0.1.0',
   description:
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`, and a `code` ' +
     'except on the routes of the specified interface. Every response has `X-Request-Id`.',
@@ -61,6 +63,7 @@ const CUSTOMERS: ApiInterface = {
 
 const STAFF: ApiInterface = {
   title: `${SERVICE_NAME}: staff`,
+  version: SERVICE_VERSION,
   description:
     'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
     'scope that it requires. Every action, reading included, is recorded in the audit log. Amounts are ' +

@@ -20,6 +20,27 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
     return words ? { ...value, enum: words } : value;
   }) as OpenAPIObject;
 
+/** Statuses that mean the same everywhere: of the token, its limits, and requests that reach no route. */
+const REPEATED = new Set(['401', '405', '408', '413', '429', '431']);
+/** A description for staff begins with them: `For accounting, when …`. */
+const USERS = /^For ([a-z ]+?)(?: of [^,:;.]*)?[,:;.]/;
+
+/** Shows who may use an operation where it is closed, and hides responses that are the same everywhere. */
+export function condense(document: OpenAPIObject): OpenAPIObject {
+  for (const operation of operationsOf(document)) {
+    const scopes = (operation.security ?? []).flatMap((schemes) => Object.values(schemes).flat());
+    const [, users] = USERS.exec(operation.description ?? '') ?? [];
+    operation.summary = [operation.summary, users, ...scopes]
+      .filter((text) => text !== undefined)
+      .join(' · ');
+    for (const [status, response] of Object.entries(operation.responses)) {
+      const isRepeated = REPEATED.has(status) || (response && '$ref' in response);
+      if (isRepeated) Reflect.deleteProperty(operation.responses, status);
+    }
+  }
+  return document;
+}
+
 /**
  * Gives every body without an example one with its required fields empty. Swagger UI would otherwise make up
  * valid values, which are easily sent by accident; empty ones are refused. Only the page gets these examples,
@@ -33,7 +54,9 @@ export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
       if (media.example !== undefined || media.examples !== undefined) continue;
       const name = media.schema && '$ref' in media.schema ? media.schema.$ref.split('/').at(-1) : undefined;
       const { required = [], properties = {} } = schemas[name ?? ''] ?? {};
-      media.example = Object.fromEntries(required.map((field) => [field, emptyOf(properties[field]?.type)]));
+      // Accounting needs it, although it may be omitted.
+      const fields = 'reference' in properties ? [...required, 'reference'] : required;
+      media.example = Object.fromEntries(fields.map((field) => [field, emptyOf(properties[field]?.type)]));
     }
   }
   return document;

@@ -14,7 +14,7 @@ interface List<Item> {
 
 interface OperationEntry {
   get(key: 'path' | 'method'): string;
-  getIn(path: readonly ['operation', string]): string | undefined;
+  getIn(path: readonly ['operation', string]): unknown;
 }
 
 interface TagEntry {
@@ -29,7 +29,7 @@ export function compareOperations(one: OperationEntry, other: OperationEntry): n
   return rank(one) - rank(other);
 }
 
-/** Keeps operations whose path, summary or name contains the phrase. Swagger UI itself searches only tags. */
+/** Keeps operations with the phrase in their tag, path or texts. Swagger UI itself searches only tags. */
 export function filterOperations(tags: List<TagEntry>, phrase: string): List<TagEntry> {
   const wanted = phrase.trim().toLowerCase();
   return tags
@@ -44,6 +44,8 @@ export function filterOperations(tags: List<TagEntry>, phrase: string): List<Tag
               operation.get('path'),
               operation.getIn(['operation', 'summary']),
               operation.getIn(['operation', 'operationId']),
+              operation.getIn(['operation', 'description']),
+              JSON.stringify(operation.getIn(['operation', 'tags'])),
             ]
               .join(' ')
               .toLowerCase()
@@ -112,6 +114,9 @@ export function nameControls(): object {
     document.querySelectorAll('.swagger-ui :is(select, textarea):not([aria-label])').forEach((control) => {
       control.setAttribute('aria-label', nameOf(control));
     });
+    document.querySelectorAll('.swagger-ui h3').forEach((heading) => {
+      if (heading.textContent?.includes('No operations defined')) heading.textContent = 'Nothing found';
+    });
     document.querySelectorAll('.swagger-ui pre:not([tabindex])').forEach((code) => {
       code.setAttribute('tabindex', '0');
     });
@@ -129,7 +134,7 @@ export function nameControls(): object {
 }
 
 interface PageElement {
-  readonly textContent: string | null;
+  textContent: string | null;
   readonly style: { cursor: string; textDecoration: string };
   name: string;
   content: string;
@@ -196,7 +201,7 @@ export function preparePage(): void {
   document.head.append(viewport);
   const nameFilter = () => {
     const filter = document.querySelector('.operation-filter-input');
-    if (filter) filter.placeholder = 'Filter by path or summary';
+    if (filter) filter.placeholder = 'Filter: path, word or scope';
     else requestAnimationFrame(nameFilter);
   };
   nameFilter();
@@ -279,6 +284,8 @@ export const PAGE_STYLE = `
     .swagger-ui .opblock-summary-control { flex-wrap: wrap; min-width: 0; }
     .swagger-ui .opblock-section-header { flex-wrap: wrap; }
     .swagger-ui .opblock-summary-description { flex-basis: 100%; }
+    .swagger-ui .filter-container .filter { display: block; width: 100%; max-width: 100%; }
+    .swagger-ui .filter .operation-filter-input { width: 100% !important; margin: 12px 0; font-size: 16px; }
     .swagger-ui .opblock-body table, .swagger-ui .opblock-body tbody, .swagger-ui .opblock-body tr,
     .swagger-ui .opblock-body td { display: block; width: auto; max-width: 100%; min-width: 0; }
     .swagger-ui .opblock-body thead { display: none; }

@@ -9,7 +9,7 @@ import { RequestLimits } from '../limits/request-limits.service';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonResponses, liftParameterExamples } from './common-responses';
 import { describeNull } from './describe-null';
-import { addEmptyForms, offerWords } from './empty-forms';
+import { addEmptyForms, condense, offerWords } from './empty-forms';
 import {
   compareOperations,
   fillKeys,
@@ -20,12 +20,10 @@ import {
 } from './swagger-page';
 import { writtenOnce } from './written-once';
 
-/** Of the specified interface, which does not change with the version of the service. */
-const INTERFACE_VERSION = '0.1.0';
-
 /** An API with a separate OpenAPI description. */
 export interface ApiInterface {
   readonly title: string;
+  readonly version: string;
   readonly description: string;
   readonly scheme: string;
   /** The description of each tag, in the order of the page. */
@@ -37,12 +35,12 @@ export interface ApiInterface {
 
 function describe(
   app: NestExpressApplication,
-  { title, description, scheme, tags, modules, webhooks }: ApiInterface,
+  { title, version, description, scheme, tags, modules, webhooks }: ApiInterface,
 ): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
-    .setVersion(INTERFACE_VERSION)
+    .setVersion(version)
     .setDescription(description)
     // Generated clients need a server; this one is where the description was loaded from.
     .addServer('/')
@@ -138,7 +136,7 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
     jsonDocumentUrl: `${prefix}openapi.json`,
     yamlDocumentUrl: `${prefix}openapi.yaml`,
   });
-  SwaggerModule.setup(path, app, () => offerWords(addEmptyForms(describe(app, described))), {
+  SwaggerModule.setup(path, app, () => offerWords(addEmptyForms(condense(describe(app, described)))), {
     raw: false,
     customSiteTitle: described.title,
     customCss: PAGE_STYLE,

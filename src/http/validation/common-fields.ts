@@ -6,9 +6,9 @@ import { BooleanField, DateTimeField, type FieldOptions, IntegerField, StringFie
  */
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
-/** Text of a request that people read. */
+/** Text of a request that people read. A lower bound has a clearer message than the pattern. */
 export const TextField = (options: FieldOptions = {}) =>
-  StringField({ maxLength: 500, pattern: PRINTABLE, ...options });
+  StringField({ minLength: 1, maxLength: 500, pattern: PRINTABLE, ...options });
 
 export const SearchField = (options: FieldOptions & { readonly pattern?: string } = {}) =>
   StringField({ absent: 'null', maxLength: 100, pattern: PRINTABLE, ...options });

@@ -87,7 +87,7 @@ export class StaffTokensController {
     on: 'token',
     summary: 'Revoke a token',
     description:
-      'For support, when a token was lost or is no longer needed. The next request with it returns ' +
+      'For support, when a token was lost, stolen or is no longer needed. The next request with it returns ' +
       '401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
       'tokens that came from it are revoked as well; list them first.',
     response: { description: 'The token, and which others were revoked with it', type: RevokedToken },
