@@ -178,7 +178,7 @@ describe('the circuit breakers', () => {
     expect(stateOf('funds')).not.toBe('closed');
   });
 
-  it('close again at once after a refusal for lack of funds when the balance suffices', async () => {
+  it('close again at once after a refusal for lack of funds when the balance is high enough', async () => {
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
     expect((await buy()).response.status).toBe(503);
     await eventually(() => stateOf('funds') === 'closed');

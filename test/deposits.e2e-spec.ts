@@ -75,7 +75,7 @@ const untilState = (id: number, state: string) => eventually(async () => (await 
 const checkNow = () =>
   service.dataSource.query(`UPDATE deposits SET next_read_at = now() WHERE next_read_at IS NOT NULL`);
 
-/** Keeps the checks from the customer's deposits, so that the comparison finds what has become of them. */
+/** Keeps the checks from the customer's deposits, so that the comparison finds their outcomes. */
 const letBe = () =>
   service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE user_id = $1', [customer.id]);
 

@@ -77,7 +77,7 @@ describe('GET /metrics', () => {
     );
   });
 
-  it('counts orders by what became of them, and what the provider was asked', async () => {
+  it('counts orders by outcome, and what the provider was asked', async () => {
     const before = await scrape();
     const poor = await service.createUser({ balance: '0.00' });
     await poor.buy();
@@ -107,7 +107,7 @@ describe('GET /metrics', () => {
     expect(value('audit_last_run_timestamp_seconds{scope="all"}')).toBe(1000);
   });
 
-  it('shows which renewals are due and wait for the service, and what became of those of a day', async () => {
+  it('shows which renewals are due and wait for the service, and the outcomes of a day', async () => {
     const before = await scrape();
     expect(before.value('job_pending{name="renewals"}')).toBe(0);
     await service.dataSource.query(

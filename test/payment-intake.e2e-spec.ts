@@ -216,7 +216,7 @@ describe('A payment of another source', () => {
 });
 
 describe('After a restore', () => {
-  it('payments since then are credited once, and keys and references of before are honoured', async () => {
+  it('payments since then are credited once, and earlier keys and references are honoured', async () => {
     const user = await service.createUser({
       balance: '0.00',
       scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES],

@@ -5,7 +5,7 @@ import { callerOf, NotEnoughPermissions } from '../auth';
 import { domainError } from '../common';
 import { AppConfig } from '../config';
 
-/** As written: an escaped path would evade the rule by which load balancers never send a call twice. */
+/** As written: an escaped path would bypass the rule by which load balancers never send a call twice. */
 const TOKEN_IN_PATH = /^\/api\/([^/?]+)/;
 
 /**

@@ -17,7 +17,7 @@ const sessionsByError = new WeakMap<Error, Session>();
 /** It could not be established whether a statement was committed, or will be. */
 export class StatementOutcomeUnknown extends Error {
   constructor(cause: unknown) {
-    super(`what became of a statement is not known: ${messageOf(cause)}`, { cause });
+    super(`the statement's outcome is unknown: ${messageOf(cause)}`, { cause });
     this.name = StatementOutcomeUnknown.name;
   }
 }

@@ -30,7 +30,7 @@ const nothingToRelease = async (): Promise<void> => undefined;
 
 export interface Needs {
   readonly provider: boolean;
-  /** Whether the sandbox of a running service suffices: for a command, which ends before it. */
+  /** Whether the sandbox of a running service is enough: for a command, which ends before it. */
   readonly sharesSandbox?: boolean;
 }
 

@@ -45,7 +45,7 @@ const outcomesOf = (decisions: readonly Decision[]): Record<number, string> =>
 
 describe('A renewal that is due', () => {
   it.each<[string, Means, Partial<Candidate>, string]>([
-    ['is carried out while the balance suffices to the kopeck', means('10.00'), {}, '10.00'],
+    ['is carried out while the balance covers it to the kopeck', means('10.00'), {}, '10.00'],
     ['is skipped when a kopeck is missing', means('9.99'), {}, 'balance-short'],
     ['is carried out at its guard', means('10.00'), { maxPrice: Money.parse('10.00') }, '10.00'],
     ['is skipped above its guard', means('10.00'), { maxPrice: Money.parse('9.99') }, 'price-above-max'],

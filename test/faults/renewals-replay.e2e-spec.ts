@@ -110,7 +110,7 @@ describeWith(canFakeTime ? [] : ['faketime'], 'Ninety days of renewals', () => {
     await switchOn({ target: 'proxy', proxy_id: withRuleOfOwn, period: 30, max_price: '0.01' });
     await call('POST', '/renewals/exclusions', { proxy_id: excluded });
 
-    // Neither the budget of a month nor the balance suffices for everything.
+    // Neither the budget of a month nor the balance is enough for everything.
     const budget = part(28n, await forecastCost());
     await call('PUT', '/renewals/budget', { monthly: budget.toString() });
     const balance = part(88n, await forecastCost());

@@ -56,7 +56,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     let result: ReturnType<typeof buy> | undefined;
     const pid = await untilWaiting(CLAIM, () => (result = buy()));
     await standby.cancel(pid);
-    // The claim is there for everybody to see, and what became of it is not known before a standby has it.
+    // The claim is there for everybody to see, and its outcome is not known before a standby has it.
     await standby.waitingFor(BARRIER);
     expect(await orders()).toEqual([{ state: 'submitting' }]);
     await standby.comeBack();

@@ -7601,7 +7601,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The order costs more than `max_price`, or the order of this key was written off; nothing was charged. Or the first request with this key is still in progress */
+      /** @description The order costs more than `max_price`, or the order of this key was written off; nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -7665,7 +7665,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider is unavailable and nothing was charged. Or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
+      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -7757,7 +7757,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongation costs more than `max_price`, or the order of this key was written off; nothing was charged. Or another prolongation of the proxy, or the first request with this key, is still in progress */
+      /** @description The prolongation costs more than `max_price`, or the order of this key was written off; nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -7821,7 +7821,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The provider is unavailable and nothing was charged. Or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
+      /** @description The provider is unavailable and nothing was charged, or the outcome is not known yet: the order that `detail` names, or the order of the request that it names, is settled in the background */
       503: {
         headers: {
           /** @description The number of seconds after which to retry. A 409 without this header is final */
@@ -7895,7 +7895,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongations together cost more than `max_price`; nothing was charged. Or an earlier request with this key is still in progress */
+      /** @description The prolongations together cost more than `max_price`; nothing was charged; or an earlier request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;

@@ -51,7 +51,7 @@ export class BulkController {
     errors: {
       400: ['The filter matches too many; nothing was charged', new TooManyTargets(1234)],
       409: [
-        'The prolongations together cost more than `max_price`; nothing was charged. Or an earlier ' +
+        'The prolongations together cost more than `max_price`; nothing was charged; or an earlier ' +
           'request with this key is still in progress',
         new PriceAboveMax(Money.parse('2508.00'), Money.parse('2500.00')),
         IdempotencyKeyInProgress,

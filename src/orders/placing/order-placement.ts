@@ -230,7 +230,7 @@ function inPlace<Row extends { readonly position: number }>(
   const byPosition = new Map(rows.map((row) => [row.position, row]));
   return orders.map((_, index) => {
     const row = byPosition.get(index + 1);
-    if (!row) throw new Error('the database did not say what became of an order');
+    if (!row) throw new Error('place_orders returned no row for an order');
     return row;
   });
 }

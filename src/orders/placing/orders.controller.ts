@@ -55,7 +55,7 @@ const UNFINISHED = {
 };
 
 const UNAVAILABLE: ErrorsOfStatus = [
-  'The provider is unavailable and nothing was charged. Or the outcome is not known yet: the ' +
+  'The provider is unavailable and nothing was charged, or the outcome is not known yet: the ' +
     'order that `detail` names, or the order of the request that it names, is settled in the ' +
     'background',
   ServiceUnavailable,
@@ -111,7 +111,7 @@ export class OrdersController {
       ],
       409: [
         'The order costs more than `max_price`, or the order of this key was written off; nothing ' +
-          'was charged. Or the first request with this key is still in progress',
+          'was charged; or the first request with this key is still in progress',
         IdempotencyKeyInProgress,
         RequestWrittenOff,
         new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
@@ -166,7 +166,7 @@ export class OrdersController {
       404: NO_SUCH_PROXY,
       409: [
         'The prolongation costs more than `max_price`, or the order of this key was written off; ' +
-          'nothing was charged. Or another prolongation of the proxy, or the first request with this ' +
+          'nothing was charged; or another prolongation of the proxy, or the first request with this ' +
           'key, is still in progress',
         ProlongationInProgress,
         IdempotencyKeyInProgress,

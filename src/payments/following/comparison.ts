@@ -23,7 +23,7 @@ const OVERLAP = `interval '1 hour'`;
 /** How far the first comparison goes back: earlier payments do not belong to this service. */
 const FIRST = `interval '1 day'`;
 
-/** Receipts are registered within three days, or never. Until then, the lists show what becomes of them. */
+/** Receipts are registered within three days, or never. Until then, the lists show their states. */
 const firstPendingReceipt = (table: string): string => `
   (SELECT min(created_at) - ${OVERLAP} FROM ${table}
     WHERE provider = $1 AND receipt_registration = 'pending' AND closed_at > now() - ${RECEIPT_WITHIN})`;

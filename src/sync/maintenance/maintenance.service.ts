@@ -146,7 +146,7 @@ const OPEN: MaintenanceOut = {
 };
 
 const toBeDone = (found: Found): string[] => [
-  ...(found.open_orders > 0 ? [`${found.open_orders} orders of before are not settled`] : []),
+  ...(found.open_orders > 0 ? [`${found.open_orders} orders from before the restore are unsettled`] : []),
   ...(found.is_swept ? [] : ['no sweep has been complete yet']),
   ...(found.undecided_unmatched_proxies > 0
     ? [`${found.undecided_unmatched_proxies} unmatched proxies are undecided`]

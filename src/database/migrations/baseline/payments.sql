@@ -19,7 +19,7 @@ CREATE TABLE deposits (
   request text,
   -- The customer's address for the fiscal receipt. Null: the one of the setting.
   receipt_email text,
-  -- What became of the receipt: 'pending', 'succeeded' or 'canceled'. Null: none was requested.
+  -- The state of the receipt: 'pending', 'succeeded' or 'canceled'. Null: none was requested.
   receipt_registration text CHECK (receipt_registration IN ('pending', 'succeeded', 'canceled')),
   -- Null until the provider has confirmed the creation.
   provider_payment_id text,

@@ -1,4 +1,4 @@
--- What customers want renewed, and what became of it.
+-- What customers want renewed, and the outcomes.
 
 -- What a customer wants renewed: one proxy, those of a filter, or all (no proxy and no filter). A rule is
 -- never changed but switched off, and replaced by another one. rule_of_proxy() says which one holds for a
