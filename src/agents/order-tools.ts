@@ -27,6 +27,7 @@ const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
   'order_ref again if a response is lost.';
 const EXECUTED = 'Nothing: the order is executed.';
+const REFUSED = 'Tell the user which proxies were not prolonged, and why.';
 const UNFINISHED =
   'Call place_order again with the same order_ref for those that are being_confirmed or unavailable.';
 
@@ -163,7 +164,8 @@ export class OrderTools {
     if (!purchase) {
       const request = { proxy_ids: ids, filter: null, period, max_price: maxPrice };
       const { response, replayed } = await this.bulks.prolong(caller, request, idempotencyKey);
-      const { being_confirmed: confirming, unavailable, price_charged: charged } = response.totals;
+      const { proxies, prolonged, being_confirmed, unavailable, price_charged: charged } = response.totals;
+      const done = prolonged === proxies ? EXECUTED : REFUSED;
       return {
         kind: 'prolongation',
         order_id: null,
@@ -172,7 +174,7 @@ export class OrderTools {
         replayed,
         proxies: [],
         prolongations: response.proxies,
-        next: confirming + unavailable > 0 ? UNFINISHED : EXECUTED,
+        next: being_confirmed + unavailable > 0 ? UNFINISHED : done,
       };
     }
     const [country, version, count, type, allowPartial] = purchase;
