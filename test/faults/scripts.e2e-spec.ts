@@ -182,7 +182,7 @@ describe('The commands of the documents', () => {
   ];
   /** A block that starts a process, never ends, or needs a program that is not there. */
   const isSkipped = (block: string): boolean =>
-    /^(?:npm|npx|cd|alias|sing-box)\b|curl -N/m.test(block) ||
+    /^(?:npm|npx|cd|alias|sing-box)\b|curl -N|npm start|127\.0\.0\.1:9000/m.test(block) ||
     ['wget', 'aria2c', 'proxychains4'].some((name) => block.includes(`${name} `) && !findProgram(name));
 
   it.each(PAGES)('of %s are accepted, pasted one after the other', async (page) => {
