@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { type Queryable, queryRows, sqlList } from '../../database';
+import { preparedRows, type Queryable, queryRows, sqlList } from '../../database';
 import { Metrics } from '../../metrics';
 import type { OrderBatch } from '../order-batch';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
@@ -80,7 +80,7 @@ export class OutcomeSearches {
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
     const offsets = searchOffsetsSeconds(this.config.reconciliation.settlementDelaySeconds);
-    const claimed = await queryRows<{ id: number; batchId: number | null }>(
+    const claimed = await preparedRows<{ id: number; batchId: number | null }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
          SELECT id, coalesce(batch_id, id) AS leader, next_search_at FROM orders

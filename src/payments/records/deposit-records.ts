@@ -153,7 +153,7 @@ export class DepositRecords {
 
   /** Claims deposits whose reading is due, and sets the time of the next one. */
   claimDue(provider: string, room: number): Promise<DueDeposit[]> {
-    return queryRows<DueDeposit>(
+    return preparedRows<DueDeposit>(
       this.dataSource,
       `UPDATE deposits
           SET read_at = now(),

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRow, queryRows, violatedConstraint } from '../../database';
+import { preparedRows, queryRow, queryRows, violatedConstraint } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
@@ -30,7 +30,7 @@ export class RefundRecords {
 
   /** Claims due refunds, to request them or to look for them. The claim records the request. */
   claimDue(provider: string, room: number): Promise<DueRefund[]> {
-    return queryRows<DueRefund>(
+    return preparedRows<DueRefund>(
       this.dataSource,
       `WITH due AS (
          SELECT id, requested_at FROM deposit_refunds

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { queryRows } from '../../database';
+import { preparedRows, queryRows } from '../../database';
 import type { EventOut, EventType } from '../../events';
 import type { SigningSecrets } from '../signing';
 import {
@@ -193,7 +193,7 @@ export class DeliveryQueue {
    * @param further how many of them may be for webhooks that fail, or have deliveries in progress
    */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
-    return queryRows<ClaimedDelivery>(this.dataSource, CLAIM, [
+    return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
       limit,
       further,
       FAILURES_UNTIL_PAUSED,
