@@ -1,3 +1,4 @@
+import type { RefundsPage } from '../../src/staff/refunds/staff-refunds.dto';
 import type { FoundProlongationOut, UnmatchedProxyOut, MaintenanceOut } from '../../src/sync';
 import { fetchAs } from '../support/api-client';
 import { eventually } from '../support/built-service';
@@ -114,6 +115,29 @@ describe('After the database was restored to an earlier moment', () => {
     await untilSwept(staff);
     expect(await staff.post('/maintenance/end', {})).toMatchObject({ closed: false, to_be_done: [] });
     expect((await client.buy()).response.status).toBe(200);
+  });
+
+  it('leaves refunds to staff that it has forgotten, whose proxies were deleted', async () => {
+    const { data: bought } = await user.buy({ count: 2 });
+    await service.owner.query('UPDATE refund_rule SET enabled = true');
+    restored = await restorePoint(service);
+    const [deleted] = bought?.proxies ?? [];
+    await service.control.withdrawProxy(await service.providerIdOf(deleted?.id));
+    await begin();
+    const { baseUrl } = await restored.start();
+    const staff = staffAt(baseUrl);
+    await eventually(async () => (await staff.get<MaintenanceOut>('/maintenance')).undecided_refunds === 1);
+    await untilSwept(staff);
+    const end = ['maintenance', 'end', ...REASON];
+    expect(await restored.refused(end)).toContain('1 refunds of missing proxies are undecided');
+    const items = await restored.command<RefundsPage['items']>(['refunds', 'list', '--state', 'staff']);
+    expect(items).toMatchObject([{ proxy_id: Number(deleted?.id), reason: 'forgotten' }]);
+    const id = String(items[0]?.id);
+    const decided = ['refunds', 'decide', '--id', id, '--as', 'refund', ...REASON];
+    expect(await restored.command(decided)).toMatchObject({ state: 'refunded', amount: items[0]?.amount });
+    expect(await restored.command(end)).toMatchObject({ closed: false });
+    const { data: list } = await at(baseUrl, user).api.GET('/proxies');
+    expect(list?.map(({ active }) => active)).toEqual([false, true]);
   });
 
   it('settles what was open by evidence, also what had not been sent by then', async () => {
