@@ -63,7 +63,11 @@ export class RefundsJob {
       );
       for (const refund of toDecide) {
         await run.renew(report);
-        await this.decide(refund);
+        await this.decide(refund).catch(async (error: unknown) => {
+          // One that fails keeps no other from being decided.
+          this.logger.error(`refund ${refund.id} could not be decided: ${messageOf(error)}`);
+          await this.records.postpone(refund.id, POSTPONED_MINUTES);
+        });
       }
       report.looks += due.length;
       report.decisions += toDecide.length;

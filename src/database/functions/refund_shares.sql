@@ -15,8 +15,9 @@ RETURNS TABLE (order_id bigint, amount numeric) LANGUAGE sql STABLE AS $$
                   UNION ALL
                   SELECT prolongation.*, greatest(date_end_before, submitted_at)
                     FROM orders prolongation WHERE proxy_id = of_proxy) AS paid,
-                 LATERAL (SELECT floor(extract(epoch FROM began_at + period * interval '24 hours' - asked_at)
-                                       / 86400) AS days) AS rest
+                 LATERAL (SELECT coalesce(floor(extract(
+                            epoch FROM began_at + period * interval '24 hours' - asked_at) / 86400), 0) AS days
+                         ) AS rest
            WHERE captured > 0) AS shares
    WHERE share > 0
 $$;
