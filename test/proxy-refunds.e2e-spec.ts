@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { RequestLimits } from '../src/http';
 import { RefundRecords } from '../src/refunds';
 import { WithdrawalsService } from '../src/sync';
@@ -554,4 +556,16 @@ describe('A refund races with', () => {
     expect(outcomes.filter((obstacle) => obstacle === null)).toHaveLength(1);
     await replica.close();
   });
+});
+
+it('Nothing but the deletion of refunded proxies deletes a proxy at the provider', () => {
+  const sources = join(__dirname, '../src');
+  const callers = readdirSync(sources, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.startsWith('sandbox'))
+    .filter((path) => /deleteProxy\(|'delete',/.test(readFileSync(join(sources, path), 'utf8')));
+  expect(callers.sort()).toEqual([
+    'provider/proxy-provider.ts',
+    'provider/px6/px6.provider.ts',
+    'refunds/deletions.ts',
+  ]);
 });
