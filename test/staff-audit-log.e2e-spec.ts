@@ -80,6 +80,12 @@ const webhook = (): Promise<number> =>
      RETURNING id`,
     customer.id,
   );
+const refundForStaff = async (): Promise<number> =>
+  insert(
+    `INSERT INTO proxy_refunds (proxy_id, user_id, state, reason, next_check_at)
+     SELECT id, user_id, 'staff', 'undecided', NULL FROM proxies WHERE order_id = $1 RETURNING id`,
+    await purchase(),
+  );
 const addRule = async (): Promise<number> =>
   (
     await service.app
@@ -143,6 +149,14 @@ const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
   'POST /staff/unmatched-proxies/{unmatched_proxy_id}/mark': async () => ({
     path: { unmatched_proxy_id: await unmatchedProxy() },
     body: { state: 'written-off', ...REASON },
+  }),
+  'PUT /staff/refund-rule': async () => ({
+    body: { ...(await staff.get<object>('/staff/refund-rule')).body, ...REASON },
+  }),
+  'GET /staff/refunds/file': () => ({ query: PERIOD }),
+  'POST /staff/refunds/{refund_id}/decide': async () => ({
+    path: { refund_id: await refundForStaff() },
+    body: { decision: 'refund', ...REASON },
   }),
   'GET /staff/sales': () => ({ query: '?from=2026-01-01&to=2026-02-01' }),
   'GET /staff/price-rules/which': () => ({ query: '?period=30' }),

@@ -156,7 +156,8 @@ describe('Credit and debit', () => {
     [{ amount: '1.001' }, 'decimal_max_places', 'amount'],
     [{ amount: 'NaN' }, 'decimal_parsing', 'amount'],
     [{}, 'missing', 'amount'],
-    [{ amount: '1', reason: '' }, 'string_pattern_mismatch', 'reason'],
+    [{ amount: '1', reason: '' }, 'string_too_short', 'reason'],
+    [{ amount: '1', reason: ' ' }, 'string_pattern_mismatch', 'reason'],
   ])('are refused for %j', async (body, type, field) => {
     const response = await post('credit', body);
     expect(response.status).toBe(422);
