@@ -101,6 +101,11 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     'SELECT id FROM orders ORDER BY user_id',
   );
   await service.dataSource.query('UPDATE users SET tg_id = $2 WHERE id = $1', [victim.id, TG_ID]);
+  const [refund] = await service.dataSource.query<{ id: number }[]>(
+    `INSERT INTO proxy_refunds (proxy_id, user_id, state, reason, next_check_at)
+     SELECT id, user_id, 'staff', 'undecided', NULL FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
+    [order?.id],
+  );
   const token = await customer.api.POST('/tokens', { body: { scopes: ['profile:read'] } as never });
   const [unmatchedProxy, marked, delivered] = await Promise.all(
     [1, 2, 3].map(() => insertUnmatchedProxy(service.dataSource, `prs.t.u${victim.id}.o1`)),
@@ -134,6 +139,9 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     unmatched_proxy_id: Number(unmatchedProxy),
     'POST /staff/unmatched-proxies/{unmatched_proxy_id}/mark unmatched_proxy_id': Number(marked),
     'POST /staff/unmatched-proxies/{unmatched_proxy_id}/deliver unmatched_proxy_id': Number(delivered),
+    refund_id: Number(refund?.id),
+    'versions[]': '6',
+    daily_sum: '1000.00',
     rule_id: priceRule.id,
     'DELETE /renewals/rules/{rule_id} rule_id': Number(renewalRule.data?.id),
     proxy_id: '1',
