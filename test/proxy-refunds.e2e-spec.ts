@@ -9,6 +9,7 @@ import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { insertUnmatchedProxy } from './support/proxy-rows';
+import { runRenewals } from './support/renewals';
 import { startReplica } from './support/replica';
 import { createStaff, type Staff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
@@ -60,8 +61,8 @@ beforeEach(async () => {
 });
 
 /** Buys proxies that a listing has confirmed. */
-async function buy(count = 1, buyer: TestUser = user) {
-  const { data } = await buyer.buy({ count, version: '4' });
+async function buy(count = 1, period = 30) {
+  const { data } = await user.buy({ count, period, version: '4' });
   await service.runJob('sweep');
   return (data?.proxies ?? []).map(({ id }) => id);
 }
@@ -69,8 +70,8 @@ async function buy(count = 1, buyer: TestUser = user) {
 const kill = async (id: string) => service.control.setProxyFault(await service.providerIdOf(id), 'close');
 
 /** Buys a proxy that does not work. */
-async function buyDead(): Promise<string> {
-  const [id = ''] = await buy();
+async function buyDead(period = 30): Promise<string> {
+  const [id = ''] = await buy(1, period);
   await kill(id);
   return id;
 }
@@ -382,13 +383,14 @@ describe('A refund races with', () => {
   let refundId: number;
 
   /** A refund that can be made now. */
-  beforeEach(async () => {
-    id = await buyDead();
+  async function prepare(period = 30): Promise<void> {
+    id = await buyDead(period);
     await request(id);
     await check();
     const [row] = await query<{ id: number }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [id]);
     refundId = Number(row?.id);
-  });
+  }
+  beforeEach(() => prepare());
   // Nothing is left that a later test would check.
   afterEach(() =>
     query(`UPDATE proxy_refunds SET state = 'refused', reason = 'not-refundable', closed_at = now(),
@@ -397,6 +399,7 @@ describe('A refund races with', () => {
 
   const refund = () => service.app.get(RefundRecords).refundByRule(refundId);
   const state = async () => (await read(id))?.state;
+  const entries = () => query('SELECT FROM ledger_entries WHERE proxy_refund_id = $1', [refundId]);
 
   /** Starts both while somebody holds a lock, one after the other. */
   async function inTurn<First, Second>(
@@ -429,10 +432,7 @@ describe('A refund races with', () => {
     const [done, refused] = await inTurn(account(), inRefund(), prolong);
     expect([done, refused.error]).toMatchObject([null, { detail: 'Proxy can no longer be prolonged' }]);
     // Both orders give back what is left of their days.
-    const entries = await query<{ kind: string }>('SELECT FROM ledger_entries WHERE proxy_refund_id = $1', [
-      refundId,
-    ]);
-    expect(entries).toHaveLength(2);
+    expect(await entries()).toHaveLength(2);
   });
 
   it('a renewal, which is dropped', async () => {
@@ -454,6 +454,19 @@ describe('A refund races with', () => {
     const [done, placed] = await inTurn(account(), inRefund(), ['place_renewals', place]);
     expect([done, placed]).toMatchObject([null, [{ id: null, refusal: 'superfluous' }]]);
     expect(await query('SELECT FROM renewals WHERE proxy_id = $1', [id])).toEqual([]);
+  });
+
+  it('a renewal that is being placed, whose days it gives back later', async () => {
+    await prepare(7);
+    await query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 168)', [user.id]);
+    // The statement that places the renewal has locked the account when it waits for this row.
+    const pause = 'SELECT FROM renewals_pause FOR UPDATE';
+    const renew = ['place_renewals', () => runRenewals(service)] as const;
+    const [, obstacle] = await inTurn(pause, renew, inRefund());
+    expect([obstacle, await state()]).toEqual(['open', 'checking']);
+    await service.untilSettled();
+    expect(await refund()).toBeNull();
+    expect(await entries()).toHaveLength(2);
   });
 
   it('a withdrawal by the sweep', async () => {
