@@ -237,7 +237,14 @@ describe('A refund is refused', () => {
     await request(one);
     await request(other);
     await setRule({ quota: 1, quota_percent: 0 });
-    await check(2);
+    // The last check of the other one has ended first.
+    await query(
+      `UPDATE proxy_refunds
+          SET failures = '{closed,closed}', next_check_at = now() - proxy_id * interval '1 second'
+        WHERE proxy_id = ANY ($1)`,
+      [[one, other]],
+    );
+    await service.runJob('refunds');
     expect([await read(one), await read(other)]).toMatchObject([
       { state: 'refunded' },
       { state: 'refused', code: 'refund-quota-used' },

@@ -61,7 +61,8 @@ export class RefundsJob {
           if (await this.isProven(refund, rule)) toDecide.push(refund);
         }),
       );
-      for (const refund of toDecide) {
+      // Their checks end in any order: what is left of a quota is for those that were requested first.
+      for (const refund of toDecide.sort((one, other) => one.id - other.id)) {
         await run.renew(report);
         await this.decide(refund).catch(async (error: unknown) => {
           // One that fails keeps no other from being decided.
