@@ -78,7 +78,7 @@ describe('docs/errors.md', () => {
     const known = new Set(customers.map(({ code }) => code));
     const ofStaff = staff.filter(({ code }) => !known.has(code));
     const expected =
-      `${before}${BEGIN}\n## Errors of customers\n\n` +
+      `${before}${BEGIN}\n## Errors customers can get\n\n` +
       listOf(customers, (code, text) => !repeatsCode(code, text)) +
       `\n## Further errors of staff\n\n\`/staff/docs\` has their texts.\n\n${listOf(ofStaff, () => false)}`;
     expectGenerated(DOCUMENT, 'UPDATE_ERRORS', expected);

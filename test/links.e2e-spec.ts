@@ -251,9 +251,9 @@ describe('A link', () => {
           {
             type: 'value_error',
             loc: ['body', 'template'],
-            msg: 'Value error, format and template exclude each other',
+            msg: 'Value error, send either format or template, not both',
             input: '{host}',
-            ctx: { error: 'format and template exclude each other' },
+            ctx: { error: 'send either format or template, not both' },
           },
         ],
       },

@@ -77,7 +77,7 @@ export class TokensService {
   ) {}
 
   /**
-   * Issues a token, which is never wider than its issuer. Only the result has its text.
+   * Issues a token, which can never do more than its issuer. Only the result has its text.
    *
    * @throws NoPaymentsAccepted, TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother,
    *   TokenWiderThanIssuer, InvalidToken

@@ -111,7 +111,7 @@ export const COMMANDS: readonly AddCommand[] = [
       },
       versions: {
         argument: '<list>',
-        description: 'By commas: the versions whose proxies are refunded',
+        description: 'Comma-separated: the versions whose proxies are refunded',
         read: (text) => text.split(','),
       },
     },

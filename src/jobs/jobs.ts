@@ -153,7 +153,7 @@ export class Jobs {
     this.cutOff.abort();
     if (await isOverWithin(waitMs, this.untilIdle())) return;
     const left = this.jobs.filter(({ loop }) => loop.isRunning).map(({ name }) => name);
-    this.logger.warn(`left behind: ${left.join(', ')}`);
+    this.logger.warn(`did not stop in time: ${left.join(', ')}`);
   }
 
   private add(

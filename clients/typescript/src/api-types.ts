@@ -634,7 +634,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong many proxies
-     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance is too low for all, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is retried. For the limits it is one request.
+     * @description Prolongs up to 1000 proxies, each with its own order, and returns a result for each. If the balance does not cover all of them, the first ones are prolonged. Retry with the same key until no item is `being_confirmed` or `unavailable`: prolonged proxies are returned again and never charged twice, and the rest is retried. For the limits it is one request.
      */
     post: operations['prolongProxies'];
     delete?: never;

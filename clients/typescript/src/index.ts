@@ -30,7 +30,7 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 /** The longest that the service lets a request wait for the end of an order, or for an event. */
 const WAIT_SECONDS = 30;
-/** A connection of which nothing more comes is given up: the wait, and time for the response. */
+/** The client gives up on a silent connection after the wait, and time for the response. */
 const LONGEST_POLL_MS = 60_000;
 const EVENTS_AT_ONCE = 200;
 const KEPT_RESPONSES = 8;

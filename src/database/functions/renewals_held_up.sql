@@ -1,4 +1,4 @@
--- Why staff keep the renewals of a user from being executed. Empty if they do not.
+-- Why staff have blocked the renewals of a user: reasons, or empty.
 CREATE OR REPLACE FUNCTION renewals_held_up(of_user bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN array_remove(ARRAY[

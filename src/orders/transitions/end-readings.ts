@@ -24,7 +24,7 @@ export interface StoredEnd {
   readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
-/** Distributes the reading of rentals' ends, which precedes each prolongation, among all replicas. */
+/** Claims prolongations whose proxy's current end must be read first, for one of all replicas. */
 @Injectable()
 export class EndReadings {
   constructor(

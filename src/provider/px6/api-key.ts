@@ -84,6 +84,6 @@ export class ApiKey {
   private complain(why: string): void {
     if (why === this.complaint) return;
     this.complaint = why;
-    this.logger.error(`${why}: the one before stays in use`);
+    this.logger.error(`${why}: the previous key stays in use`);
   }
 }

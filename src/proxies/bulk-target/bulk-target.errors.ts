@@ -16,7 +16,7 @@ export class TargetMissing extends RequestInvalid {
 
 export class TwoTargets extends RequestInvalid {
   constructor() {
-    const msg = 'Value error, proxy_ids and filter exclude each other';
+    const msg = 'Value error, send either proxy_ids or filter, not both';
     super([{ type: 'value_error', loc: ['body', 'filter'], msg, input: null }]);
   }
 }

@@ -22,7 +22,7 @@ export class TooManyLinks extends domainError(
 /** Clients may send the default of `format` with a template: that does not contradict it. */
 export class FormatBesideTemplate extends RequestInvalid {
   constructor(template: string) {
-    const error = 'format and template exclude each other';
+    const error = 'send either format or template, not both';
     super([new Refusal('value_error', `Value error, ${error}`, template, { error }).at('body', 'template')]);
   }
 }

@@ -101,7 +101,7 @@ export class UserProfile extends FoundUser {
   @ApiRoubles('Roubles spent in the last 30 days, less the refunds in them', '75.24')
   spent_30_days!: string;
 
-  @ApiRoubles('Roubles spent ever, less all refunds', '75.24')
+  @ApiRoubles('Total roubles spent, net of refunds', '75.24')
   spent_total!: string;
 
   @ApiInteger('Orders whose outcome is not known yet', 0)

@@ -115,7 +115,7 @@ export class DeliveryService implements OnModuleDestroy {
         return;
       } catch (error) {
         if (performance.now() + pauseMs > giveUpAtMs) throw error;
-        this.logger.debug(`what came of an attempt is written again: ${messageOf(error)}`);
+        this.logger.debug(`saving the result of an attempt is retried: ${messageOf(error)}`);
         await pause(pauseMs);
       }
     }
