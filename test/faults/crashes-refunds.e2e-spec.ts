@@ -49,7 +49,7 @@ async function rent() {
   return rentals.map((rental, n) => ({ ...rental, customer: customers[Math.floor(n / 6)] }));
 }
 
-/** An hour passes for refunds at which nobody works, and a minute since the last runs. */
+/** An hour passes for refunds that no statement locks, and a minute since the last runs. */
 const passHour = () =>
   replicas.query(
     `UPDATE proxy_refunds SET next_check_at = next_check_at - interval '1 hour',
