@@ -285,7 +285,9 @@ export const PAGE_STYLE = `
     .swagger-ui .opblock-section-header { flex-wrap: wrap; }
     .swagger-ui .opblock-summary-description { flex-basis: 100%; }
     .swagger-ui .filter-container .filter { display: block; width: 100%; max-width: 100%; }
-    .swagger-ui .filter .operation-filter-input { width: 100% !important; margin: 12px 0; font-size: 16px; }
+    .swagger-ui .filter .operation-filter-input {
+      width: 100% !important; max-width: none; margin: 12px 0; font-size: 16px;
+    }
     .swagger-ui .opblock-body table, .swagger-ui .opblock-body tbody, .swagger-ui .opblock-body tr,
     .swagger-ui .opblock-body td { display: block; width: auto; max-width: 100%; min-width: 0; }
     .swagger-ui .opblock-body thead { display: none; }
