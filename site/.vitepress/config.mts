@@ -139,6 +139,7 @@ export default defineConfig({
           page('Use your proxies', 'recipes/use-your-proxies'),
           page('Events and webhooks', 'events'),
           page('Renewals', 'renewals'),
+          page('Refunds of dead proxies', 'refunds'),
           page('Agents', 'agents'),
           page('Staff', 'staff'),
           page('Running in production', 'production'),
