@@ -34,7 +34,7 @@ export class Deletions {
   }
 
   private async deleteDue(run: LeasedRun): Promise<Record<string, number>> {
-    const report = { gone: await this.noteUnlisted(), calls: 0 };
+    const report = { gone: await this.recordUnlisted(), calls: 0 };
     for (;;) {
       await run.renew(report);
       const claimed = await this.claim();
@@ -50,7 +50,7 @@ export class Deletions {
   }
 
   /** Two complete listings without the proxy are a proof, too. */
-  private async noteUnlisted(): Promise<number> {
+  private async recordUnlisted(): Promise<number> {
     const gone = await queryRows(
       this.dataSource,
       `UPDATE proxy_refunds SET deleted_at = now()

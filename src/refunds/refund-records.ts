@@ -170,7 +170,12 @@ export class RefundRecords {
     );
   }
 
-  async noteFailure(id: number, failure: ProxyCheckReason, minutes: number, isLast: boolean): Promise<void> {
+  async recordFailure(
+    id: number,
+    failure: ProxyCheckReason,
+    minutes: number,
+    isLast: boolean,
+  ): Promise<void> {
     await this.change(
       id,
       `failures = failures || $2::text, next_check_at = now() + make_interval(mins => $3)`,

@@ -7,6 +7,7 @@ import type { RefundRefusal } from './dto/refund.dto';
 export type RefundRule = Readonly<StaffRefundRuleOut>;
 
 const SHOWN = 'enabled, hours, failed_checks, minutes_between, quota, quota_percent, versions';
+const ALL = `${SHOWN}, daily_sum`;
 
 /** The conditions of the shop, which staff set. */
 @Injectable()
@@ -17,13 +18,13 @@ export class RefundRules {
     return queryRow(this.dataSource, `SELECT ${SHOWN} FROM refund_rule`);
   }
 
-  get(queryable: Queryable = this.dataSource): Promise<RefundRule> {
-    return queryRow(queryable, `SELECT ${SHOWN}, daily_sum FROM refund_rule`);
+  get(): Promise<RefundRule> {
+    return queryRow(this.dataSource, `SELECT ${ALL} FROM refund_rule`);
   }
 
   /** Reads the rule, and locks it until the transaction ends. */
-  async lock(queryable: Queryable): Promise<RefundRule> {
-    return queryRow(queryable, `SELECT ${SHOWN}, daily_sum FROM refund_rule FOR UPDATE`);
+  lock(queryable: Queryable): Promise<RefundRule> {
+    return queryRow(queryable, `SELECT ${ALL} FROM refund_rule FOR UPDATE`);
   }
 
   set(rule: RefundRule, queryable: Queryable): Promise<RefundRule> {
@@ -32,7 +33,7 @@ export class RefundRules {
       `UPDATE refund_rule
           SET enabled = $1, hours = $2, failed_checks = $3, minutes_between = $4, quota = $5,
               quota_percent = $6, versions = $7, daily_sum = $8
-        RETURNING ${SHOWN}, daily_sum`,
+        RETURNING ${ALL}`,
       [
         rule.enabled,
         rule.hours,

@@ -104,7 +104,7 @@ export class RefundsJob {
     else if (!OWN_FAULTS.includes(found)) await this.records.refuse(id, 'not-the-proxy');
     else {
       const isLast = failures + 1 >= rule.failed_checks;
-      await this.records.noteFailure(id, found, rule.minutes_between, isLast);
+      await this.records.recordFailure(id, found, rule.minutes_between, isLast);
     }
   }
 

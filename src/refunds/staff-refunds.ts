@@ -75,7 +75,7 @@ export class StaffRefunds {
     );
   }
 
-  async noteDecision(id: number, actionId: number, manager: EntityManager): Promise<void> {
+  async recordDecision(id: number, actionId: number, manager: EntityManager): Promise<void> {
     await queryRows(manager, 'UPDATE proxy_refunds SET action_id = $2 WHERE id = $1', [id, actionId]);
   }
 

@@ -92,7 +92,7 @@ export class StaffRefundsService {
       audit.assertConcernsAnother(before.user_id);
       await this.refunds[decision](id, manager);
       const after = await this.refunds.get(id, manager);
-      await this.refunds.noteDecision(id, await record({ reason, before, after }), manager);
+      await this.refunds.recordDecision(id, await record({ reason, before, after }), manager);
       return after;
     });
     this.refunds.announce(id);
