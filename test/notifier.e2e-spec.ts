@@ -8,7 +8,7 @@ import { connectClient } from './support/test-database';
 import { startTestService, type TestUser } from './support/test-service';
 
 const CLAIM = 'WITH waiting AS (';
-const HAS_NEXT = 'AS "hasNext"';
+const QUEUE_LOOK = 'AS "hasReady"';
 
 describe('A request whose order another replica sends', () => {
   let users: TestUser[];
@@ -68,7 +68,7 @@ describe('A request whose order another replica sends', () => {
     expect((await buy(service.baseUrl, 1)).status).toBe(200);
     const { status, body } = await response;
     // Its claim finds nothing. Until it has looked once more, it would send what is placed next.
-    const looked = relay.catchNext({ statement: HAS_NEXT, moment: 'after', action: 'hold' });
+    const looked = relay.catchNext({ statement: QUEUE_LOOK, moment: 'after', action: 'hold' });
     claim.letGo();
     await looked.reached;
     looked.letGo();

@@ -67,7 +67,10 @@ export async function receiveBody(
         if (leave) timer?.refresh();
       });
       request.once('end', () => resolve(Buffer.concat(chunks)));
-      const cut = (error?: Error): void => reject(new BodyUnreadable(error));
+      const cut = (error?: Error): void => {
+        // Every request is closed, and an error costs more than the rest of a short body.
+        if (!request.readableEnded) reject(new BodyUnreadable(error));
+      };
       request.once('error', cut).once('close', cut);
     });
   } catch (error) {

@@ -55,7 +55,7 @@ const HOT: Readonly<Record<string, string>> = {
   'releasing a hold': `'release' AS kind`,
   'what is due for a check': 'due AS MATERIALIZED',
   'what is open of batches': 'SELECT * FROM orders WHERE batch_id = ANY',
-  'whether anything is queued': 'AS "hasNext"',
+  'whether anything is queued': 'AS "hasReady"',
   'how many purchases have ends to be read': 'AS purchases',
   'the ends that one listing tells': 'AS "readAt"',
   'the ends before prolongations': 'SET date_end_before',

@@ -83,11 +83,6 @@ export class DispatcherService {
     return this.calls.untilIdle();
   }
 
-  /** Whether orders of any replica are queued. */
-  isAnyQueued(): Promise<boolean> {
-    return this.claims.hasNext();
-  }
-
   private async claimNext(): Promise<Claimed<ClaimedCall>> {
     const step = await this.nextStep();
     if (!step) return NOTHING;
@@ -119,10 +114,11 @@ export class DispatcherService {
     if (this.isStopping && this.requests.countQueued() === 0) return null;
     const hasPurchase = this.requests.isAnyQueued('purchase');
     if (hasPurchase && !this.mayBeUnread) return 'call';
-    this.mayBeUnread = await this.ends.hasUnread();
-    if (this.mayBeUnread && !this.wasListed) return 'listing';
-    if (hasPurchase || (await this.isAnyQueued())) return 'call';
-    return this.mayBeUnread ? 'listing' : null;
+    const { hasReady, hasUnread } = await this.claims.look();
+    this.mayBeUnread = hasUnread;
+    if (hasUnread && !this.wasListed) return 'listing';
+    if (hasPurchase || hasReady) return 'call';
+    return hasUnread ? 'listing' : null;
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
@@ -142,7 +138,7 @@ export class DispatcherService {
       await permit.giveBack();
       // Another replica is claiming the rest of the queue at this moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
-      return { rows: [], isMore: await this.claims.hasNext() };
+      return { rows: [], isMore: (await this.claims.look()).hasReady };
     }
     this.requests.recordSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);

@@ -61,11 +61,6 @@ export class EndReader {
     private readonly config: AppConfig,
   ) {}
 
-  /** Whether ends of any replica's orders wait to be read. */
-  async hasUnread(): Promise<boolean> {
-    return (await this.readings.countPurchases()) > 0;
-  }
-
   /**
    * Claims the ends that the next listing shows.
    *

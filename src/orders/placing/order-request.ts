@@ -51,7 +51,7 @@ export function readPurchase(
     count,
     proxyType,
   } as const;
-  return { ...item, caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial, descr };
+  return { caller, idempotency: readIdempotency(key, item), maxPrice, allowPartial, descr, ...item };
 }
 
 /** @throws IdempotencyKeyInvalid */

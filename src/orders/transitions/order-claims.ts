@@ -21,6 +21,13 @@ export const ORDERS_PER_CALL = 100;
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
 
+export interface QueueLook {
+  /** Whether an order is ready for a call. */
+  readonly hasReady: boolean;
+  /** Whether a prolongation waits for a listing, which shows the end of its rental. */
+  readonly hasUnread: boolean;
+}
+
 export type ClaimedBatch = OrderBatch & {
   /** Whether the queue had other orders that were ready for a call. */
   readonly leavesOthers: boolean;
@@ -37,13 +44,14 @@ export class OrderClaims {
     private readonly config: AppConfig,
   ) {}
 
-  /** Whether an order in the queue is ready for a call. */
-  async hasNext(): Promise<boolean> {
-    const { hasNext } = await preparedRow<{ hasNext: boolean }>(
+  /** Looks for what any replica has left in the queue. */
+  look(): Promise<QueueLook> {
+    return preparedRow<QueueLook>(
       this.dataSource,
-      `SELECT EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${IS_READY}) AS "hasNext"`,
+      `SELECT EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${IS_READY}) AS "hasReady",
+              EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$1')}) AS "hasUnread"`,
+      [longestReadingSeconds(this.config)],
     );
-    return hasNext;
   }
 
   /**
