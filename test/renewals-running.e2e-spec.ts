@@ -36,6 +36,12 @@ describe('Renewals', () => {
   afterEach(async () => {
     await service.control.resetFaults();
     await service.untilSettled();
+    // Renewals that it has put off may be due during the next test, and would take its faults.
+    await service.owner.query(
+      `INSERT INTO renewal_settings (user_id, paused_at, paused_reason)
+       SELECT DISTINCT user_id, now(), 'test' FROM renewal_rules
+       ON CONFLICT (user_id) DO UPDATE SET paused_at = now(), paused_reason = 'test'`,
+    );
   });
   beforeClosing(() => service.audit({ withProvider: true }));
 
