@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command, Option } from 'commander';
-import ts from 'typescript';
 import { createCli } from '../src/cli/cli';
-import { codeBlocks } from './support/code-blocks';
+import { codeBlocks, DOCUMENTS } from './support/code-blocks';
 
 const ROOT = join(__dirname, '..');
 const MAX_README_BYTES = 7000;
@@ -23,23 +22,10 @@ interface Document {
   readonly lines: readonly Line[];
 }
 
-const documents = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'CHANGELOG.md',
-  'SECURITY.md',
-  'operations/backup.md',
-  'clients/typescript/README.md',
-  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join('docs', name)),
-].map(readDocument);
+const documents = DOCUMENTS.map(readDocument);
 
 /** The changelog also names what has since been renamed or removed. */
 const presentDocuments = documents.filter(({ path }) => path !== 'CHANGELOG.md');
-
-/** Decisions also sketch code. */
-const guides = documents.filter(({ path }) => !path.startsWith('docs/decisions/'));
 
 function readDocument(path: string): Document {
   let isCode = false;
@@ -267,37 +253,6 @@ describe('the documents', () => {
     });
     // It continues the tour of the README in the same terminal.
     expect(missing).toEqual(['docs/start.md: call() {']);
-  });
-
-  it('have TypeScript that the strict compiler accepts', () => {
-    const blocks = new Map(
-      guides.flatMap(({ path }) =>
-        codeBlocks(path, 'ts').map((code, at) => {
-          const name = code.startsWith('// client.ts')
-            ? 'client.ts'
-            : `${path.replaceAll('/', '-')}-${at}.ts`;
-          return [join(ROOT, 'clients/typescript', name), code] as const;
-        }),
-      ),
-    );
-    expect(blocks.size).toBeGreaterThan(5);
-    const options: ts.CompilerOptions = {
-      strict: true,
-      noEmit: true,
-      skipLibCheck: true,
-      target: ts.ScriptTarget.ES2023,
-      module: ts.ModuleKind.NodeNext,
-      types: ['node'],
-      paths: { 'proxy-rental-client': [join(ROOT, 'clients/typescript/src/index.ts')] },
-    };
-    const host = ts.createCompilerHost(options);
-    host.fileExists = (path) => blocks.has(path) || ts.sys.fileExists(path);
-    host.readFile = (path) => blocks.get(path) ?? ts.sys.readFile(path);
-    const program = ts.createProgram([...blocks.keys()], options, host);
-    const refused = [...blocks.keys()].flatMap((path) =>
-      ts.getPreEmitDiagnostics(program, program.getSourceFile(path)),
-    );
-    expect(ts.formatDiagnostics(refused, host)).toBe('');
   });
 
   it(`begin with a README of at most ${MAX_README_BYTES} bytes`, () => {

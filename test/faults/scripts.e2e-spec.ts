@@ -3,10 +3,10 @@ import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ModuleKind, ScriptTarget, transpile } from 'typescript';
+import ts, { ModuleKind, ScriptTarget, transpile } from 'typescript';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES, type Scope } from '../../src/auth';
 import { PaymentsSandbox } from '../../src/sandbox';
-import { codeBlocks } from '../support/code-blocks';
+import { codeBlocks, DOCUMENTS } from '../support/code-blocks';
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { findProgram } from '../support/programs';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
@@ -15,6 +15,8 @@ import { startTestService, type TestUser } from '../support/test-service';
 const run = promisify(execFile);
 const PROJECT = join(__dirname, '..', '..');
 const CLIENT = join(PROJECT, 'clients', 'typescript');
+/** Decisions also sketch code. */
+const GUIDES = DOCUMENTS.filter((path) => !path.startsWith('docs/decisions/'));
 /** As the pages say. */
 const SCOPES: readonly Scope[] = ['proxies:write', 'proxies:read'];
 /** Debian's has its packages, whichever comes first on the PATH. */
@@ -214,5 +216,38 @@ describe('The commands of the documents', () => {
       code: 0,
       stdout: "{'status': 'ok'}\n",
     });
+  });
+});
+
+describe('The TypeScript of the documents', () => {
+  it('is accepted by the strict compiler', () => {
+    const blocks = new Map(
+      GUIDES.flatMap((path) =>
+        codeBlocks(path, 'ts').map((code, at) => {
+          const name = code.startsWith('// client.ts')
+            ? 'client.ts'
+            : `${path.replaceAll('/', '-')}-${at}.ts`;
+          return [join(CLIENT, name), code] as const;
+        }),
+      ),
+    );
+    expect(blocks.size).toBeGreaterThan(5);
+    const options: ts.CompilerOptions = {
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      target: ts.ScriptTarget.ES2023,
+      module: ts.ModuleKind.NodeNext,
+      types: ['node'],
+      paths: { 'proxy-rental-client': [join(CLIENT, 'src', 'index.ts')] },
+    };
+    const host = ts.createCompilerHost(options);
+    host.fileExists = (path) => blocks.has(path) || ts.sys.fileExists(path);
+    host.readFile = (path) => blocks.get(path) ?? ts.sys.readFile(path);
+    const program = ts.createProgram([...blocks.keys()], options, host);
+    const refused = [...blocks.keys()].flatMap((path) =>
+      ts.getPreEmitDiagnostics(program, program.getSourceFile(path)),
+    );
+    expect(ts.formatDiagnostics(refused, host)).toBe('');
   });
 });
