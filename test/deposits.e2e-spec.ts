@@ -43,13 +43,16 @@ afterEach(async () => {
   payments.resetFaults();
   // Neither checks nor comparisons of later tests read these again.
   await service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE next_read_at IS NOT NULL');
-  for (const made of [payments.book.payments, payments.book.refunds]) {
-    for (const one of made.values()) Object.assign(one, { created_at: LONG_AGO });
+  for (const payment of payments.book.payments.values()) {
+    Object.assign(payment, { created_at: LONG_AGO, ...(payment.captured_at && { captured_at: LONG_AGO }) });
   }
+  for (const refund of payments.book.refunds.values()) Object.assign(refund, { created_at: LONG_AGO });
 });
 
-/** Before what a comparison lists. */
-const LONG_AGO = new Date(Date.now() - 2 * 3_600_000).toISOString();
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+
+/** Before what any comparison of these tests lists, by the times of creation and of payment. */
+const LONG_AGO = hoursAgo(12);
 
 let keys = 0;
 
@@ -69,7 +72,8 @@ const read = async (id: number, query = ''): Promise<Deposit> =>
 
 const paymentOf = ({ payment_url: url }: Deposit): string => url?.split('/').at(-1) ?? '';
 
-const untilState = (id: number, state: string) => eventually(async () => (await read(id)).state === state);
+const untilState = (id: number, state: string) =>
+  eventually(async () => (await read(id, '?wait=10')).state === state);
 
 /** Has the payments of pending deposits read at the next look. */
 const checkNow = () =>
@@ -153,8 +157,16 @@ describe('A deposit', () => {
     expect((await deposit('100000.01')).status).toBe(400);
     const without = await call('/deposits', { body: { amount: '500' } });
     expect(without.status).toBe(422);
-    for (let n = 0; n < 20; n += 1) expect((await deposit('100')).status).toBe(201);
+    // Of another provider, so that no check claims them.
+    await service.owner.query(
+      `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at)
+       SELECT $1, 'other', 100, 'pending-' || n, '', now() + interval '1 hour'
+         FROM generate_series(1, 19) AS n`,
+      [customer.id],
+    );
+    expect((await deposit('100')).status).toBe(201);
     expect((await deposit('100')).status).toBe(429);
+    await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
   });
 
   it('is found by its customer alone', async () => {
@@ -290,6 +302,7 @@ describe('A notification', () => {
   it('before the response to the creation is not lost', async () => {
     payments.notifier.goWrong({ beforeCreationResponds: true });
     const { body } = await deposit('100');
+    await checkNow();
     await untilState(body.id, 'succeeded');
     expect(await available()).toBe('100.00');
   });
@@ -462,10 +475,7 @@ describe('A payment that the provider shows', () => {
     });
     await service.runJob('compare-payments');
     for (const payment of [own, foreign]) {
-      Object.assign(payment, {
-        status: 'pending',
-        created_at: new Date(Date.now() - 3 * 3_600_000).toISOString(),
-      });
+      Object.assign(payment, { status: 'pending', created_at: hoursAgo(3) });
       payments.book.pay(payment.id);
     }
     expect(await service.runJob('compare-payments')).toMatchObject({ credited: 1, unmatched: 1 });
@@ -646,7 +656,7 @@ describe('A receipt', () => {
     expect(JSON.stringify(shown)).not.toContain('buyer@');
     expect(await failed()).toBe(0);
     const payment = payments.book.payment(paymentOf(body));
-    Object.assign(payment, { created_at: new Date(Date.now() - 2 * 3_600_000).toISOString() });
+    Object.assign(payment, { created_at: hoursAgo(2) });
     await service.owner.query(
       `UPDATE deposits SET created_at = created_at - interval '2 hours' WHERE id = $1`,
       [body.id],
@@ -841,7 +851,7 @@ describe('Staff', () => {
     const [id, paymentId] = await pay();
     const made = refundInProfile(paymentId);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
-    payments.book.refunds.set(made.id, { ...made, created_at: LONG_AGO });
+    payments.book.refunds.set(made.id, { ...made, created_at: hoursAgo(2) });
     await service.owner.query(
       `UPDATE payments SET created_at = created_at - earlier, paid_at = paid_at - earlier
          FROM (VALUES (interval '3 hours')) AS time (earlier) WHERE id = $1`,
@@ -855,8 +865,11 @@ describe('Staff', () => {
 
   it('find a refund in the merchant profile that was pending for hours', async () => {
     const paymentId = paymentOf(await paid('100'));
-    const created_at = new Date(Date.now() - 3 * 3_600_000).toISOString();
-    const pending = { ...refundInProfile(paymentId), status: 'pending' as const, created_at };
+    const pending = {
+      ...refundInProfile(paymentId),
+      status: 'pending' as const,
+      created_at: hoursAgo(3),
+    };
     payments.book.refunds.set(pending.id, pending);
     await service.dataSource.query(`UPDATE payment_comparisons SET compared_to = now() - interval '4 hours'`);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
@@ -1122,8 +1135,6 @@ describe('Staff', () => {
 });
 
 describe('An audit against the provider', () => {
-  const HOUR_AGO = new Date(Date.now() - 3_600_000).toISOString();
-
   const broken = () => service.findBroken({ payments: service.app.get(PaymentProvider, { strict: false }) });
 
   it('finds payments and refunds that only one side has, or with another amount', async () => {
@@ -1137,14 +1148,14 @@ describe('An audit against the provider', () => {
     await service.runJob('compare-payments');
     const { amount } = changed;
     payments.pay(lost.id);
-    lost.captured_at = HOUR_AGO;
+    lost.captured_at = hoursAgo(1);
     changed.amount = { value: '100.01', currency: 'RUB' };
     const refund = payments.book.refund('unknown to the shop', {
       payment_id: changed.id,
       amount: { value: '40.00', currency: 'RUB' },
       metadata: {},
     });
-    payments.book.refunds.set(refund.id, { ...refund, created_at: HOUR_AGO });
+    payments.book.refunds.set(refund.id, { ...refund, created_at: hoursAgo(1) });
     await service.dataSource.query(
       `UPDATE payment_comparisons SET compared_to = clock_timestamp() + interval '1 second'`,
     );
@@ -1171,7 +1182,6 @@ describe('An audit against the provider', () => {
     payments.notifier.goWrong({ lost: true });
     const payment = payments.book.payment(paymentOf(body));
     payments.pay(payment.id);
-    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
     Object.assign(payment, { created_at: hoursAgo(120), captured_at: hoursAgo(0.8) });
     const missing = await daily();
     expect(missing).toMatchObject({ violated: 1 });
