@@ -1,18 +1,9 @@
 import Ajv2020 from 'ajv/dist/2020';
-import { ALL_PAYMENT_SCOPES, ALL_SCOPES, type Scope, TokensService } from '../src/auth';
-import { MetricsServer } from '../src/metrics';
-import { type Agent, connectAgent, cutCall, type Revision } from './support/agent';
-import { eventually } from './support/built-service';
-import { beforeClosing, forAllTests } from './support/fixtures';
-import { captureLog } from './support/log-capture';
-import { startReplica } from './support/replica';
-import { readMetrics } from './support/scrape';
-import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
+import { ALL_SCOPES, type Scope, TokensService } from '../src/auth';
+import { connectAgent } from './support/agent';
+import { forAllTests } from './support/fixtures';
+import { sharedTestService } from './support/test-service';
 
-const REVISIONS: readonly [Revision, string][] = [
-  ['legacy', '2025-11-25'],
-  ['modern', '2026-07-28'],
-];
 const TOOLS = [
   'list_countries get_stock get_price list_proxies export_proxies check_proxy get_refund list_orders',
   'get_order list_ledger get_balance list_renewals forecast_renewals',
@@ -21,8 +12,6 @@ const TOOLS = [
   .join(' ')
   .split(' ');
 const FINAL = ['place_order', 'request_refund'];
-/** Where the first call of an order is cut: at the agent's end, or that of the provider. */
-const CUTS = ['sent', 'held', 'responding', 'lost'] as const;
 const TWO = { country: 'RU', period: 30, count: 2 };
 
 describe('POST /mcp', () => {
@@ -45,10 +34,9 @@ describe('POST /mcp', () => {
     });
   const PING = '{"jsonrpc":"2.0","id":7,"method":"ping"}';
 
-  it.each(REVISIONS)('serves the tools to %s clients (%s)', async (revision, version) => {
-    const one = await connectAgent(service.baseUrl, user.token, revision);
-    expect(one.client.getNegotiatedProtocolVersion()).toBe(version);
-    const { tools } = await one.client.listTools();
+  it('serves the same tools to modern clients (2026-07-28) and to legacy ones (2025-11-25)', async () => {
+    expect(agent.client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+    const { tools } = await agent.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(TOOLS);
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
@@ -62,7 +50,7 @@ describe('POST /mcp', () => {
       expect([name, ajv.validate(inputSchema, example)]).toEqual([name, true]);
       expect([name, ajv.validate(outputSchema as object, {})]).toEqual([name, false]);
       // The client checks results against their schemas. Proxy 17 and order 42 are not this user's.
-      const { result, error } = await one.call(name, example);
+      const { result, error } = await agent.call(name, example);
       const expected = {
         check_proxy: 'proxy-not-found',
         get_refund: 'proxy-not-found',
@@ -73,7 +61,14 @@ describe('POST /mcp', () => {
       expect([name, error?.code]).toEqual([name, Reflect.get(expected, name)]);
       expect([name, result === null]).toEqual([name, name in expected]);
     }
-    await one.close();
+    const legacy = await connectAgent(service.baseUrl, user.token, 'legacy');
+    expect(legacy.client.getNegotiatedProtocolVersion()).toBe('2025-11-25');
+    expect((await legacy.client.listTools()).tools).toEqual(tools);
+    expect((await legacy.call('get_balance')).result).toMatchObject({ username: 'test' });
+    expect((await legacy.call('get_order', { order_id: 42 })).error).toMatchObject({
+      code: 'order-not-found',
+    });
+    await legacy.close();
   });
 
   it('shows a token only the tools of its scopes, and needs no other scope', async () => {
@@ -278,104 +273,5 @@ describe('POST /mcp', () => {
       headers: { Authorization: `Bearer ${user.token}` },
     });
     expect(status).toBe(405);
-  });
-});
-
-// Of its own: it moves the clock, and has settings.
-describe('Calls of agents', () => {
-  const log = forAllTests(captureLog);
-  const service = forAllTests(() =>
-    startTestService({ environment: { ...DESCRIBES_DEPOSITS, METRICS_PORT: '0', LOG_LEVEL: 'info' } }),
-  );
-  const replica = forAllTests(() => startReplica(service, { metrics: { port: undefined } }));
-  const user = forAllTests(() => service.createUser());
-  const agents = forAllTests(
-    () => Promise.all([service, replica].map(({ baseUrl }) => connectAgent(baseUrl, user.token))),
-    (opened) => Promise.all(opened.map((agent) => agent.close())),
-  );
-  beforeClosing(() => service.audit({ withProvider: true }));
-
-  /** Calls until the order is known, as the errors say. */
-  const untilPlaced = (agent: Agent, order_ref: unknown) =>
-    eventually(async () => {
-      const { result, error } = await agent.call('place_order', { order_ref });
-      if (error) expect(error.next).toMatch(/^(?:Call place_order again with the same order_ref|Wait)/);
-      const isOpen = JSON.stringify(result).includes('being_confirmed');
-      return !isOpen && result;
-    });
-
-  it('place each prepared order once, whenever responses are cut, on any replica, at any time', async () => {
-    const [one, other] = agents as [Agent, Agent];
-    const bought = await user.buy();
-    const proxyId = bought.data && 'proxies' in bought.data ? bought.data.proxies[0]?.id : undefined;
-    const count = async (): Promise<number> =>
-      (await service.dataSource.query('SELECT count(*)::int AS count FROM orders'))[0].count;
-    const first = await count();
-    const orders: { ref: unknown; orders: number; placed: Record<string, unknown> }[] = [];
-    const steps = [
-      ['prepare_purchase', TWO, 'buy'],
-      ['prepare_prolongation', { proxy_ids: [proxyId], period: 30 }, 'prolong'],
-    ] as const;
-    for (const [prepare, given, method] of steps) {
-      for (const cut of method === 'buy' ? CUTS : CUTS.slice(0, 3)) {
-        const { order_ref: ref } = (await one.call(prepare, given)).result ?? {};
-        const call = { name: 'place_order', arguments: { order_ref: ref } };
-        if (cut === 'sent' || cut === 'responding') {
-          await cutCall(service.baseUrl, user.token, cut, call);
-        } else if (cut === 'held') {
-          const gate = await service.control.addGate({ method, stage: 'received' });
-          const held = cutCall(service.baseUrl, user.token, 'responding', call);
-          await service.control.untilGateReached(gate, 50_000);
-          expect((await other.call('place_order', { order_ref: ref })).error?.next).toContain(
-            'same order_ref',
-          );
-          await service.control.openGate(gate);
-          await held;
-        } else if (cut === 'lost') {
-          await service.control.addFault({ method, kind: 'response-lost', times: 1 });
-          await cutCall(service.baseUrl, user.token, 'responding', call);
-        }
-        const placed = await Promise.all([untilPlaced(other, ref), untilPlaced(one, ref)]);
-        expect({ ...placed[0], replayed: true }).toEqual({ ...placed[1], replayed: true });
-        orders.push({ ref, orders: await count(), placed: placed[0] });
-      }
-    }
-    expect(orders.map((order) => order.orders)).toEqual(orders.map((_, n) => first + n + 1));
-    const { order_ref: unused } = (await one.call('prepare_purchase', TWO)).result ?? {};
-    const later = async (agent: Agent) => (await agent.call('place_order', { order_ref: unused })).error;
-    service.clock.advanceSeconds(15 * 60 + 1);
-    expect(await later(other)).toMatchObject({ code: 'preparation-expiring' });
-    service.clock.advanceSeconds(5 * 60);
-    expect(await later(one)).toMatchObject({ code: 'preparation-expired' });
-    for (const { ref, placed } of orders) {
-      for (const agent of [one, other]) {
-        const { result } = await agent.call('place_order', { order_ref: ref });
-        expect(result).toEqual({ ...placed, replayed: true });
-      }
-    }
-    expect(await count()).toBe(first + orders.length);
-  });
-
-  it('are logged with the tool and counted by it, and have deposits where those are on', async () => {
-    const { id } = await service.createUser();
-    const scopes = ALL_PAYMENT_SCOPES as readonly Scope[];
-    const { text } = await service.app.get(TokensService).issue({ userId: id, scopes });
-    const payer = await connectAgent(service.baseUrl, text);
-    const { tools } = await payer.client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(['list_deposits', 'create_deposit']);
-    expect((await payer.call('list_deposits')).result).toEqual({ items: [], next_cursor: null });
-    expect(await payer.call('create_deposit', { amount: '1.00', key: 'a' })).toMatchObject({
-      error: { code: 'deposit-out-of-bounds' },
-    });
-    await payer.close();
-    const { value } = await readMetrics(service.app.get(MetricsServer).url ?? '');
-    expect(value('agent_calls_total{tool="list_deposits",outcome="done"}')).toBe(1);
-    expect(value('agent_calls_total{tool="create_deposit",outcome="refused"}')).toBe(1);
-    const lines = await eventually(() => {
-      const found = log.lines.filter((line) => line.includes('"tool":"create_deposit"'));
-      return found.length > 0 && found.map((line) => JSON.parse(line) as Record<string, unknown>);
-    });
-    expect(lines).toEqual([expect.objectContaining({ method: 'POST', path: '/mcp', status: 200 })]);
-    expect(log.lines.join()).not.toContain(text);
   });
 });

@@ -1,8 +1,12 @@
 import { execFileSync } from 'node:child_process';
+import { ALL_PAYMENT_SCOPES, type Scope, TokensService } from '../src/auth';
 import { AppConfig } from '../src/config';
 import { Jobs } from '../src/jobs';
 import { type MetricDefinition, METRICS, Metrics, MetricsServer, PREFIX } from '../src/metrics';
+import { connectAgent } from './support/agent';
+import { eventually } from './support/built-service';
 import { forAllTests } from './support/fixtures';
+import { captureLog } from './support/log-capture';
 import { findProgram } from './support/programs';
 import { readMetrics, type Scrape } from './support/scrape';
 import { DESCRIBES_DEPOSITS, startTestService } from './support/test-service';
@@ -12,10 +16,11 @@ const PROMTOOL = findProgram('promtool');
 const metricsUrl = (): string => service.app.get(MetricsServer).url ?? '';
 const scrape = (): Promise<Scrape> => readMetrics(metricsUrl());
 
+const log = forAllTests(captureLog);
 // One of its own: what is measured is the whole installation.
 const service = forAllTests(() =>
   startTestService({
-    environment: { METRICS_PORT: '0', ...DESCRIBES_DEPOSITS },
+    environment: { METRICS_PORT: '0', LOG_LEVEL: 'info', ...DESCRIBES_DEPOSITS },
     jobIntervalsMs: { 'replica-report': 20_000 },
   }),
 );
@@ -199,6 +204,31 @@ describe('GET /metrics', () => {
     expect(await statusOf('/metrics', 'POST')).toBe(405);
     expect((await fetch(`${service.baseUrl}/metrics`)).status).toBe(404);
     expect(new URL(metricsUrl()).hostname).toBe('127.0.0.1');
+  });
+});
+
+describe('Calls of agents', () => {
+  it('are logged with the tool and counted by it, and have deposits where those are on', async () => {
+    const { id } = await service.createUser();
+    const scopes = ALL_PAYMENT_SCOPES as readonly Scope[];
+    const { text } = await service.app.get(TokensService).issue({ userId: id, scopes });
+    const payer = await connectAgent(service.baseUrl, text);
+    const { tools } = await payer.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['list_deposits', 'create_deposit']);
+    expect((await payer.call('list_deposits')).result).toEqual({ items: [], next_cursor: null });
+    expect(await payer.call('create_deposit', { amount: '1.00', key: 'a' })).toMatchObject({
+      error: { code: 'deposit-out-of-bounds' },
+    });
+    await payer.close();
+    const { value } = await scrape();
+    expect(value('agent_calls_total{tool="list_deposits",outcome="done"}')).toBe(1);
+    expect(value('agent_calls_total{tool="create_deposit",outcome="refused"}')).toBe(1);
+    const lines = await eventually(() => {
+      const found = log.lines.filter((line) => line.includes('"tool":"create_deposit"'));
+      return found.length > 0 && found.map((line) => JSON.parse(line) as Record<string, unknown>);
+    });
+    expect(lines).toEqual([expect.objectContaining({ method: 'POST', path: '/mcp', status: 200 })]);
+    expect(log.lines.join()).not.toContain(text);
   });
 });
 
