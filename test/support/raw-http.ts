@@ -9,6 +9,8 @@ export interface RawRequest {
   readonly token?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer | undefined;
+  /** The address of the client, one of this machine; 127.0.0.1 if omitted. */
+  readonly localAddress?: string;
   /** Called when the whole request was handed to the operating system. */
   readonly onWritten?: () => void;
 }
@@ -23,7 +25,7 @@ export interface RawResponse {
 /** Sends a request unchanged: fetch would normalise the path and add a content type. */
 export function sendRaw(
   baseUrl: string,
-  { method = 'GET', path, token, headers, body, onWritten }: RawRequest,
+  { method = 'GET', path, token, headers, body, localAddress, onWritten }: RawRequest,
 ): Promise<RawResponse> {
   const { hostname, port } = new URL(baseUrl);
   const sent: OutgoingHttpHeaders = {
@@ -32,7 +34,8 @@ export function sendRaw(
     ...headers,
   };
   return new Promise((resolve, reject) => {
-    const call = request({ host: hostname, port, method, path, headers: sent }, (response) => {
+    const target = { host: hostname, port, method, path, headers: sent };
+    const call = request({ ...target, ...(localAddress !== undefined && { localAddress }) }, (response) => {
       readText(response).then(
         (text) =>
           resolve({
