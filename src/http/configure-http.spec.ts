@@ -406,8 +406,11 @@ describe('A client that reads nothing of its response', () => {
 
 describe('Requests that are pipelined on a connection', () => {
   it('are served one after the other, and return in their order', async () => {
-    const pages = Array.from({ length: 2500 }, (_, n) => `/pages/${n}`);
-    const responses = await exchange(pages.map((path) => get(path)).join('') + get('/pages/last', CLOSE));
+    const pages = Array.from({ length: 200 }, (_, n) => `/pages/${n}`);
+    // More than Node reads from a connection at once.
+    const padding = `X-Padding: ${'x'.repeat(1000)}\r\n`;
+    const requests = pages.map((path) => get(path, padding)).join('');
+    const responses = await exchange(requests + get('/pages/last', CLOSE));
     const ids = [...responses.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
     expect(ids).toEqual([...pages.map((_, n) => String(n)), 'last']);
     const slow = await exchange(get('/slow/5').repeat(3) + get('/slow/5', CLOSE));
@@ -423,7 +426,7 @@ describe('Requests that are pipelined on a connection', () => {
   });
 
   it('let others come between', async () => {
-    const crowd = exchange(get('/pages/1').repeat(500) + get('/pages/1', CLOSE));
+    const crowd = exchange(get('/pages/1').repeat(100) + get('/pages/1', CLOSE));
     const served = new AbortController();
     void crowd.then(() => served.abort());
     const delaysMs: number[] = [];
@@ -432,7 +435,7 @@ describe('Requests that are pipelined on a connection', () => {
       await (await fetch(`${origin}/pages/2`)).text();
       delaysMs.push(performance.now() - startedAtMs);
     }
-    expect(delaysMs.length).toBeGreaterThan(20);
+    expect(delaysMs.length).toBeGreaterThan(8);
     delaysMs.sort((a, b) => a - b);
     expect(delaysMs[delaysMs.length >> 1]).toBeLessThan(100);
   });
