@@ -137,6 +137,13 @@ describe('a start without configuration', () => {
     await new SandboxControl(await readSandboxAddress(dataDir)).setRateLimit(null);
   };
 
+  /** By the command line, which begins what it needs and ends it again. */
+  const expectBooksToHold = async (): Promise<void> => {
+    const audit = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
+    expect(audit).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true });
+  };
+
   it('has a demo user with 10,000 roubles', () => {
     expect(firstPossessions).toMatchObject({
       profile: { username: 'demo', balance: '10000.00' },
@@ -242,7 +249,12 @@ describe('a start without configuration', () => {
     expect(await ping(service, proxy.id)).toEqual({ latency_ms: expect.any(Number) });
   });
 
-  it('recovers when everything was killed at once', async () => {
+  it('can be administered while it runs, with its sandbox', async () => {
+    await expectBooksToHold();
+    await buy(service);
+  });
+
+  it('recovers when everything was killed at once, and logs no secret at its most talkative', async () => {
     await buy(service);
     const before = await readPossessions(service);
     const { postgres, sandbox } = await readCompanionPids(dataDir);
@@ -250,9 +262,57 @@ describe('a start without configuration', () => {
     for (const pid of [service.pid, postgres, sandbox]) process.kill(pid, 'SIGKILL');
     await service.ended();
 
-    service = await start();
+    service = await start({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
     expect(await readPossessions(service)).toEqual(before);
-    await buy(service);
+    const bought = await buy(service);
+
+    const { token } = readTour(service);
+    const address = await readSandboxAddress(dataDir);
+    const { baseUrl, controlSecret, apiKey } = address;
+    const control = new SandboxControl(address);
+    const { POST, GET } = createApiClient(service.baseUrl, token);
+    const body = { country: 'ru', period: 30 };
+    await ping(service, bought.id);
+    await POST('/proxies/{proxy_id}/prolong', { params: { path: { proxy_id: bought.id } }, body });
+    await GET('/proxies/export');
+    await fetch(`${service.baseUrl}/me?access_token=${token}`);
+    const faults: [Parameters<typeof control.addFault>[0], RegExp][] = [
+      [{ method: 'buy', kind: 'error', errorId: 100 }, NOTHING_BOUGHT],
+      [{ method: 'buy', kind: 'reset' }, UNKNOWN_OUTCOME],
+    ];
+    for (const [fault, logged] of faults) {
+      await control.addFault(fault);
+      expect((await POST('/proxies/buy', { body })).response.status).toBe(503);
+      await eventually(() => logged.test(service.stdout() + service.stderr()));
+    }
+
+    const log = [
+      // The tour shows the token to the person who started it.
+      ...service
+        .stdout()
+        .split('\n')
+        .filter((line) => line.startsWith('{')),
+      service.stderr(),
+      await readFile(join(dataDir, 'sandbox', 'sandbox.log'), 'utf8'),
+      await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8'),
+    ].join('\n');
+    expect(log).toContain('dependencies initialized');
+    expect(log).toContain('/proxies/buy');
+    const secrets = {
+      token,
+      apiKey,
+      controlSecret,
+      provider: `${baseUrl}/api`,
+      databasePassword: await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8'),
+      proxyPassword: bought.password,
+    };
+    for (const [name, secret] of Object.entries(secrets)) {
+      expect({ name, isEmpty: secret === '', isLogged: log.includes(secret) }).toEqual({
+        name,
+        isEmpty: false,
+        isLogged: false,
+      });
+    }
   });
 
   it('is refused next to another one whose sandbox it is not given, without harm to that', async () => {
@@ -273,65 +333,7 @@ describe('a start without configuration', () => {
     await buy(service);
   });
 
-  it('logs no secret, at the most talkative level and when the provider fails', async () => {
-    await liftRateLimit();
-    const talkative = await startSecond({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
-    const { token } = readTour(talkative);
-    const address = await readSandboxAddress(dataDir);
-    const { baseUrl, controlSecret, apiKey } = address;
-    const control = new SandboxControl(address);
-    const { POST, GET } = createApiClient(talkative.baseUrl, token);
-    const body = { country: 'ru', period: 30 };
-    const { data } = await POST('/proxies/buy', { body });
-    for (const { id } of data?.proxies ?? []) {
-      await ping(talkative, id);
-      await POST('/proxies/{proxy_id}/prolong', { params: { path: { proxy_id: id } }, body });
-    }
-    await GET('/proxies/export');
-    await fetch(`${talkative.baseUrl}/me?access_token=${token}`);
-    /** Once more, if the service next to it has sent the order. */
-    const failOnce = (fault: Parameters<typeof control.addFault>[0], logged: RegExp) =>
-      eventually(async () => {
-        await control.addFault(fault);
-        expect((await POST('/proxies/buy', { body })).response.status).toBe(503);
-        return logged.test(talkative.stdout() + talkative.stderr());
-      });
-    await failOnce({ method: 'buy', kind: 'error', errorId: 100 }, NOTHING_BOUGHT);
-    await failOnce({ method: 'buy', kind: 'reset' }, UNKNOWN_OUTCOME);
-    await talkative.stop();
-
-    const log = [
-      // The tour shows the token to the person who started it.
-      ...talkative
-        .stdout()
-        .split('\n')
-        .filter((line) => line.startsWith('{')),
-      talkative.stderr(),
-      await readFile(join(dataDir, 'sandbox', 'sandbox.log'), 'utf8'),
-      await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8'),
-    ].join('\n');
-    expect(log).toContain('dependencies initialized');
-    expect(log).toContain('/proxies/buy');
-    expect(log).toMatch(NOTHING_BOUGHT);
-    expect(log).toMatch(UNKNOWN_OUTCOME);
-    const secrets = {
-      token,
-      apiKey,
-      controlSecret,
-      provider: `${baseUrl}/api`,
-      databasePassword: await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8'),
-      proxyPassword: data?.proxies[0]?.password ?? '',
-    };
-    for (const [name, secret] of Object.entries(secrets)) {
-      expect({ name, isEmpty: secret === '', isLogged: log.includes(secret) }).toEqual({
-        name,
-        isEmpty: false,
-        isLogged: false,
-      });
-    }
-  });
-
-  it('serves next to another one that is given its sandbox, and leaves the database to it', async () => {
+  it('serves next to another one, and leaves the database to it; after both it is administered', async () => {
     const program = join(dataDir, 'tell-what-is-loaded.cjs');
     const loaded = join(dataDir, 'loaded.json');
     const files = 'JSON.stringify(Object.keys(require.cache))';
@@ -359,22 +361,8 @@ describe('a start without configuration', () => {
     const packages = await readFile(loaded, 'utf8');
     expect(packages).toContain('/node_modules/express/');
     for (const name of ['undici', '@opentelemetry']) expect(packages).not.toContain(`/node_modules/${name}/`);
-  });
 
-  it('can be administered while it runs, with its sandbox, and when it does not', async () => {
-    const users = await runCli(['users', 'list'], { DATA_DIR: dataDir });
-    expect(users).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(users.stdout)).toEqual([expect.objectContaining({ username: 'demo' })]);
-    const second = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
-    expect(second).toMatchObject({ code: 0, stderr: '' });
-    await buy(service);
-    const companions = await readCompanionPids(dataDir);
-
-    await service.stop();
-    const audit = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
-    expect(audit).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true });
-    await untilNothingRuns(companions);
+    await expectBooksToHold();
     expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
     expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
   });
