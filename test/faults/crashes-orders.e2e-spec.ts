@@ -1,4 +1,4 @@
-import { BUILD_TIMEOUT_MS, type BuiltService } from '../support/built-service';
+import { BUILD_TIMEOUT_MS, type BuiltService, isRunning } from '../support/built-service';
 import { BEGINNINGS, STAGES, STEPS } from '../support/crash-matrix';
 import { forAllTests } from '../support/fixtures';
 import {
@@ -39,12 +39,18 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
   );
   beforeAll(async () => {
     survivor = await replicas.start();
+    await startVictim();
   }, BUILD_TIMEOUT_MS);
+  /** The one of the last test, unless it was killed. */
   beforeEach(async () => {
+    if (!isRunning(victim.pid)) await startVictim();
+  });
+
+  async function startVictim(): Promise<void> {
     victim = await replicas.start({ throughRelay: true });
     // It fetches what it checks orders against.
     await send(victim.baseUrl, purchase(await replicas.createCustomer()));
-  });
+  }
 
   /** A purchase, or a prolongation of a proxy bought before, by a customer of its own. */
   async function prepare(method: Method): Promise<Order> {
@@ -79,6 +85,7 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
 
   async function killVictim(stopped: readonly Pick<Stopped, 'outcome'>[]): Promise<void> {
     victim.kill('SIGKILL');
+    await victim.ended();
     survivor.kill('SIGCONT');
     expectNoRefusal(await Promise.all(stopped.map(({ outcome }) => outcome)));
   }
@@ -171,7 +178,6 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     victim.kill('SIGCONT');
     await outcome;
     await expectEachOnce([order]);
-    victim.kill('SIGKILL');
   });
 
   it('at reserve, claim and settle, while they wait for a lock: each is executed once', async () => {
