@@ -302,7 +302,6 @@ describe('A notification', () => {
   it('before the response to the creation is not lost', async () => {
     payments.notifier.goWrong({ beforeCreationResponds: true });
     const { body } = await deposit('100');
-    await checkNow();
     await untilState(body.id, 'succeeded');
     expect(await available()).toBe('100.00');
   });

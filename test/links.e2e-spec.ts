@@ -1,14 +1,12 @@
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { generateSecret } from '../src/auth/token-text';
-import { AppConfig } from '../src/config';
 import { FORMAT_NAMES } from '../src/proxies';
-import { LinksService } from '../src/proxies/links/links.service';
 import { eventually } from './support/built-service';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { readPages } from './support/pages';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawRequest, type RawResponse, sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { startReplica, withReplica } from './support/replica';
 import { statementsDuring } from './support/statement-plans';
 import { startTestService, type TestUser } from './support/test-service';
 
@@ -31,17 +29,9 @@ const service = forAllTests(() =>
     jobIntervalsMs: { 'request-counts': 20, 'link-uses': 20 },
   }),
 );
-const replica = forAllTests(
-  () =>
-    startReplica(
-      // It writes the uses of links when it stops.
-      { ...service, jobIntervalsMs: { ...service.jobIntervalsMs, 'link-uses': 3_600_000 } },
-      { server: { publicUrl: 'https://proxies.example.com' } },
-    ),
-  () => stopReplica(),
+const replica = forAllTests(() =>
+  startReplica(service, { server: { publicUrl: 'https://proxies.example.com' } }),
 );
-let stopping: Promise<void> | undefined;
-const stopReplica = (): Promise<void> => (stopping ??= replica.close());
 const user = forEachTest(() => service.createUser());
 beforeEach(() => {
   // Each test has a minute for itself, and is at its beginning.
@@ -521,19 +511,16 @@ describe('The number of links', () => {
 
   it('of 0 disables them, those that exist as well', async () => {
     const link = await createLink();
-    const config = service.app.get<unknown, AppConfig>(AppConfig);
-    const links = service.app.get(LinksService, { strict: false });
-    Object.assign(links, { config: { ...config, links: { ...config.links, maxPerUser: 0 } } });
-    try {
-      expect(await send(user.token, 'POST', '/links', {})).toMatchObject({
+    await withReplica(service, { links: { maxPerUser: 0 } }, async (without) => {
+      const refused = await send(user.token, 'POST', '/links', {}, without);
+      expect(refused).toMatchObject({
         status: 403,
         text: '{"detail":"Links are disabled","code":"links-disabled"}',
       });
-      await expectNothing(await fetchLink(link));
-      expect((await send(user.token, 'DELETE', `/links/${link.id}`)).status).toBe(204);
-    } finally {
-      Object.assign(links, { config });
-    }
+      await expectNothing(await fetchLink(link, { baseUrl: without.baseUrl }));
+      const deleted = await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without);
+      expect(deleted.status).toBe(204);
+    });
   });
 });
 
@@ -596,6 +583,31 @@ describe('Fetching', () => {
     expect((await fetchLink(fresh, { from: '192.0.2.78' })).status).toBe(200);
   });
 
+  it('is counted for the customer, on all replicas together', async () => {
+    const [link, unused] = [await createLink(), await createLink()];
+    const tag = String((await fetchLink(link)).headers.etag);
+    await Promise.all([
+      fetchLink(link, { headers: { 'If-None-Match': tag } }),
+      fetchLink(link, { method: 'HEAD' }),
+      fetchLink(link, { baseUrl: replica.baseUrl }),
+      fetchLink(link, { baseUrl: replica.baseUrl }),
+    ]);
+    const show = async ({ id }: Link) => (await send(user.token, 'GET', `/links/${id}`)).json() as Link;
+    const shown = await eventually(async () => {
+      const now = await show(link);
+      return now['uses'] === 5 && now;
+    });
+    const ageMs = service.clock.now().getTime() - Date.parse(String(shown['last_used_at']));
+    expect(ageMs).toBeGreaterThanOrEqual(0);
+    expect(ageMs).toBeLessThan(30_000);
+    expect(await show(unused)).toMatchObject({ uses: 0, last_used_at: null });
+    // The ends of links are written as well.
+    const leaving = await startReplica({ ...service, jobIntervalsMs: { 'link-uses': 3_600_000 } });
+    expect((await fetchLink(link, { baseUrl: leaving.baseUrl })).status).toBe(200);
+    await leaving.close();
+    expect(await show(link)).toMatchObject({ uses: 6 });
+  });
+
   it('of 50 links at once shares statements', async () => {
     const users = await Promise.all(Array.from({ length: 5 }, () => service.createUser()));
     const links: { readonly link: Link; readonly login: string }[] = [];
@@ -615,28 +627,5 @@ describe('Fetching', () => {
     });
     // Each alone would take three.
     expect(sent.filter(({ text }) => /FROM (export_links link|proxies)/.test(text)).length).toBeLessThan(75);
-  });
-
-  // The last one: a replica stops.
-  it('is counted for the customer, on all replicas together', async () => {
-    const [link, unused] = [await createLink(), await createLink()];
-    const tag = String((await fetchLink(link)).headers.etag);
-    await Promise.all([
-      fetchLink(link, { headers: { 'If-None-Match': tag } }),
-      fetchLink(link, { method: 'HEAD' }),
-      fetchLink(link, { baseUrl: replica.baseUrl }),
-      fetchLink(link, { baseUrl: replica.baseUrl }),
-    ]);
-    const show = async ({ id }: Link) => (await send(user.token, 'GET', `/links/${id}`)).json() as Link;
-    const shown = await eventually(async () => {
-      const now = await show(link);
-      return now['uses'] === 3 && now;
-    });
-    const ageMs = service.clock.now().getTime() - Date.parse(String(shown['last_used_at']));
-    expect(ageMs).toBeGreaterThanOrEqual(0);
-    expect(ageMs).toBeLessThan(30_000);
-    expect(await show(unused)).toMatchObject({ uses: 0, last_used_at: null });
-    await stopReplica();
-    expect(await show(link)).toMatchObject({ uses: 5 });
   });
 });

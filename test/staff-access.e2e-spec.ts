@@ -5,32 +5,25 @@ import { PROTECTED_ENDPOINTS } from './support/endpoints';
 import { beforeClosing, forAllTests } from './support/fixtures';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { createStaff, type Staff } from './support/staff';
+import { createStaff } from './support/staff';
 import { sharedTestService } from './support/test-service';
 import { withinOneDay } from './support/within-one-day';
 
 const service = forAllTests(sharedTestService);
 const customer = forAllTests(() => service.createUser());
 const staff = forAllTests(() => createStaff(service));
-const balanced = forAllTests(() =>
-  startReplica(service, { server: { trustedProxies: ['127.0.0.1', '10.9.0.0/16'] } }),
-);
 
 const describeAt = (path: string): Promise<Description> => readDescription(service.baseUrl + path);
 
 describe('Access', () => {
   it('to every route of staff is refused to customers and to tokens without the scope', async () => {
     const operations = operationsOf(await describeAt('/staff/openapi.json'));
-    const withoutScopes = new Map<string | undefined, Staff>();
     for (const { name, method, path, operation } of operations) {
       const [scope] = scopesOf(operation);
-      const others =
-        withoutScopes.get(scope) ??
-        (await createStaff(
-          service,
-          ALL_STAFF_SCOPES.filter((other) => other !== scope),
-        ));
-      withoutScopes.set(scope, others);
+      const others = await createStaff(
+        service,
+        ALL_STAFF_SCOPES.filter((other) => other !== scope),
+      );
       const request = { method, path: path.replaceAll(/\{\w+\}/g, '1') };
       expect([name, (await sendRaw(service.baseUrl, request)).status]).toEqual([name, 401]);
       for (const token of [customer.token, others.token]) {
@@ -86,6 +79,11 @@ describe('A token', () => {
     const NETWORK = '203.0.113.0/24';
     let token: string;
 
+    const balanced = forAllTests(() =>
+      startReplica(service, {
+        server: { trustedProxies: ['127.0.0.0/8', '10.9.0.0/16'] },
+      }),
+    );
     beforeAll(async () => {
       token = await issue({ allowedIps: [NETWORK], scopes: [...ALL_SCOPES, ...ALL_STAFF_SCOPES] });
     });
@@ -126,15 +124,16 @@ describe('A token', () => {
     });
 
     it('is checked against the address of the connection when the peer is not trusted', async () => {
-      const own = await issue({ allowedIps: ['127.0.0.2'] });
-      const request = {
-        path: '/me',
-        headers: { 'x-forwarded-for': '203.0.113.7' },
-        localAddress: '127.0.0.2',
-      };
-      for (const { baseUrl } of [service, balanced]) {
-        expect((await sendRaw(baseUrl, { ...request, token })).status).toBe(403);
-        expect((await sendRaw(baseUrl, { ...request, token: own })).status).toBe(200);
+      const elsewhere = await startReplica(service, { server: { trustedProxies: ['10.9.0.0/16'] } });
+      try {
+        for (const { baseUrl } of [service, elsewhere]) {
+          const headers = { 'x-forwarded-for': '203.0.113.7' };
+          expect((await sendRaw(baseUrl, { path: '/me', token, headers })).status).toBe(403);
+          const own = await issue({ allowedIps: ['127.0.0.1'] });
+          expect((await sendRaw(baseUrl, { path: '/me', token: own, headers })).status).toBe(200);
+        }
+      } finally {
+        await elsewhere.close();
       }
     });
   });
@@ -213,23 +212,28 @@ describe('A blocked user', () => {
 
   it('is refused on every protected route and every replica until unblocked', async () => {
     const user = await service.createUser({ scopes: [...ALL_SCOPES, ...ALL_STAFF_SCOPES] });
+    const replica = await startReplica(service);
     const block = (reason: string | null) =>
       service.dataSource.query(
         `UPDATE users SET blocked_at = CASE WHEN $2::text IS NOT NULL THEN now() END, blocked_reason = $2
            WHERE id = $1`,
         [user.id, reason],
       );
-    await block('test');
-    const staffs = operationsOf(await describeAt('/staff/openapi.json'));
-    for (const { method, path } of [...PROTECTED_ENDPOINTS, ...staffs]) {
-      const request = { method, path: path.replaceAll(/\{\w+\}/g, '1'), token: user.token };
-      const response = await sendRaw(service.baseUrl, request);
-      expect([path, response.status, response.json()]).toMatchObject([path, 403, BLOCKED]);
-    }
-    expect((await sendRaw(balanced.baseUrl, { path: '/me', token: user.token })).json()).toEqual(BLOCKED);
-    await block(null);
-    for (const { baseUrl } of [service, balanced]) {
-      expect((await sendRaw(baseUrl, { path: '/me', token: user.token })).status).toBe(200);
+    try {
+      await block('test');
+      const staffs = operationsOf(await describeAt('/staff/openapi.json'));
+      for (const { method, path } of [...PROTECTED_ENDPOINTS, ...staffs]) {
+        const request = { method, path: path.replaceAll(/\{\w+\}/g, '1'), token: user.token };
+        const response = await sendRaw(service.baseUrl, request);
+        expect([path, response.status, response.json()]).toMatchObject([path, 403, BLOCKED]);
+      }
+      expect((await sendRaw(replica.baseUrl, { path: '/me', token: user.token })).json()).toEqual(BLOCKED);
+      await block(null);
+      for (const { baseUrl } of [service, replica]) {
+        expect((await sendRaw(baseUrl, { path: '/me', token: user.token })).status).toBe(200);
+      }
+    } finally {
+      await replica.close();
     }
   });
 });

@@ -95,22 +95,13 @@ const mark = (unmatchedProxy: UnmatchedProxy | undefined, state: string) =>
   staff.post<UnmatchedProxy>(`/staff/unmatched-proxies/${unmatchedProxy?.id}/mark`, { state, ...REASON });
 
 describe('An order in review', () => {
-  it('is delivered with what the provider has of it, and charged, by others than its buyer', async () => {
-    const { colleague, buyer } = await createBuyingStaff();
-    const [order] = await untilInReview(() => buy(buyer, 2), BOUGHT_UNSEEN);
-    const id = order?.id ?? 0;
-    for (const decision of ['deliver', 'refund']) {
-      const { status, body } = await decide(id, decision, colleague);
-      expect([status, body]).toMatchObject([403, OWN_ACCOUNT]);
-    }
-    expect((await orderOf(id)).state).toBe('review');
-    expect(await refusalsOf(service, 'orders.decide', id)).toEqual([OWN_ACCOUNT.detail, OWN_ACCOUNT.detail]);
-
-    const { status, body } = await decide(id, 'deliver');
+  it('is delivered with what the provider has of it, and charged', async () => {
+    const [order] = await untilInReview(() => buy(user, 2), BOUGHT_UNSEEN);
+    const { status, body } = await decide(order?.id ?? 0, 'deliver');
     expect([status, body.state, body.captured]).toEqual([200, 'completed', '50.16']);
-    expect(await proxiesOf(buyer)).toHaveLength(2);
-    expect(await service.balanceOf(buyer)).toEqual({ available: '949.84', held: '0.00' });
-    expect(await linesOf('orders.decide', id)).toEqual([
+    expect(await proxiesOf()).toHaveLength(2);
+    expect(await service.balanceOf(user)).toEqual({ available: '949.84', held: '0.00' });
+    expect(await linesOf('orders.decide', order?.id ?? 0)).toEqual([
       {
         reason: 'test',
         before: expect.objectContaining({ state: 'review', captured: '0.00' }),
@@ -143,21 +134,37 @@ describe('An order in review', () => {
     expect((await decide(order?.id ?? 0, 'refund')).status).toBe(200);
   });
 
-  it('is decided once, even by concurrent requests, and not while the provider cannot be asked', async () => {
-    const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
+  it('is not decided by the member of staff who placed it', async () => {
+    const { colleague, buyer } = await createBuyingStaff();
+    const [order] = await untilInReview(() => buy(buyer), BOUGHT_UNSEEN);
     const id = order?.id ?? 0;
-    await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
-    const { status, body } = await decide(id, 'deliver');
-    expect([status, body.detail]).toEqual([503, 'Service temporarily unavailable']);
+    for (const decision of ['deliver', 'refund']) {
+      const { status, body } = await decide(id, decision, colleague);
+      expect([status, body]).toMatchObject([403, OWN_ACCOUNT]);
+    }
     expect((await orderOf(id)).state).toBe('review');
+    expect(await refusalsOf(service, 'orders.decide', id)).toEqual([OWN_ACCOUNT.detail, OWN_ACCOUNT.detail]);
+    expect((await decide(id, 'deliver')).body.state).toBe('completed');
+  });
+
+  it('does not change when the provider cannot be asked', async () => {
+    const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
+    await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+    const { status, body } = await decide(order?.id ?? 0, 'deliver');
+    expect([status, body.detail]).toEqual([503, 'Service temporarily unavailable']);
     await service.control.resetFaults();
+    expect((await decide(order?.id ?? 0, 'deliver')).body.state).toBe('completed');
+  });
+
+  it('is decided once, even by concurrent requests', async () => {
+    const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
     const responses = await Promise.all(
-      ['deliver', 'refund', 'deliver', 'refund', 'refund', 'deliver'].map((decision) => decide(id, decision)),
+      ['deliver', 'refund', 'deliver', 'refund', 'refund', 'deliver'].map((decision) =>
+        decide(order?.id ?? 0, decision),
+      ),
     );
-    expect(responses.map((response) => response.status).sort(ascending)).toEqual([
-      200, 409, 409, 409, 409, 409,
-    ]);
-    expect(await linesOf('orders.decide', id)).toHaveLength(1);
+    expect(responses.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
+    expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
     // If the order was refunded, what the provider has becomes an unmatched proxy.
     await service.runJob('sweep');
   });
@@ -214,14 +221,15 @@ describe('An order in review', () => {
     });
   });
 
-  it('is the only kind of order that can be decided', async () => {
-    const id = await buy();
-    for (const decision of ['deliver', 'refund']) {
+  it.each(['deliver', 'refund'])(
+    'is the only kind of order that can be decided: %s is refused for others',
+    async (decision) => {
+      const id = await buy();
       expect((await decide(id, decision)).body).toMatchObject({ detail: 'The order is not in review' });
       const unknown = await decide(999_999, decision);
       expect([unknown.status, unknown.body]).toMatchObject([404, { detail: 'Order not found' }]);
-    }
-  });
+    },
+  );
 
   it('requires the scope for orders and a known decision', async () => {
     const stranger = await createStaff(service, ['staff:balance']);

@@ -101,6 +101,7 @@ describe('The concurrent requests of one user', () => {
       Array.from({ length: 60 }, (_, n) => awaited[n % 2] ?? ''),
     );
     await eventually(() => waitingOf() === 0);
+    for (const one of awaited) expect((await get(user, one.replace('wait=30', 'wait=1'))).status).toBe(200);
   });
 
   it('ends with a token that is revoked, or a user who is blocked, during a wait for an order', async () => {

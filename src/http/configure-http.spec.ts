@@ -426,7 +426,7 @@ describe('Requests that are pipelined on a connection', () => {
   });
 
   it('let others come between', async () => {
-    const crowd = exchange(get('/pages/1').repeat(100) + get('/pages/1', CLOSE));
+    const crowd = exchange(get('/pages/1').repeat(500) + get('/pages/1', CLOSE));
     const served = new AbortController();
     void crowd.then(() => served.abort());
     const delaysMs: number[] = [];
@@ -435,7 +435,7 @@ describe('Requests that are pipelined on a connection', () => {
       await (await fetch(`${origin}/pages/2`)).text();
       delaysMs.push(performance.now() - startedAtMs);
     }
-    expect(delaysMs.length).toBeGreaterThan(8);
+    expect(delaysMs.length).toBeGreaterThan(20);
     delaysMs.sort((a, b) => a - b);
     expect(delaysMs[delaysMs.length >> 1]).toBeLessThan(100);
   });

@@ -250,6 +250,9 @@ describe('a start without configuration', () => {
   });
 
   it('can be administered while it runs, with its sandbox', async () => {
+    const users = await runCli(['users', 'list'], { DATA_DIR: dataDir });
+    expect(users).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(users.stdout)).toEqual([expect.objectContaining({ username: 'demo' })]);
     await expectBooksToHold();
     await buy(service);
   });

@@ -9,8 +9,6 @@ export interface RawRequest {
   readonly token?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer | undefined;
-  /** The address of the client, one of this machine; 127.0.0.1 if omitted. */
-  readonly localAddress?: string;
   /** Called when the whole request was handed to the operating system. */
   readonly onWritten?: () => void;
 }
@@ -25,7 +23,7 @@ export interface RawResponse {
 /** Sends a request unchanged: fetch would normalise the path and add a content type. */
 export function sendRaw(
   baseUrl: string,
-  { method = 'GET', path, token, headers, body, localAddress, onWritten }: RawRequest,
+  { method = 'GET', path, token, headers, body, onWritten }: RawRequest,
 ): Promise<RawResponse> {
   const { hostname, port } = new URL(baseUrl);
   const sent: OutgoingHttpHeaders = {
@@ -34,8 +32,7 @@ export function sendRaw(
     ...headers,
   };
   return new Promise((resolve, reject) => {
-    const target = { host: hostname, port, method, path, headers: sent };
-    const call = request({ ...target, ...(localAddress !== undefined && { localAddress }) }, (response) => {
+    const call = request({ host: hostname, port, method, path, headers: sent }, (response) => {
       readText(response).then(
         (text) =>
           resolve({

@@ -62,5 +62,5 @@ export function readProlongation(
   key: string | undefined,
 ): OrderRequest {
   const item = { kind: 'prolongation', proxyId, period } as const;
-  return { ...item, caller, idempotency: readIdempotency(key, item), maxPrice };
+  return { caller, idempotency: readIdempotency(key, item), maxPrice, ...item };
 }
