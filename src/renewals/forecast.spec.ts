@@ -93,6 +93,14 @@ describe('The forecast', () => {
     ]);
   });
 
+  it('reports what the budget does not cover before the forecast ends', async () => {
+    const budget = { monthly: Money.parse('10.00'), left: Money.zero };
+    const given = funds('100.00', { now: new Date('2026-11-28T12:30:00Z'), budget });
+    const rentals = [rental(1, '2026-12-01T12:00:00Z', { hoursBefore: 72 })];
+    expect(await forecast(given, rentals, 2)).toEqual(['2026-11-28T12:30 1 budget-used-up', '100.00 left']);
+    expect(await forecast(given, rentals, 3)).toEqual(['2026-12-01T00:00 1 renewed', '90.00 left']);
+  });
+
   it('reports everything that staff have paused', async () => {
     const rentals = [rental(1, '2026-11-24T10:00:00Z')];
     expect(await forecast(funds('100.00', { obstacle: 'paused' }), rentals)).toEqual([
@@ -155,7 +163,7 @@ describe('The forecast', () => {
           waiting.push({ one: { ...one, dateEnd }, from: at.getTime() + 1 });
         } else if (decision.reason === 'budget-used-up') {
           const next = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1);
-          if (next <= lastTryAt(one.dateEnd).getTime()) {
+          if (next <= Math.min(lastTryAt(one.dateEnd).getTime(), end)) {
             waiting.push({ one, from: next });
             continue;
           }
@@ -193,11 +201,17 @@ describe('The forecast', () => {
       const given = funds(roubles(60_000).toString(), {
         budget: random.chance(0.6) ? { monthly: roubles(20_000), left } : null,
       });
+      const days = random.chance(0.5) ? 60 : random.integer(1, 20);
       const lines: string[] = [];
-      await runForecast(given, rentals, 60, ({ at, decisions, available }) => {
+      const decided = new Set<number>();
+      await runForecast(given, rentals, days, ({ at, decisions, available }) => {
         lines.push(...decisions.map((decision) => lineOf(at, decision)), available.toString());
+        for (const { candidate } of decisions) decided.add(candidate.proxyId);
       });
-      expect(lines).toEqual(oneByOne(given, rentals, 60));
+      expect(lines).toEqual(oneByOne(given, rentals, days));
+      const end = NOW.getTime() + days * 24 * HOUR_MS;
+      const due = rentals.filter((one) => dueAt(one.dateEnd, one.hoursBefore).getTime() <= end);
+      expect(due.filter(({ proxyId }) => !decided.has(proxyId))).toEqual([]);
     },
   );
 });

@@ -67,7 +67,7 @@ const nextMonthOf = (moment: Date): Date =>
 /**
  * Simulates the next days: hour by hour, {@link decide} selects the due rentals to renew, as the job will.
  * Renewed rentals become due again. Rentals that the budget does not cover are tried once more when another
- * month begins before they end; no other obstacle is expected to disappear.
+ * month begins before they end, and before the forecast does; no other obstacle is expected to disappear.
  *
  * It assumes that no price, rule, tag or label changes, nothing is bought or credited, and no call fails.
  *
@@ -114,7 +114,10 @@ export async function runForecast(
           available = available.minus(decision.price);
           budgetLeft = budgetLeft && budgetLeft.minus(decision.price);
           add(renewed(candidate), index + 1);
-        } else if (decision.reason === 'budget-used-up' && nextMonth <= lastTryAt(dateEnd)) {
+        } else if (
+          decision.reason === 'budget-used-up' &&
+          nextMonth.getTime() <= Math.min(lastTryAt(dateEnd).getTime(), end)
+        ) {
           add(candidate, (nextMonth.getTime() - first) / HOUR_MS);
           continue;
         } else if (decision.reason === 'balance-short' && (unpaid === null || dateEnd < unpaid)) {
