@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
+import { AppConfig } from '../src/config';
 import { queryRows } from '../src/database';
 import { LedgerService } from '../src/ledger';
 import { PaymentProvider, WAITING_PAYMENTS } from '../src/payments';
@@ -31,7 +32,7 @@ const log = forAllTests(captureLog, (capture) => capture.stop());
 const service = forAllTests(() =>
   startTestService({
     payments,
-    environment: { YOOKASSA_RECEIPT: 'shop@example.com:4' },
+    environment: { YOOKASSA_RECEIPT: 'shop@example.com:4', LOG_LEVEL: 'info' },
     jobIntervalsMs: { 'read-deposits': 200, 'settle-refunds': 200 },
   }),
 );
@@ -41,6 +42,7 @@ const createUser = () =>
 const customer = forEachTest(createUser);
 afterEach(async () => {
   payments.resetFaults();
+  restartWith({});
   // Neither checks nor comparisons of later tests read these again.
   await service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE next_read_at IS NOT NULL');
   for (const payment of payments.book.payments.values()) {
@@ -84,6 +86,13 @@ const letBe = () =>
   service.dataSource.query('UPDATE deposits SET next_read_at = NULL WHERE user_id = $1', [customer.id]);
 
 const available = async () => (await service.balanceOf(customer)).available;
+/** Applies other settings of receipts, as a restart would. */
+function restartWith(settings: object): void {
+  const config = service.app.get<AppConfig>(AppConfig);
+  const changed = { ...config, payments: { ...config.payments, ...settings } };
+  Object.assign(service.app.get(PaymentProvider, { strict: false }), { config: changed });
+}
+
 /** Pays a payment after it was canceled. */
 const payLate = (payment: SandboxPayment) =>
   Object.assign(payment, { status: 'succeeded', captured_at: new Date().toISOString() });
@@ -241,6 +250,7 @@ describe('Without its notification', () => {
     expect(await deposit('100', 'restarted')).toMatchObject({ status: 503 });
     const created = payments.book.payments.size;
     Object.assign(service.app.get(PaymentFollowing), { returnUrl: 'https://other.example/paid' });
+    restartWith({ register: { mode: 'full_payment', subject: 'service' } });
     expect(await deposit('100', 'restarted')).toMatchObject({ status: 201, body: { state: 'pending' } });
     expect(payments.book.payments.size).toBe(created);
   });
@@ -626,6 +636,7 @@ describe('A receipt', () => {
     expect(receipts[1]?.items).toEqual([
       expect.objectContaining({ description: 'Пополнение баланса', vat_code: 4, payment_mode: 'advance' }),
     ]);
+    expect(log.lines.some((line) => line.includes('YOOKASSA_REGISTER is not set'))).toBe(true);
   });
 
   it('is of an address, which a retry does not change', async () => {
@@ -638,7 +649,7 @@ describe('A receipt', () => {
   });
 
   it('that is not registered goes to staff, also when it took long', async () => {
-    payments.book.register = 'pending';
+    payments.book.receiptState = 'pending';
     const { body } = await post({ receipt_email: 'buyer@example.com' });
     const staff = await createStaff(service);
     const find = async () =>
@@ -915,6 +926,58 @@ describe('Staff', () => {
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
     const { body } = await staff.get<{ items: object[] }>('/staff/deposit-refunds?state=found');
     expect(body.items[0]).toMatchObject({ amount: '90.00', reason: 'made at the provider: 1.00 USD' });
+  });
+
+  describe.each([
+    ['yookassa', 'receipt.items.payment_mode', { mode: 'full_prepayment', subject: 'service' }],
+    ['ffd-1.05', undefined, { mode: 'full_payment', subject: 'service' }],
+    ['ffd-1.2', undefined, { mode: 'full_prepayment', subject: 'payment' }],
+    ['atol-ffd-1.2', 'receipt.tax_system_code', { mode: 'advance', subject: 'payment', taxSystem: 2 }],
+  ] as const)('of a shop with the cash register %s', (kind, refused, register) => {
+    beforeEach(() => {
+      payments.cashRegister = kind;
+    });
+    it('see what it refuses while the setting is missing', async () => {
+      const { status, body } = await deposit('100');
+      expect(status === 201).toBe(refused === undefined);
+      const { body: list } = await staff.get<{ items: object[] }>(`/staff/deposits?user_id=${customer.id}`);
+      const reason = refused === undefined ? null : expect.stringContaining(refused);
+      expect(list.items).toEqual([expect.objectContaining({ provider_reason: reason })]);
+      if (refused === undefined) {
+        expect(payments.book.payment(paymentOf(body)).receipt?.items).toEqual([
+          expect.objectContaining({ measure: 'piece', payment_mode: 'advance', payment_subject: 'payment' }),
+        ]);
+      }
+    });
+
+    it('refund a part of a deposit, and see a receipt that was canceled late', async () => {
+      restartWith({ register });
+      const { body } = await deposit('100');
+      // It is paid after it was canceled.
+      payments.cancel(paymentOf(body));
+      await untilState(body.id, 'canceled');
+      const payment = payments.book.payment(paymentOf(body));
+      payLate(payment);
+      await service.runJob('compare-payments');
+      expect(await read(body.id)).toMatchObject({ state: 'succeeded' });
+      // Its refunds do not follow the settings.
+      restartWith({ register: { mode: 'full_prepayment', subject: 'commodity', taxSystem: 1 } });
+      for (const amount of ['30', '70']) {
+        const { body: made } = await refund(body.id, { amount, reason: 'x' });
+        await untilRefund(made.id, 'succeeded');
+        const { receipt } = [...payments.book.refunds.values()].at(-1) ?? {};
+        const item = { ...payment.receipt?.items[0], amount: { value: `${amount}.00`, currency: 'RUB' } };
+        expect(receipt).toEqual({ ...payment.receipt, items: [item] });
+      }
+      expect(payment.receipt).toMatchObject({
+        items: [{ measure: 'piece', payment_mode: register.mode, payment_subject: register.subject }],
+        ...('taxSystem' in register && { tax_system_code: register.taxSystem }),
+      });
+      payment.receipt_registration = 'canceled';
+      await service.runJob('compare-payments');
+      const canceled = `/staff/deposits?user_id=${customer.id}&receipt=canceled`;
+      expect((await staff.get<{ items: object[] }>(canceled)).body.items).toHaveLength(1);
+    });
   });
 
   it('refund a deposit in parts: held, requested once, and taken when the provider shows it', async () => {

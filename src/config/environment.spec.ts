@@ -64,6 +64,7 @@ describe('The environment', () => {
         secretKey: undefined,
         baseUrl: 'https://api.yookassa.ru/v3',
         receipt: undefined,
+        register: undefined,
         receiptItem: 'Пополнение баланса',
         min: '100.00',
         max: '100000.00',
@@ -240,6 +241,19 @@ describe('Payments', () => {
     const read = (code: number) => readEnvironment({ YOOKASSA_RECEIPT: `a@example.com:${code}` }).payments;
     expect(read(12).receipt).toEqual({ email: 'a@example.com', vatCode: 12 });
     for (const code of [0, 13, 99]) expect(() => read(code)).toThrow('a VAT code from 1 to 12');
+  });
+
+  it('have the words of a cash register, which are of no use without receipts', () => {
+    const read = (register: string) =>
+      readEnvironment({ YOOKASSA_RECEIPT: 'a@example.com:1', YOOKASSA_REGISTER: register }).payments;
+    expect(read('full_prepayment:service').register).toEqual({ mode: 'full_prepayment', subject: 'service' });
+    expect(read('advance:payment:2').register).toMatchObject({ taxSystem: 2 });
+    for (const odd of ['advance', 'prepaid:service', 'advance:payment:7', 'advance:payment:', 'a:b']) {
+      expect(() => read(odd)).toThrow('YOOKASSA_REGISTER must be a payment mode, a colon');
+    }
+    expect(problemsOf({ YOOKASSA_REGISTER: 'advance:payment' })).toEqual([
+      'YOOKASSA_REGISTER is of no use without YOOKASSA_RECEIPT',
+    ]);
   });
 
   it('may be off on a fresh checkout, too', () => {

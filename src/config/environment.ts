@@ -77,6 +77,9 @@ function* paymentsProblems(given: Lookup): Generator<string> {
       if (given(variable) === undefined) yield `${variable} is missing: PAYMENTS=sandbox needs a sandbox`;
     }
   }
+  if (given('YOOKASSA_REGISTER') !== undefined && given('YOOKASSA_RECEIPT') === undefined) {
+    yield 'YOOKASSA_REGISTER is of no use without YOOKASSA_RECEIPT';
+  }
   if (given('PAYMENTS') !== 'yookassa') return;
   for (const variable of ['YOOKASSA_SHOP_ID', 'YOOKASSA_SECRET_KEY']) {
     if (given(variable) === undefined) yield `${variable} is missing (PAYMENTS=off runs without it)`;

@@ -145,6 +145,29 @@ const receipt = z
   })
   .describe('an e-mail address, a colon and a VAT code from 1 to 12, e.g. receipts@example.com:1');
 
+/** The words for a payment on the receipts of a shop's cash register. */
+export interface CashRegister {
+  readonly mode: string;
+  readonly subject: string;
+  readonly taxSystem?: number;
+}
+
+const PAYMENT_MODES = 'full_prepayment|partial_prepayment|advance|full_payment';
+const PAYMENT_SUBJECTS =
+  'commodity|job|service|intellectual_activity|payment|agent_commission|property_right|composite|another';
+
+const cashRegister = z
+  .string()
+  .regex(new RegExp(`^(${PAYMENT_MODES}):(${PAYMENT_SUBJECTS})(:[1-6])?$`))
+  .transform((words): CashRegister => {
+    const [mode = '', subject = '', taxSystem] = words.split(':');
+    return { mode, subject, ...(taxSystem !== undefined && { taxSystem: Number(taxSystem) }) };
+  })
+  .describe(
+    'a payment mode, a colon and a payment subject, then perhaps a colon and a tax system code from 1 to ' +
+      '6, e.g. full_prepayment:service',
+  );
+
 const receiptItem = z
   .string()
   .regex(/^[^\p{C}]{1,128}$/u)
@@ -401,6 +424,11 @@ export const SETTINGS = {
       description:
         'Requests a fiscal receipt (54-FZ) for each payment: the address that gets it if the customer has ' +
         'none, and the [VAT code](payments.md#receipts).',
+    }),
+    register: setting('YOOKASSA_REGISTER', cashRegister, {
+      defaultText: '`advance:payment`',
+      description:
+        'Words for a deposit on its receipt. They depend on [the cash register](payments.md#cash-registers).',
     }),
     receiptItem: setting('YOOKASSA_RECEIPT_ITEM', receiptItem, {
       default: 'Пополнение баланса',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DirectoryInUseError } from './directory-lock';
 import { PaymentsSandbox } from './payments/payments-sandbox';
+import { type CashRegisterKind, isCashRegisterKind } from './payments/receipts';
 import { type RunningSandbox, startSandbox } from './sandbox';
 import { writePrivateFile } from './system';
 
@@ -25,6 +26,7 @@ function readCommand() {
     port: values.port === undefined ? defaultPorts(values['except-port']) : readPort('--port', values.port),
     ...(values['api-key'] !== undefined && { apiKey: readApiKey(values['api-key']) }),
     ...(values['no-rate-limit'] && { rateLimitPerSecond: null }),
+    cashRegister: readCashRegister(values['cash-register']),
     untilInputEnds: values['until-input-ends'] ?? false,
   };
 }
@@ -38,6 +40,7 @@ function parseArguments() {
         'except-port': { type: 'string', multiple: true },
         'api-key': { type: 'string' },
         'no-rate-limit': { type: 'boolean' },
+        'cash-register': { type: 'string' },
         'until-input-ends': { type: 'boolean' },
       },
     });
@@ -63,8 +66,13 @@ function readApiKey(text: string): string {
   return text;
 }
 
+function readCashRegister(kind: string | undefined): CashRegisterKind | null {
+  if (kind !== undefined && !isCashRegisterKind(kind)) throw new UsageError('--cash-register is not known');
+  return kind ?? null;
+}
+
 async function run(): Promise<void> {
-  const { untilInputEnds, ...options } = readCommand();
+  const { untilInputEnds, cashRegister, ...options } = readCommand();
   const end = new AbortController();
   const ended = once(end.signal, 'abort');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
@@ -72,6 +80,7 @@ async function run(): Promise<void> {
   // A payment page that was opened before a restart is found again.
   const ports = typeof options.port === 'object' ? options.port : [0];
   const payments = await PaymentsSandbox.start({ directory: options.directory, ports });
+  payments.cashRegister = cashRegister;
   // The system closes the input when the parent process is killed.
   if (untilInputEnds) process.stdin.once('close', () => end.abort()).resume();
   const addressFile = join(options.directory, ADDRESS_FILE);

@@ -221,7 +221,7 @@ describeWith(missingPackages('prometheus', 'nodeExporter'), 'With the real Prome
   /** No notification arrives, and receipts are canceled. An older payment has another amount. */
   async function payWithoutNotifications(): Promise<void> {
     payments.notifier.goWrong({ lost: true });
-    payments.book.register = 'canceled';
+    payments.book.receiptState = 'canceled';
     payments.alter = (method, result) =>
       method === 'list' ? { items: [null, ...(result as { items: unknown[] }).items] } : result;
     for (let n = 0; n < 8; n += 1) await deposit(`deposit-${n}`);

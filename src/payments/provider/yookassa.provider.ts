@@ -3,7 +3,7 @@ import { HttpService } from '@nestjs/axios';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { jsonOrUndefined } from '../../common';
-import { AppConfig } from '../../config';
+import { AppConfig, type CashRegister } from '../../config';
 import { atMostEachMinute } from '../../http';
 import { Metrics } from '../../metrics';
 import { annotateSpan, inSpan } from '../../tracing';
@@ -41,6 +41,8 @@ const NOT_SENT: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'];
 /** The documented ones. Any other status may come from a gateway that has sent the request on. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
+/** The receipts of shops without a setting of their cash register. */
+const ADVANCE: CashRegister = { mode: 'advance', subject: 'payment' };
 /** How often a page is requested, with a pause after each 429. Otherwise a long list may stay incomplete. */
 const PAGE_ATTEMPTS = 5;
 
@@ -73,10 +75,13 @@ export class YooKassaProvider extends PaymentProvider {
     private readonly unusable: UnusableRows,
   ) {
     super();
-    const { provider, shopId = '', secretKey = '' } = config.payments;
+    const { provider, shopId = '', secretKey = '', receipt, register } = config.payments;
     this.name = provider;
     this.isForTests = secretKey.startsWith('test_');
     this.authorization = `Basic ${Buffer.from(`${shopId}:${secretKey}`).toString('base64')}`;
+    if (receipt && !register) {
+      this.logger.log('receipts are sent as advance:payment: YOOKASSA_REGISTER is not set');
+    }
     // A rate needs the zero before the first.
     for (const method of METHODS) metrics.count('payment_calls_total', { method, outcome: 'forbidden' }, 0);
   }
@@ -142,8 +147,8 @@ export class YooKassaProvider extends PaymentProvider {
 
   /** Of the customer's address, or of the operator's. */
   private receipt(amount: PaidAmount, email: string | null): Receipt | undefined {
-    const { receipt, receiptItem } = this.config.payments;
-    return receipt && receiptOf(email ?? receipt.email, amount, receiptItem, receipt.vatCode);
+    const { receipt, receiptItem, register = ADVANCE } = this.config.payments;
+    return receipt && receiptOf(email ?? receipt.email, amount, receiptItem, receipt.vatCode, register);
   }
 
   private async *list<Item extends z.ZodType>(

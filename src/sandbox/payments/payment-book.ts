@@ -57,7 +57,7 @@ export class PaymentBook {
   readonly payments = new Map<string, SandboxPayment>();
   readonly refunds = new Map<string, SandboxRefund>();
   /** The state of receipts after money has moved. */
-  register: ReceiptState = 'succeeded';
+  receiptState: ReceiptState = 'succeeded';
   readonly keys = new Map<string, UsedKey>();
 
   /** @param changed is called after each change */
@@ -93,7 +93,7 @@ export class PaymentBook {
     if (payment.status !== 'pending') return false;
     payment.status = 'succeeded';
     payment.captured_at = new Date().toISOString();
-    if (payment.receipt) payment.receipt_registration = this.register;
+    if (payment.receipt) payment.receipt_registration = this.receiptState;
     this.changed();
     return true;
   }
@@ -124,7 +124,7 @@ export class PaymentBook {
       created_at: new Date().toISOString(),
       status: 'succeeded',
       ...wanted,
-      ...(payment.receipt && { receipt_registration: this.register }),
+      ...(payment.receipt && { receipt_registration: this.receiptState }),
     };
     this.refunds.set(refund.id, refund);
     this.remember(key, refund.id, wanted);

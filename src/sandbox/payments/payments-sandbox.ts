@@ -6,7 +6,7 @@ import { hasErrorCode, listenOnFirstFree, readText, stopListening, writePrivateF
 import { Notifier } from './notifier';
 import { paymentPage } from './page';
 import { type Amount, PaymentBook, type SandboxPayment } from './payment-book';
-import { readReceipt } from './receipts';
+import { type CashRegisterKind, missingReceipt, readReceipt } from './receipts';
 import { WireError } from './wire-error';
 
 const LOOPBACK = '127.0.0.1';
@@ -60,6 +60,8 @@ export class PaymentsSandbox {
   /** How often each payment was read, known or not. */
   readonly reads = new Map<string, number>();
   baseUrl = '';
+  /** `null` when the shop has none. Its payments need no receipts then. */
+  cashRegister: CashRegisterKind | null = null;
   /** Changes results before they are returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
 
@@ -93,12 +95,13 @@ export class PaymentsSandbox {
     this.faults.set(method, [...(this.faults.get(method) ?? []), ...faults]);
   }
 
-  /** Removes unused faults, and resets the notifier. */
+  /** Removes unused faults and the cash register, and resets the notifier. */
   resetFaults(): void {
     this.alter = undefined;
+    this.cashRegister = null;
     this.faults.clear();
     this.notifier.goWrong({});
-    this.book.register = 'succeeded';
+    this.book.receiptState = 'succeeded';
   }
 
   /** The customer pays, and the service is notified. */
@@ -181,7 +184,8 @@ export class PaymentsSandbox {
       case 'create': {
         const { return_url } = body['confirmation'] as { return_url: string };
         const amount = body['amount'] as Amount;
-        const receipt = readReceipt(body['receipt'], amount);
+        const receipt = readReceipt(body['receipt'], amount, this.cashRegister);
+        if (this.cashRegister !== null && !receipt) throw missingReceipt();
         return this.toWire(
           this.book.create(key, {
             amount,
@@ -203,15 +207,9 @@ export class PaymentsSandbox {
       case 'refund': {
         const payment = this.book.payment(String(body['payment_id']));
         const amount = body['amount'] as Amount;
-        const given = readReceipt(body['receipt'], amount);
-        if (payment.receipt && !given && amount.value !== payment.amount.value) {
-          throw new WireError(
-            400,
-            'invalid_request',
-            'The receipt of a partial refund is missing',
-            'receipt',
-          );
-        }
+        const given = readReceipt(body['receipt'], amount, this.cashRegister);
+        // Of a whole payment, the provider takes the payment's.
+        if (payment.receipt && !given && amount.value !== payment.amount.value) throw missingReceipt();
         const refund = this.book.refund(key, {
           payment_id: payment.id,
           amount,

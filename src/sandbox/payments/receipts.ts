@@ -1,18 +1,73 @@
 import { z } from 'zod';
 import { WireError } from './wire-error';
 
+const MODES = [
+  'full_prepayment',
+  'partial_prepayment',
+  'advance',
+  'full_payment',
+  'partial_payment',
+  'credit',
+  'credit_payment',
+] as const;
+
+interface CashRegister {
+  readonly modes: readonly (typeof MODES)[number][];
+  readonly needsMeasure: boolean;
+  readonly needsTaxSystem: boolean;
+}
+
+const register = (needs: Partial<CashRegister>): CashRegister => ({
+  modes: MODES,
+  needsMeasure: false,
+  needsTaxSystem: false,
+  ...needs,
+});
+
+/** The kinds of cash registers of shops, by their requirements; `docs/payments.md` shows the sources. */
+const CASH_REGISTERS = {
+  /** The provider's own, "Чеки от ЮKassa". */
+  yookassa: register({ modes: ['full_prepayment', 'full_payment'], needsMeasure: true }),
+  'ffd-1.05': register({}),
+  'ffd-1.2': register({ needsMeasure: true }),
+  'atol-ffd-1.2': register({ needsMeasure: true, needsTaxSystem: true }),
+} as const;
+
+export type CashRegisterKind = keyof typeof CASH_REGISTERS;
+
+export const isCashRegisterKind = (text: string): text is CashRegisterKind =>
+  Object.hasOwn(CASH_REGISTERS, text);
+
 /** The receipts that the provider accepts; of the words of 54-FZ, those that are of use here. */
 const schema = z.strictObject({
-  customer: z.strictObject({ email: z.email().max(254) }),
+  // Names of domains are ASCII on the wire.
+  customer: z.strictObject({
+    email: z
+      .string()
+      .regex(/^[\x21-\x7e]+@[a-z\d.-]+\.[a-z\d-]+$/i)
+      .max(254),
+  }),
+  tax_system_code: z.int().min(1).max(6).optional(),
   items: z
     .array(
       z.strictObject({
         description: z.string().min(1).max(128),
         quantity: z.literal('1.00'),
+        measure: z.literal('piece').optional(),
         amount: z.strictObject({ value: z.string().regex(/^\d+\.\d\d$/), currency: z.literal('RUB') }),
         vat_code: z.int().min(1).max(12),
-        payment_mode: z.enum(['full_prepayment', 'partial_prepayment', 'advance', 'full_payment']),
-        payment_subject: z.enum(['commodity', 'service', 'payment', 'another']),
+        payment_mode: z.enum(MODES),
+        payment_subject: z.enum([
+          'commodity',
+          'job',
+          'service',
+          'intellectual_activity',
+          'payment',
+          'agent_commission',
+          'property_right',
+          'composite',
+          'another',
+        ]),
       }),
     )
     .length(1),
@@ -20,14 +75,36 @@ const schema = z.strictObject({
 
 export type Receipt = z.output<typeof schema>;
 
-/** @throws WireError if a receipt is incomplete, or not of this amount */
-export function readReceipt(given: unknown, amount: { readonly value: string }): Receipt | undefined {
+const refused = (...parameter: readonly string[]): WireError =>
+  new WireError(
+    400,
+    'invalid_request',
+    "Invalid parameter's value. Send the value in accordance with the documentation",
+    ['receipt', ...parameter].join('.'),
+  );
+
+/**
+ * Reads a receipt. A shop without a register may omit it.
+ *
+ * @throws WireError if it is incomplete, of another amount, or not one that the register takes
+ */
+export function readReceipt(
+  given: unknown,
+  amount: { readonly value: string },
+  kind: CashRegisterKind | null,
+): Receipt | undefined {
   if (given === undefined) return undefined;
   const { data, error } = schema.safeParse(given);
-  const parameter = ['receipt', ...(error?.issues[0]?.path ?? [])].join('.');
-  if (!data) throw new WireError(400, 'invalid_request', 'The receipt is incomplete', parameter);
-  if (data.items[0]?.amount.value !== amount.value) {
-    throw new WireError(400, 'invalid_request', 'The receipt is of another amount', 'receipt.items');
-  }
+  if (!data) throw refused(...(error.issues[0]?.path.filter((part) => typeof part === 'string') ?? []));
+  const [item] = data.items;
+  if (item?.amount.value !== amount.value) throw refused('items', 'amount');
+  if (kind === null) return data;
+  const { modes, needsMeasure, needsTaxSystem } = CASH_REGISTERS[kind];
+  if (!modes.includes(item.payment_mode)) throw refused('items', 'payment_mode');
+  if (needsMeasure && item.measure === undefined) throw refused('items', 'measure');
+  if (needsTaxSystem && data.tax_system_code === undefined) throw refused('tax_system_code');
   return data;
 }
+
+export const missingReceipt = (): WireError =>
+  new WireError(400, 'invalid_request', 'Receipt is missing or illegal', 'receipt');
