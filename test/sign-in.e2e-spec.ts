@@ -408,10 +408,14 @@ describe('Signing in', () => {
   it('does not let a service start with scopes that no customer has', async () => {
     const words = 'TELEGRAM_SCOPES must be scopes of customers, e.g. profile:read';
     const others = Array.from({ length: SignInService.length - 1 }, () => undefined);
-    for (const scope of ['profile:write', 'deposits:read']) {
+    const withoutPayments = 'TELEGRAM_SCOPES must not contain deposits:read: the service accepts no payments';
+    for (const [scope, refusal] of [
+      ['profile:write', words],
+      ['deposits:read', withoutPayments],
+    ] as const) {
       const telegram = { scopes: ['profile:read', scope] };
       const config: unknown = Object.assign({}, service.app.get(AppConfig), { telegram });
-      expect(() => Reflect.construct(SignInService, [...others, config])).toThrow(words);
+      expect(() => Reflect.construct(SignInService, [...others, config])).toThrow(refusal);
     }
     await expect(startReplica(service, { telegram: { scopes: ['staff:users'] } })).rejects.toThrow(words);
   });

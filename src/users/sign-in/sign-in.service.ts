@@ -41,9 +41,14 @@ export class SignInService {
   ) {
     const { scopes } = config.telegram;
     this.scopes = scopes.filter(isCustomerScope);
-    const takesPayments = config.payments.provider !== 'off';
-    if (this.scopes.length < scopes.length || !(takesPayments || !scopes.some(isPaymentScope))) {
+    if (this.scopes.length < scopes.length) {
       throw new EnvironmentError(['TELEGRAM_SCOPES must be scopes of customers, e.g. profile:read']);
+    }
+    const ofPayments = scopes.filter(isPaymentScope);
+    if (config.payments.provider === 'off' && ofPayments.length > 0) {
+      throw new EnvironmentError([
+        `TELEGRAM_SCOPES must not contain ${ofPayments.join(', ')}: the service accepts no payments`,
+      ]);
     }
   }
 
