@@ -3,6 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ALL_PAYMENT_SCOPES, ALL_SCOPES } from '../src/auth';
+import { readPaymentSources } from '../src/config';
+import { Metrics } from '../src/metrics';
 import { PaymentsSandbox } from '../src/sandbox';
 import { UsersService } from '../src/users';
 import { fetchAs } from './support/api-client';
@@ -33,7 +35,7 @@ const service = forAllTests(async () => {
       bank: { secret: [SECRET, NEXT_SECRET], ...limits },
     }),
   );
-  return startTestService({ payments, environment: { PAYMENT_SOURCES_FILE: file } });
+  return startTestService({ payments, environment: { PAYMENT_SOURCES_FILE: file, METRICS_PORT: '0' } });
 });
 const staff = forAllTests(() => createStaff(service));
 beforeClosing(() => service.audit());
@@ -82,6 +84,11 @@ async function report(
 }
 
 const createUser = () => service.createUser({ balance: '0.00' });
+const unmatchedCounted = async (): Promise<number> => {
+  const [, count = 0] =
+    /payments_total\{outcome="unmatched"\} (\d+)/.exec(await service.app.get(Metrics).render()) ?? [];
+  return Number(count);
+};
 const available = async (of: { readonly id: number }) => (await service.balanceOf(of)).available;
 
 describe('A payment of another source', () => {
@@ -163,6 +170,7 @@ describe('A payment of another source', () => {
   it('under a reference of another is refused, and staff decide', async () => {
     const user = await createUser();
     await report({ reference: 'reused', user: { id: user.id } }, { source: 'bank' });
+    const before = await unmatchedCounted();
     const other = { reference: 'reused', user: { id: user.id }, amount: '200.00' };
     expect((await report(other, { source: 'bank' })).status).toBe(409);
     expect((await report(other, { source: 'bank' })).status).toBe(409);
@@ -171,6 +179,7 @@ describe('A payment of another source', () => {
       '/staff/unmatched-payments',
     );
     expect(body.items.filter(({ reason }) => reason === 'reused-reference')).toHaveLength(1);
+    expect(await unmatchedCounted()).toBe(before + 1);
   });
 
   it('of no customer, or above a limit, waits for staff', async () => {
@@ -189,6 +198,15 @@ describe('A payment of another source', () => {
     }
     expect(day.map(({ body }) => body['state'])).toEqual(['credited', 'unmatched', 'unmatched']);
     expect(await available(user)).toBe('900.01');
+  });
+
+  it('comes from no source whose path is that of another route: the start refuses its name', async () => {
+    const file = join(directory.path, 'taken.json');
+    const source = { secret: SECRET, max_payment: '1', max_day: '1' };
+    await writeFile(file, JSON.stringify({ bot: source, notifications: source }));
+    expect(() => readPaymentSources(file)).toThrow(
+      'PAYMENT_SOURCES_FILE cannot name a source notifications: another route has its path',
+    );
   });
 
   it('is refused without a signature of its source of the last five minutes', async () => {

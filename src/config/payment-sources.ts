@@ -18,6 +18,9 @@ const source = z.strictObject({
 /** A source of payments other than the provider, such as a bot or a bank import. */
 export type PaymentSource = z.output<typeof source>;
 
+/** Words that another route has at the place of a source's name. */
+const TAKEN = ['notifications'];
+
 const schema = z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), source);
 
 /**
@@ -40,5 +43,7 @@ export function readPaymentSources(path: string | undefined): ReadonlyMap<string
   if (error) {
     return refuse(`is not usable at ${error.issues.map((issue) => issue.path.join('.')).join(', ')}`);
   }
+  const taken = TAKEN.find((name) => Object.hasOwn(data, name));
+  if (taken) return refuse(`cannot name a source ${taken}: another route has its path`);
   return new Map(Object.entries(data));
 }

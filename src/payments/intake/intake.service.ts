@@ -68,8 +68,8 @@ export class IntakeService {
       if (earlier?.isSame) return { payment: earlier, isNew: false };
       if (earlier) {
         const other = `${request.reference} ${hash.toString('hex').slice(0, 16)}`;
-        await this.leaveToStaff(report, other, 'reused-reference', manager);
-        return { payment: null, isNew: true };
+        const isStored = await this.leaveToStaff(report, other, 'reused-reference', manager);
+        return { payment: null, isNew: isStored };
       }
       return { payment: await this.store(report, source, manager), isNew: true };
     });
@@ -164,12 +164,13 @@ export class IntakeService {
     return isAbove ? 'above-limit' : null;
   }
 
+  /** @returns false if it was left to them already */
   private async leaveToStaff(
     { provider, request, hash }: Report,
     paymentId: string,
     reason: UnmatchedReason,
     manager: EntityManager,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const stored = await queryRows(
       manager,
       `INSERT INTO payments (provider, payment_id, state, paid_amount, currency, paid_at, reason, details,
@@ -180,6 +181,7 @@ export class IntakeService {
     if (stored.length > 0) {
       this.logger.warn(`a payment of ${provider} was not credited (${reason}): staff decide`);
     }
+    return stored.length > 0;
   }
 }
 
