@@ -12,7 +12,9 @@ import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { captureLog } from './support/log-capture';
+import { withReplica } from './support/replica';
 import { createStaff, type StaffResponse, staffWith } from './support/staff';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestUser } from './support/test-service';
 
 // The service takes payments here, which the shared one does not.
@@ -60,14 +62,37 @@ let keys = 0;
 
 async function call<Body>(
   path: string,
-  { of = customer, body, headers }: { of?: TestUser; body?: object; headers?: Record<string, string> } = {},
+  {
+    of = customer,
+    at = service,
+    body,
+    headers,
+  }: {
+    of?: TestUser;
+    at?: { readonly baseUrl: string };
+    body?: object;
+    headers?: Record<string, string>;
+  } = {},
 ): Promise<StaffResponse<Body>> {
-  const response = await fetchAs(of, body ? 'POST' : 'GET', service.baseUrl + path, body, headers);
+  const response = await fetchAs(of, body ? 'POST' : 'GET', at.baseUrl + path, body, headers);
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
 }
 
-const deposit = (amount: unknown, key = `key-${(keys += 1)}`): Promise<StaffResponse<Deposit>> =>
-  call<Deposit>('/deposits', { body: { amount }, headers: { 'Idempotency-Key': key } });
+const deposit = (
+  amount: unknown,
+  key = `key-${(keys += 1)}`,
+  at: { readonly baseUrl: string } = service,
+): Promise<StaffResponse<Deposit>> =>
+  call<Deposit>('/deposits', { at, body: { amount }, headers: { 'Idempotency-Key': key } });
+
+/** Pending deposits of another provider, so that no check claims them. */
+const addPending = (count: number) =>
+  service.owner.query(
+    `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at)
+     SELECT $1, 'other', 100, 'pending-' || n, '', now() + interval '1 hour'
+       FROM generate_series(1, $2) AS n`,
+    [customer.id, count],
+  );
 
 const read = async (id: number, query = ''): Promise<Deposit> =>
   (await call<Deposit>(`/deposits/${id}${query}`)).body;
@@ -166,16 +191,32 @@ describe('A deposit', () => {
     expect((await deposit('100000.01')).status).toBe(400);
     const without = await call('/deposits', { body: { amount: '500' } });
     expect(without.status).toBe(422);
-    // Of another provider, so that no check claims them.
-    await service.owner.query(
-      `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, expires_at)
-       SELECT $1, 'other', 100, 'pending-' || n, '', now() + interval '1 hour'
-         FROM generate_series(1, 19) AS n`,
-      [customer.id],
-    );
+    await addPending(19);
     expect((await deposit('100')).status).toBe(201);
     expect((await deposit('100')).status).toBe(429);
     await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
+  });
+
+  it('is one of a few that are pending, also when two replicas create one at the same moment', async () => {
+    await addPending(19);
+    await withReplica(service, {}, async (replica) => {
+      const lock = await lockRow(service.owner, `SELECT FROM users WHERE id = ${customer.id} FOR UPDATE`);
+      const created = [service, replica].map((at) => deposit('100', `at-${at.baseUrl}`, at));
+      await untilWaiting(service.owner, '', 2);
+      await lock.release();
+      const statuses = (await Promise.all(created)).map(({ status }) => status);
+      expect(statuses.sort((a, b) => a - b)).toEqual([201, 429]);
+    });
+    await service.owner.query(`DELETE FROM deposits WHERE provider = 'other'`);
+  });
+
+  it('is found by its key after the bounds changed; a refused request uses no key', async () => {
+    await withReplica(service, { payments: { min: '200.00' } }, async (stricter) => {
+      const { body } = await deposit('100', 'old-bounds');
+      expect(await deposit('100', 'old-bounds', stricter)).toMatchObject({ status: 201, body });
+      expect((await deposit('100', 'new-bounds', stricter)).status).toBe(400);
+      expect((await deposit('150', 'new-bounds')).status).toBe(201);
+    });
   });
 
   it('is found by its customer alone', async () => {
@@ -585,8 +626,8 @@ describe('A payment that the provider shows', () => {
     payments.fail('create', '400');
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       expect(await deposit('100', 'refused')).toMatchObject({
-        status: 503,
-        body: { detail: 'The payment provider refused the payment. Nothing was charged' },
+        status: 409,
+        body: { code: 'payments-refused' },
       });
     }
     const list = await call<{ items: Deposit[] }>('/deposits');
@@ -897,6 +938,8 @@ describe('Staff', () => {
     expect((await take(id)).status).toBe(404);
     expect((await take('unknown')).status).toBe(404);
     expect((await take('a/../b')).status).toBe(422);
+    payments.fail('read', '400');
+    expect((await take(id)).status).toBe(404);
     payments.book.pay(id);
     const refunded = refundInProfile(id);
     const taken = { status: 200, body: { state: 'credited', payment_id: id, user_id: customer.id } };

@@ -11155,6 +11155,15 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
+      /** @description The payment provider refused the payment, and a retry cannot succeed */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
       413: components['responses']['BodyTooLarge'];
       /** @description Validation Error */
       422: {
@@ -11196,7 +11205,7 @@ export interface operations {
         };
       };
       431: components['responses']['HeadersTooLarge'];
-      /** @description The payment provider did not respond, or refused the payment */
+      /** @description The payment provider did not respond */
       503: {
         headers: {
           [name: string]: unknown;

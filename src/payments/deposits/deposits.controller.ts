@@ -42,12 +42,9 @@ export class DepositsController {
         'The amount is not within the limits',
         new DepositOutOfBounds(Money.parse('100'), Money.parse('100000')),
       ],
+      409: ['The payment provider refused the payment, and a retry cannot succeed', PaymentsRefused],
       429: ['too many deposits are pending or being prepared', TooManyDeposits, TooManyUnderWay],
-      503: [
-        'The payment provider did not respond, or refused the payment',
-        new DepositBeingPrepared(12),
-        PaymentsRefused,
-      ],
+      503: ['The payment provider did not respond', new DepositBeingPrepared(12)],
     },
   })
   async createDeposit(

@@ -20,9 +20,10 @@ export class DepositBeingPrepared extends domainError(
   }),
 ) {}
 
+/** A retry with the same key is refused again, so it is no 503. */
 export class PaymentsRefused extends domainError(
-  'unavailable',
-  'The payment provider refused the payment. Nothing was charged',
+  'conflict',
+  'The payment provider refused the payment. Nothing was charged, and a retry with this key cannot succeed',
 ) {}
 
 export class TooManyDeposits extends domainError(

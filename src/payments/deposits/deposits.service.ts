@@ -53,11 +53,12 @@ export class DepositsService {
       amount: amount.toString(),
       ...(receiptEmail !== null && { receiptEmail }),
     });
-    const isOutOfBounds = this.min.minus(amount).isPositive() || amount.minus(this.max).isPositive();
-    if (isOutOfBounds) throw new DepositOutOfBounds(this.min, this.max);
     return this.underWay.run('deposit', userId, async () => {
       const wanted = { amount: amount.toString(), receiptEmail, hasReceipt: this.hasReceipt };
-      const placed = await this.records.place(userId, this.provider.name, wanted, idempotency);
+      const earlier = await this.records.findByKey(userId, wanted, idempotency);
+      // A retry shows its deposit, even if the bounds have changed since.
+      if (!earlier) this.assertWithinBounds(amount);
+      const placed = earlier ?? (await this.records.place(userId, this.provider.name, wanted, idempotency));
       if (!placed) throw new TooManyDeposits();
       if (placed.isNew) this.metrics.count('payments_total', { outcome: 'created' });
       if (!placed.isSame) throw new IdempotencyKeyReused(idempotency.key);
@@ -87,6 +88,13 @@ export class DepositsService {
     if (wait.hungUp.aborted) return deposit;
     await this.access.assertStillAllowed(wait.request, 'deposits:read');
     return this.get(userId, id);
+  }
+
+  private assertWithinBounds(amount: Money): void {
+    const { min, max } = this;
+    if (min.minus(amount).isPositive() || amount.minus(max).isPositive()) {
+      throw new DepositOutOfBounds(min, max);
+    }
   }
 
   private async get(userId: number, id: number): Promise<DepositOut> {

@@ -1,6 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { AwaitedRows, inQueueOf, Notifier, preparedRows, queryRow, queryRows } from '../../database';
+import {
+  AwaitedRows,
+  changeOfUser,
+  Notifier,
+  preparedRows,
+  type Queryable,
+  queryRow,
+  queryRows,
+} from '../../database';
 import type { PageRequest } from '../../http';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
@@ -23,6 +31,13 @@ export interface NewDeposit {
   readonly receiptEmail: string | null;
   /** Whether payments have receipts; otherwise no address is stored. */
   readonly hasReceipt: boolean;
+}
+
+/** The deposit of a key, and whether it was created for the same request. */
+interface PlacedDeposit {
+  readonly id: number;
+  readonly isNew: boolean;
+  readonly isSame: boolean;
 }
 
 /** A deposit without a confirmed payment. */
@@ -75,26 +90,36 @@ export class DepositRecords {
     );
   }
 
+  /** The deposit of a key. @returns null if there is none */
+  async findByKey(
+    userId: number,
+    { amount }: NewDeposit,
+    { key, requestHash }: Idempotency,
+    queryable: Queryable = this.dataSource,
+  ): Promise<PlacedDeposit | null> {
+    const [earlier] = await queryRows<{ id: number; isSame: boolean }>(
+      queryable,
+      // A deposit that was recreated after a restore has no hash.
+      `SELECT id, coalesce(request_hash = $3, amount = $4) AS "isSame" FROM deposits
+        WHERE user_id = $1 AND idempotency_key = $2`,
+      [userId, key, requestHash, amount],
+    );
+    return earlier ? { ...earlier, isNew: false } : null;
+  }
+
   /** Stores a deposit, once for each key. @returns null if the customer has too many pending ones */
-  async place(
+  place(
     userId: number,
     provider: string,
-    { amount, receiptEmail, hasReceipt }: NewDeposit,
-    { key, requestHash }: Idempotency,
-  ): Promise<{ readonly id: number; readonly isNew: boolean; readonly isSame: boolean } | null> {
-    return inQueueOf(userId, async () => {
-      const find = () =>
-        queryRows<{ id: number; isSame: boolean }>(
-          this.dataSource,
-          // A deposit that was recreated after a restore has no hash.
-          `SELECT id, coalesce(request_hash = $3, amount = $4) AS "isSame" FROM deposits
-            WHERE user_id = $1 AND idempotency_key = $2`,
-          [userId, key, requestHash, amount],
-        );
-      const [earlier] = await find();
-      if (earlier) return { ...earlier, isNew: false };
+    wanted: NewDeposit,
+    idempotency: Idempotency,
+  ): Promise<PlacedDeposit | null> {
+    const { amount, receiptEmail, hasReceipt } = wanted;
+    const { key, requestHash } = idempotency;
+    // The lock first: a statement that waits for it does not see the deposits that were stored meanwhile.
+    return changeOfUser(this.dataSource, userId, async (manager) => {
       const [placed] = await queryRows<{ id: number }>(
-        this.dataSource,
+        manager,
         `INSERT INTO deposits (user_id, provider, amount, idempotency_key, request_hash, receipt_email,
                                expires_at, next_read_at)
          SELECT $1, $2, $3, $4, $5,
@@ -108,8 +133,7 @@ export class DepositRecords {
         [userId, provider, amount, key, requestHash, receiptEmail, hasReceipt],
       );
       if (placed) return { ...placed, isNew: true, isSame: true };
-      const [meanwhile] = await find();
-      return meanwhile ? { ...meanwhile, isNew: false } : null;
+      return this.findByKey(userId, wanted, idempotency, manager);
     });
   }
 

@@ -5,7 +5,7 @@ import { Conditions, type Queryable, queryRows, refusedBy } from '../../database
 import type { PageRequest } from '../../http';
 import { LARGEST_AMOUNT, OVERFLOW } from '../../ledger';
 import { EndedPayments } from '../following/ended-payments';
-import { PaymentError, PaymentProvider } from '../provider/payment-provider';
+import { PaymentError, PaymentProvider, PaymentRefused } from '../provider/payment-provider';
 import { endStatement } from '../records/deposit-records';
 import { creditSql, INTAKE, roublesOf } from '../records/payment-records';
 import type { PaymentState, StaffPaymentOut } from '../records/payment.dto';
@@ -58,6 +58,8 @@ export class UnmatchedPayments {
     try {
       await this.ended.read(paymentId);
     } catch (error) {
+      // No retry can make it readable.
+      if (error instanceof PaymentRefused) throw new PaymentNotFound();
       throw error instanceof PaymentError ? new ServiceUnavailable() : error;
     }
     const [payment] = await queryRows<{ id: number }>(
