@@ -8,6 +8,7 @@ import { PaymentProvider, WAITING_PAYMENTS } from '../src/payments';
 import { PaymentFollowing } from '../src/payments/deposits/payment-following';
 import { DepositRecords } from '../src/payments/records/deposit-records';
 import { PaymentsSandbox } from '../src/sandbox';
+import { connectAgent } from './support/agent';
 import { fetchAs } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
@@ -687,6 +688,31 @@ describe('A receipt', () => {
     expect((await post({ receipt_email: `${'a'.repeat(64)}@${'b.'.repeat(95)}com` })).status).toBe(422);
     expect((await post({ receipt_email: 'a@example.com' }, 'address')).status).toBe(201);
     expect((await post({ receipt_email: 'b@example.com' }, 'address')).status).toBe(422);
+  });
+
+  it.each([
+    ['info@xn--e1afmkfd.xn--p1ai', 'info@xn--e1afmkfd.xn--p1ai'],
+    ['info@пример.рф', 'info@xn--e1afmkfd.xn--p1ai'],
+    ['Info@Example.COM', 'Info@Example.COM'],
+  ])('goes to %s as %s', async (given, address) => {
+    const { status, body } = await post({ receipt_email: given });
+    expect([status, body.receipt_email]).toEqual([201, address]);
+    expect(payments.book.payment(paymentOf(body)).receipt?.customer.email).toBe(address);
+    const agent = await connectAgent(service.baseUrl, customer.token);
+    const input = { amount: '100', receipt_email: given, key: 'agent' };
+    expect((await agent.call('create_deposit', input)).result).toMatchObject({ receipt_email: address });
+    expect((await post({ receipt_email: address }, 'agent')).status).toBe(201);
+    await agent.close();
+  });
+
+  it.each([
+    ['почта@пример.рф', 'The part before the @ must consist of Latin letters, digits and signs'],
+    ['a@b', 'Input should be an e-mail address, such as name@example.com'],
+    ['a@xn--\u0440.рф', 'Input should be an e-mail address, such as name@example.com'],
+  ])('is refused to %s in words: %s', async (given, msg) => {
+    expect((await post({ receipt_email: given })).body).toMatchObject({
+      detail: [{ type: 'value_error', loc: ['body', 'receipt_email'], msg: `Value error, ${msg}` }],
+    });
   });
 
   it('that is not registered goes to staff, also when it took long', async () => {

@@ -10,6 +10,7 @@ export {
   ServiceUnavailable,
 } from './domain-error';
 export { failureLine } from './failure-line';
+export { readEmail } from './email';
 export { messageOf, stackOf } from './error-text';
 export { inSlices } from './in-slices';
 export { listen } from './listen';

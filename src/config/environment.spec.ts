@@ -243,6 +243,14 @@ describe('Payments', () => {
     for (const code of [0, 13, 99]) expect(() => read(code)).toThrow('a VAT code from 1 to 12');
   });
 
+  it('have receipts of an operator whose domain is in Cyrillic letters', () => {
+    const read = (email: string) => readEnvironment({ YOOKASSA_RECEIPT: `${email}:1` }).payments.receipt;
+    expect(read('info@пример.рф')?.email).toBe('info@xn--e1afmkfd.xn--p1ai');
+    for (const odd of ['почта@пример.рф', 'a@b', 'a@b@example.com', '@example.com']) {
+      expect(() => read(odd)).toThrow('YOOKASSA_RECEIPT must be an e-mail address with a Latin name');
+    }
+  });
+
   it('have the words of a cash register, which are of no use without receipts', () => {
     const read = (register: string) =>
       readEnvironment({ YOOKASSA_RECEIPT: 'a@example.com:1', YOOKASSA_REGISTER: register }).payments;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readEmail } from '../common';
 
 /** Finds the text of a variable; undefined if it is not set. */
 export type Lookup = (variable: string) => string | undefined;
@@ -138,12 +139,17 @@ const paymentsUrl = publicUrl
 
 const receipt = z
   .string()
-  .regex(/^[^\s@:]+@[^\s@:]+:([1-9]|1[0-2])$/)
-  .transform((both) => {
-    const [email = '', vatCode] = both.split(':');
-    return { email, vatCode: Number(vatCode) };
+  .regex(/^[^:]+:([1-9]|1[0-2])$/)
+  .transform((both, { issues }) => {
+    const [address = '', vatCode] = both.split(':');
+    const read = readEmail(address);
+    if ('email' in read) return { email: read.email, vatCode: Number(vatCode) };
+    issues.push({ code: 'custom', input: both });
+    return z.NEVER;
   })
-  .describe('an e-mail address, a colon and a VAT code from 1 to 12, e.g. receipts@example.com:1');
+  .describe(
+    'an e-mail address with a Latin name, a colon and a VAT code from 1 to 12, e.g. receipts@example.com:1',
+  );
 
 /** The words for a payment on the receipts of a shop's cash register. */
 export interface CashRegister {

@@ -3963,7 +3963,7 @@ export interface components {
       amount: string | number;
       /**
        * Receipt Email
-       * @description The e-mail address that gets the fiscal receipt, if the operator requests receipts. By default the one of your last deposit, then that of the operator
+       * @description The e-mail address that gets the fiscal receipt, if the operator requests receipts. A Cyrillic domain is converted to ASCII. By default the one of your last deposit, then that of the operator
        * @example customer@example.com
        */
       receipt_email?: string | null;

@@ -43,7 +43,7 @@ export class EventsQuery {
     example: 'order.completed,proxy.expiring',
     absent: 'null',
     maxLength: 1000,
-    refuse: (text) =>
+    refine: (text) =>
       text.split(',').every(isEventType) ? undefined : new Refusal('enum', UNKNOWN_TYPE, text),
   })
   type!: string | null;

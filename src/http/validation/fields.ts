@@ -40,8 +40,8 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly choices?: readonly string[];
   /** Describes null as a type of a query parameter, as the reference does. */
   readonly describesNull?: true;
-  /** Refuses text within the bounds for a reason that a pattern cannot express. */
-  readonly refuse?: (text: string) => Refusal | undefined;
+  /** Refuses text within the bounds for a reason that a pattern cannot express, or converts it. */
+  readonly refine?: (text: string) => string | Refusal | undefined;
 }
 
 export interface StringListFieldOptions extends FieldOptions {
@@ -104,7 +104,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
     options,
     read: (input) => {
       const text = readString(input, options);
-      return text instanceof Refusal ? text : (options.refuse?.(text) ?? text);
+      return text instanceof Refusal ? text : (options.refine?.(text) ?? text);
     },
   });
 }

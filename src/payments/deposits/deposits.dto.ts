@@ -1,10 +1,8 @@
-import type { Money } from '../../common';
-import { AmountField, IntegerField, PageOf, StrictRequest, StringField } from '../../http';
+import { type Money, readEmail } from '../../common';
+import { AmountField, IntegerField, PageOf, Refusal, StrictRequest, StringField } from '../../http';
 import { DepositOut } from '../records/deposit.dto';
 
 export const LONGEST_WAIT_SECONDS = 30;
-
-const ADDRESS = String.raw`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@([A-Za-z0-9-]+\.)+[A-Za-z]{2,63}$`;
 
 @StrictRequest()
 export class DepositRequest {
@@ -16,12 +14,16 @@ export class DepositRequest {
 
   @StringField({
     description:
-      'The e-mail address that gets the fiscal receipt, if the operator requests receipts. By default the ' +
-      'one of your last deposit, then that of the operator',
+      'The e-mail address that gets the fiscal receipt, if the operator requests receipts. A Cyrillic ' +
+      'domain is converted to ASCII. By default the one of your last deposit, then that of the operator',
     example: 'customer@example.com',
     maxLength: 254,
-    pattern: ADDRESS,
     absent: 'null',
+    refine: (text) => {
+      const read = readEmail(text);
+      if ('email' in read) return read.email;
+      return new Refusal('value_error', `Value error, ${read.mistake}`, text, { error: read.mistake });
+    },
   })
   receipt_email!: string | null;
 }

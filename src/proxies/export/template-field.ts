@@ -11,7 +11,7 @@ export const ExportTemplateField = (options: FieldOptions = {}): PropertyDecorat
     ...options,
     minLength: 1,
     maxLength: MAX_TEMPLATE_LENGTH,
-    refuse: (text) => {
+    refine: (text) => {
       const error = findTemplateMistake(text);
       return error === undefined
         ? undefined

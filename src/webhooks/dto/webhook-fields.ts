@@ -5,7 +5,7 @@ const MAX_URL_LENGTH = 2000;
 
 /** Reads the URL of a webhook. `addresses.ts` checks its addresses later. */
 export const WebhookUrlField = (options: FieldOptions = {}): PropertyDecorator =>
-  StringField({ ...options, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
+  StringField({ ...options, maxLength: MAX_URL_LENGTH, refine: refuseUrl });
 
 function refuseUrl(text: string): Refusal | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -1,0 +1,22 @@
+import { domainToASCII } from 'node:url';
+
+const MAX_LENGTH = 254;
+const NAME = /^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}$/;
+/** Other signs would be decoded, or cut off, as in a URL. */
+const GIVEN_DOMAIN = /^([a-z0-9.-]|\P{ASCII})+$/iu;
+const DOMAIN = /^([a-z0-9-]+\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,59})$/i;
+
+/**
+ * Reads an e-mail address. Letters of other alphabets in its domain are converted as DNS requires, and an
+ * ASCII domain is left as it is. Few mail servers accept such letters in the name before the @.
+ */
+export function readEmail(text: string): { readonly email: string } | { readonly mistake: string } {
+  const [name = '', given = '', ...others] = text.split('@');
+  const domain = GIVEN_DOMAIN.test(given) ? domainToASCII(given) : '';
+  const email = `${name}@${domain.toLowerCase() === given.toLowerCase() ? given : domain}`;
+  if (!DOMAIN.test(domain) || name === '' || others.length > 0 || email.length > MAX_LENGTH) {
+    return { mistake: 'Input should be an e-mail address, such as name@example.com' };
+  }
+  if (NAME.test(name)) return { email };
+  return { mistake: 'The part before the @ must consist of Latin letters, digits and signs' };
+}
