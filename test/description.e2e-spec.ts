@@ -18,6 +18,7 @@ import {
 import { ENDPOINTS } from './support/endpoints';
 import { forAllTests } from './support/fixtures';
 import { expectGenerated } from './support/generated';
+import { captureLog } from './support/log-capture';
 import { sendRaw } from './support/raw-http';
 import { DESCRIBES_DEPOSITS, sharedTestService, startTestService } from './support/test-service';
 
@@ -73,9 +74,27 @@ function findDifferences(expected: Json, actual: Json | undefined, place = ''): 
 }
 
 const service = forAllTests(sharedTestService);
-/** The client knows deposits, also where a service accepts none. */
-const withDeposits = forAllTests(() => startTestService({ environment: DESCRIBES_DEPOSITS }));
+/** Every optional part is on: the client knows deposits, also where a service accepts none. */
+const complete = forAllTests(async () => {
+  const log = captureLog();
+  const environment = {
+    ...DESCRIBES_DEPOSITS,
+    ECHO_URL: 'http://127.0.0.1:9/echo',
+    LOG_LEVEL: 'info',
+    METRICS_PORT: '0',
+    PX6_COMPATIBLE: 'on',
+  };
+  const started = await startTestService({ environment });
+  for (const path of ['/openapi.json', '/staff/openapi.json']) await readDescription(started.baseUrl + path);
+  log.stop();
+  return Object.assign(started, { startLog: log.lines });
+});
 const user = forAllTests(() => service.createUser());
+
+it('A start with every optional part, and its descriptions, log nothing above info', () => {
+  expect(complete.startLog).toContainEqual(expect.stringContaining('"level":"log"'));
+  expect(complete.startLog.filter((line) => !line.startsWith('{"level":"log"'))).toEqual([]);
+});
 
 describe('The description', () => {
   const description = forAllTests(() => readDescription(`${service.baseUrl}/openapi.json`));
@@ -330,7 +349,7 @@ describe('The description', () => {
 
   it('generates the client types that the tests use', async () => {
     // A field with a default is optional in a request.
-    const described = await readDescription(`${withDeposits.baseUrl}/openapi.json`);
+    const described = await readDescription(`${complete.baseUrl}/openapi.json`);
     const types = await openapiTypes(JSON.stringify(described), { defaultNonNullable: false });
     const generator = `openapi-typescript ${manifest.devDependencies['openapi-typescript']}`;
     const header =
@@ -438,7 +457,7 @@ describe('The guide docs/api.md', () => {
 const DOCUMENTS = ['README.md', 'docs/api.md', 'docs/events.md', 'docs/renewals.md'];
 
 it('The bodies of the commands in the documents are as described', async () => {
-  const description = await readDescription(`${withDeposits.baseUrl}/openapi.json`);
+  const description = await readDescription(`${complete.baseUrl}/openapi.json`);
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema({ ...description, $id: 'api' });
   const bodies = DOCUMENTS.flatMap((file) => {

@@ -29,8 +29,8 @@ import {
   DepositsQuery,
   MatchRequest,
   PaymentsQuery,
-  RefundDecisionRequest,
-  RefundsQuery,
+  DepositRefundDecisionRequest,
+  DepositRefundsQuery,
   RequestedRefundOut,
   StaffDepositsPage,
   StaffPaymentsPage,
@@ -103,7 +103,7 @@ export class StaffPaymentsController {
       'provider, not here, and wait for a decision.',
     response: { description: 'A page of refunds, newest first', type: DepositRefundsPage },
   })
-  listRefunds(@Query() query: RefundsQuery): Promise<DepositRefundsPage> {
+  listRefunds(@Query() query: DepositRefundsQuery): Promise<DepositRefundsPage> {
     return this.payments.listRefunds(query);
   }
 
@@ -126,7 +126,7 @@ export class StaffPaymentsController {
   decideRefund(
     @CurrentAudit() audit: AuditContext,
     @IdParam('refund_id', 'Id of the refund') refundId: number,
-    @Body() { decision, reason }: RefundDecisionRequest,
+    @Body() { decision, reason }: DepositRefundDecisionRequest,
   ): Promise<DepositRefundOut> {
     return this.payments.decideRefund(audit, refundId, decision, reason);
   }

@@ -65,7 +65,7 @@ export class RequestedRefundOut extends DepositRefundOut {
   replayed!: boolean;
 }
 
-export class RefundsQuery extends PageQuery {
+export class DepositRefundsQuery extends PageQuery {
   @ChoiceField(REFUND_STATES, { description: 'The state', absent: 'null' })
   state!: RefundState | null;
 }
@@ -75,7 +75,7 @@ export class DepositRefundsPage extends PageOf(DepositRefundOut) {}
 export const REFUND_DECISIONS = ['debit', 'write-off'] as const;
 export type RefundDecision = (typeof REFUND_DECISIONS)[number];
 
-export class RefundDecisionRequest extends ReasonRequest {
+export class DepositRefundDecisionRequest extends ReasonRequest {
   @ChoiceField(REFUND_DECISIONS, {
     description: '`debit`: take the amount from the balance; `write-off`: do not',
   })

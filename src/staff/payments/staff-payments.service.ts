@@ -19,7 +19,7 @@ import type {
   MatchRequest,
   PaymentsQuery,
   RefundDecision,
-  RefundsQuery,
+  DepositRefundsQuery,
   RequestedRefundOut,
   StaffDepositsPage,
   StaffPaymentsPage,
@@ -40,7 +40,7 @@ export class StaffPaymentsService {
     return readPage(query, (page) => this.deposits.search(query, page));
   }
 
-  listRefunds(query: RefundsQuery): Promise<DepositRefundsPage> {
+  listRefunds(query: DepositRefundsQuery): Promise<DepositRefundsPage> {
     return readPage(query, (page) => this.deposits.listRefunds(query.state, page));
   }
 
