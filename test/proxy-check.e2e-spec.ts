@@ -208,6 +208,14 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
 });
 
 describe('The check of an IPv6 proxy, with an echo endpoint that has only IPv4', () => {
+  it('logs nothing if the first proxy works', async () => {
+    const proxy = await buy('http', '6');
+    const log = captureLog();
+    for (const _ of [1, 2]) expect((await check(proxy.id, inHaste())).data).toMatchObject({ works: true });
+    log.stop();
+    expect(log.lines).toEqual([]);
+  });
+
   it('calls none dead until another one has reached the echo endpoint', async () => {
     const [dead, working] = [await buy('http', '6'), await buy('http', '6')];
     await setFault(dead.id, 'unreachable');

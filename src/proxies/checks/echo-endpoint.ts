@@ -54,6 +54,21 @@ export class EchoEndpoint {
   /** Notes that a proxy whose exit is of a family reached the echo endpoint. */
   recordReached(family: Family): void {
     this.reachedAtMs.set(family, performance.now());
+    this.recordReachable(family, true);
+  }
+
+  /** Logs when checks begin to have no result, and when they have one again. */
+  recordReachable(family: Family, isReachable: boolean): void {
+    if (this.down.has(family) !== isReachable) return;
+    if (isReachable) {
+      this.down.delete(family);
+      this.logger.log(`the echo endpoint responds over IPv${family} again`);
+    } else {
+      this.down.add(family);
+      this.logger.error(
+        `the echo endpoint ${this.url} does not respond over IPv${family}: such checks have no result`,
+      );
+    }
   }
 
   /**
@@ -66,15 +81,7 @@ export class EchoEndpoint {
       this.responds(url, family === 6 ? 4 : 6),
     ]);
     const sinceReachedMs = performance.now() - (this.reachedAtMs.get(family) ?? -Infinity);
-    const isReachable = isDirect || (isUp && sinceReachedMs < REACHED_FOR_MS);
-    if (this.down.has(family) === isReachable) {
-      if (isReachable) this.down.delete(family);
-      else this.down.add(family);
-      const text = `respond over IPv${family}`;
-      if (isReachable) this.logger.log(`the echo endpoint ${text} again`);
-      else this.logger.error(`the echo endpoint ${url} does not ${text}: such checks have no result`);
-    }
-    return isReachable;
+    return isDirect || (isUp && sinceReachedMs < REACHED_FOR_MS);
   }
 
   private async responds(url: string, family: Family): Promise<boolean> {

@@ -68,9 +68,10 @@ export class ProxyChecksService {
       this.echo.recordReached(family);
       return found;
     }
-    const isProven =
-      worksBy(found.reason) === null || ((await before) && (await this.echo.isReachable(echoUrl, family)));
-    return isProven ? found : { ...found, reason: 'echo-down' };
+    if (worksBy(found.reason) === null) return found;
+    const isReachable = (await before) && (await this.echo.isReachable(echoUrl, family));
+    this.echo.recordReachable(family, isReachable);
+    return isReachable ? found : { ...found, reason: 'echo-down' };
   }
 
   /** Whether checks are enabled. */
