@@ -20,7 +20,9 @@ import {
   runService,
   startBuiltService,
 } from '../support/built-service';
+import { forAllTests } from '../support/fixtures';
 import { findChromium, findProgram } from '../support/programs';
+import { startTcpRelay } from '../support/tcp-relay';
 import { createTestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
@@ -88,11 +90,14 @@ beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
 describe('a start without configuration', () => {
   let dataDir: string;
   let firstPossessions: Awaited<ReturnType<typeof readPossessions>>;
+  const echo = forAllTests(startTcpRelay);
+  const echoUrl = () => `http://127.0.0.1:${echo.port}/echo`;
   let service: BuiltService;
   const started: BuiltService[] = [];
   const start = async (environment: Record<string, string> = {}): Promise<BuiltService> => {
-    const one = await startBuiltService({ DATA_DIR: dataDir, ...environment });
+    const one = await startBuiltService({ DATA_DIR: dataDir, ECHO_URL: echoUrl(), ...environment });
     started.push(one);
+    echo.target = Number(new URL(one.baseUrl).port);
     return one;
   };
 
@@ -215,15 +220,22 @@ describe('a start without configuration', () => {
     },
   );
 
-  it('is ended by Ctrl-C with all that it started, and begun again where it was', async () => {
+  it('warns of nothing, ends by Ctrl-C with all that it started, and begins again where it was', async () => {
     const proxy = await buy(service);
+    const { GET } = createApiClient(service.baseUrl, readTour(service).token);
+    const checked = await GET('/proxies/{proxy_id}/check', { params: { path: { proxy_id: proxy.id } } });
+    expect(checked.data).toMatchObject({ works: true });
     const before = { token: readTour(service).token, ...(await readPossessions(service)) };
     const companions = await readCompanionPids(dataDir);
 
     service.pressCtrlC();
     // npm passes it on as well. A second SIGINT at once would be merged with the first.
     service.kill('SIGTERM');
-    expect(await service.ended()).toMatchObject({ code: 0, stderr: '' });
+    expect(await service.ended()).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.not.stringMatching(/\bWARN\b/),
+    });
     await untilNothingRuns(companions);
     expect(await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8')).toMatch(
       /database system is shut down\n$/,
