@@ -213,7 +213,7 @@ export const SETTINGS = {
       default: '2000',
       description:
         'Client connections per replica. Idle ones give way to new ones. An address that is not one of ' +
-        '`TRUSTED_PROXIES` gets at most half of them.',
+        '`TRUSTED_PROXIES` gets at most half of them; those get all but 2 %.',
     }),
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',

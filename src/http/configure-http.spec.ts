@@ -467,11 +467,12 @@ it('Connections above the limit are refused, and the log says so once', async ()
   );
   await Promise.race(ends);
   while (logger.at('warn').length === 0) await delay(1);
-  expect(await countConnections()).toBe(MAX_CONNECTIONS);
+  // One is kept for peers that are no load balancer.
+  expect(await countConnections()).toBe(MAX_CONNECTIONS - 1);
   for (const socket of sockets) socket.destroy();
   await Promise.all(ends);
   expect(logger.at('warn')).toEqual([
-    ['warn', 'there are 20 connections, the most: idle ones make room for new ones', 'Http'],
+    ['warn', 'load balancers have 19 connections, the most: new ones are refused', 'Http'],
   ]);
   while ((await countConnections()) > before) await delay(5);
 });
@@ -563,6 +564,15 @@ describe('Connections that are all taken', () => {
     const { socket: refused } = await open('127.0.0.5');
     if (!refused.closed) await new Promise((resolve) => refused.once('close', resolve));
     for (const { data } of [busy, other]) expect(await data).toMatch(/^HTTP\/1.1 200 /);
+    expect(balancer.some(({ socket }) => socket.destroyed)).toBe(false);
+  });
+
+  it('are never all held by a load balancer, and a newcomer is served', async () => {
+    const balancer = await Promise.all([1, 2, 3, 4, 5].map(() => open('127.0.0.9')));
+    await once((await open('127.0.0.9')).socket, 'close');
+    for (const address of ['127.0.0.5', '127.0.0.6']) {
+      expect(await (await open(address, get('/pages/1'))).data).toMatch(/^HTTP\/1.1 200 /);
+    }
     expect(balancer.some(({ socket }) => socket.destroyed)).toBe(false);
   });
 });

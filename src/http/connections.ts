@@ -9,6 +9,9 @@ import { atMostEachMinute } from './rare-warning';
 const SILENT_MS = 1000;
 /** Of all connections. */
 const PART_OF_NETWORK = 0.5;
+/** Trusted proxies leave these to other peers, because their own connections never give way. */
+const PART_OF_OTHERS = 0.02;
+const MOST_OF_OTHERS = 50;
 
 interface Connection {
   /** The peer's network; null for a trusted proxy, whose idle connections may be about to carry an order. */
@@ -29,6 +32,8 @@ export interface ConnectionBounds {
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
   private readonly idle = new IdleConnections();
+  /** The connections of trusted proxies. */
+  private trusted = 0;
   private readonly logger = new Logger('Http');
   private onFull: (() => void) | undefined;
   private readonly warn = atMostEachMinute((message) => this.logger.warn(message));
@@ -37,10 +42,12 @@ export class Connections {
     this.onFull = onFull;
     const mostOfNetwork = Math.ceil(most * PART_OF_NETWORK);
     const turns = new Turns<string>(most, mostOfNetwork);
+    const ofOthers = Math.max(1, Math.min(MOST_OF_OTHERS, Math.floor(most * PART_OF_OTHERS)));
+    const mostOfTrusted = most === 1 ? 1 : most - ofOthers;
     server.on('connection', (socket) => {
       const address = plainAddress(socket.remoteAddress);
       const network = address !== null && isTrusted(address) ? null : networksOf(address).at(-1);
-      this.enter(socket, network ?? null, turns, mostOfNetwork);
+      this.enter(socket, network ?? null, turns, network ? mostOfNetwork : mostOfTrusted);
     });
     server.prependListener('request', ({ socket }, response: ServerResponse) => {
       const connection = this.open.get(socket);
@@ -57,26 +64,28 @@ export class Connections {
   /**
    * Adds a connection. At the limit of its network, the longest idle one of that network gives way; at the
    * limit of all, that of the network with most idle ones: refusal alone would let silent connections keep
-   * others out. Without an idle one, the new connection is closed.
+   * others out. Without an idle one, and at the limit of trusted proxies, the new connection is closed.
    */
-  private enter(socket: Socket, network: string | null, turns: Turns<string>, mostOfNetwork: number): void {
-    const keys = network === null ? [] : [network];
-    let leave = turns.enter(...keys);
+  private enter(socket: Socket, network: string | null, turns: Turns<string>, mostOfPeer: number): void {
+    const isFull = (network === null ? this.trusted : turns.of(network)) >= mostOfPeer;
+    const enter = () => (network === null ? !isFull && turns.enter() : turns.enter(network));
+    let leave = enter();
     if (!leave) {
       this.onFull?.();
-      const isFull = network !== null && turns.of(network) >= mostOfNetwork;
+      const peer = network === null ? 'load balancers have' : `${network} has`;
       this.warn(
-        `${isFull ? `${network} has ${mostOfNetwork}` : `there are ${this.open.size}`} connections, ` +
-          'the most: idle ones make room for new ones',
+        `${isFull ? `${peer} ${mostOfPeer}` : `there are ${this.open.size}`} connections, the most: ` +
+          (isFull && network === null ? 'new ones are refused' : 'idle ones make room for new ones'),
       );
       const silent = isFull ? this.idle.longestOf(network) : this.idle.longest();
       if (silent) this.leave(silent.destroy());
-      leave = turns.enter(...keys);
+      leave = enter();
     }
     if (!leave) {
       socket.destroy();
       return;
     }
+    if (network === null) this.trusted += 1;
     this.open.set(socket, { network, requests: 0, leave });
     this.idle.add(socket, network);
     socket.once('close', () => this.leave(socket));
@@ -87,6 +96,7 @@ export class Connections {
     if (!connection) return;
     this.open.delete(socket);
     this.idle.delete(socket, connection.network);
+    if (connection.network === null) this.trusted -= 1;
     connection.leave();
   }
 

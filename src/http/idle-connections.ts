@@ -15,8 +15,8 @@ export class IdleConnections {
     if (network !== null) this.change(network, (sockets) => sockets.delete(socket));
   }
 
-  longestOf(network: string): Socket | undefined {
-    return first(this.sockets.get(network));
+  longestOf(network: string | null): Socket | undefined {
+    return network === null ? undefined : first(this.sockets.get(network));
   }
 
   /** The connection that is idle for longest in a network that has most of them. */
