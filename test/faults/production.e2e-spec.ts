@@ -13,6 +13,7 @@ import { DEBIAN, missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
 import { REQUEST_TIMEOUT_MS } from '../../src/http/configure-http';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { inLongForm } from '../support/long-form';
 import { describeWith, findProgram } from '../support/programs';
 import { type Customer, Replicas } from '../support/replicas';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
@@ -22,25 +23,27 @@ const OPERATIONS = join(__dirname, '..', '..', 'operations');
 const OUTSIDE = '127.0.0.2';
 const STAFF = '127.0.0.3';
 
+const KILLS = inLongForm(20, 2);
+
 /** A third of what these requests would take. */
 const MAX_CONNECTIONS = '100';
 const SLOW_REQUESTS = 300;
 const BODY_STALL_MS = 2000;
 
-/** Sends requests whose body never arrives. Returns the statuses of their responses. */
+/** Sends requests whose body, short or long, never arrives. Returns the statuses of their responses. */
 function sendSlowly(open: () => Socket, count: number, token: string): Promise<string[]> {
   const head = [
     'POST /proxies/buy HTTP/1.1',
     'Host: localhost',
     `Authorization: Bearer ${token}`,
     'Content-Type: application/json',
-    'Content-Length: 500',
   ];
-  const sendOne = async (): Promise<string> => {
+  const sendOne = async (_: unknown, n: number): Promise<string> => {
     const socket = open();
     let response = '';
     socket.setEncoding('utf8').on('data', (part: string) => (response += part));
-    socket.on('error', () => undefined).write(`${head.join('\r\n')}\r\n\r\n{"country"`);
+    const length = `Content-Length: ${n % 2 === 0 ? 500 : 100_000}`;
+    socket.on('error', () => undefined).write([...head, length, '', '{"country"'].join('\r\n'));
     await eventually(() => response !== '' || socket.destroyed);
     socket.destroy();
     return /^HTTP\/1.1 (\d+)/.exec(response)?.[1] ?? 'none';
@@ -84,7 +87,12 @@ async function expectNoneTwice(
 }
 
 /** For requests by PROXY6's wire. */
-const WIRE = { PX6_COMPATIBLE: 'on', PURCHASE_WAIT_MS: '60000', PROVIDER_RATE_PER_SECOND: '100' };
+const WIRE = {
+  PX6_COMPATIBLE: 'on',
+  PURCHASE_WAIT_MS: '60000',
+  PROVIDER_RATE_PER_SECOND: '100',
+  PROVIDER_TIMEOUT_MS: '20000',
+};
 
 const analyze = findProgram('systemd-analyze') ?? '';
 describeWith(analyze === '' ? ['systemd'] : [], 'The units of systemd', () => {
@@ -162,6 +170,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
         PUBLIC_URL: publicUrl,
         ECHO_URL: `${publicUrl}/echo`,
         DRAIN_SECONDS: '3',
+        LOG_LEVEL: 'info',
         MAX_CONNECTIONS,
         ...WIRE,
       },
@@ -249,13 +258,34 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE });
   });
 
+  const open = (): Socket =>
+    connectTls({
+      socket: connect({ host: LOOPBACK, port: httpsPort, localAddress: '127.0.0.4' }),
+      servername: 'localhost',
+      ca: authority,
+    });
+
+  it('serves others while malformed bodies arrive', async () => {
+    const head = ['POST /proxies/buy HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${customer.token}`];
+    const malformed = [...head, 'Transfer-Encoding: chunked', '', '?\r\n'].join('\r\n');
+    const done = new AbortController();
+    const sendMalformed = async (): Promise<void> => {
+      while (!done.signal.aborted) {
+        const socket = open();
+        socket.write(malformed);
+        await once(socket, 'data');
+        socket.destroy();
+      }
+    };
+    const sending = Promise.all(running.map(sendMalformed));
+    const statuses = [];
+    for (const _ of [1, 2, 3]) statuses.push((await send('/me')).status);
+    done.abort();
+    await sending;
+    expect(statuses).toEqual([200, 200, 200]);
+  });
+
   it('serves others while the bodies of one address do not arrive, and responds to those', async () => {
-    const open = (): Socket =>
-      connectTls({
-        socket: connect({ host: LOOPBACK, port: httpsPort, localAddress: '127.0.0.4' }),
-        servername: 'localhost',
-        ca: authority,
-      });
     let slow: string[] = [];
     const counts = await useDuring(
       async () => (slow = await sendSlowly(open, SLOW_REQUESTS, customer.token)),
@@ -272,6 +302,31 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     const port = new URL(victim?.baseUrl ?? '').port;
     running[0] = await replicas.start({ environment: { PORT: port } });
   });
+
+  it('sends each purchase that a killed replica did not get to the other one', async () => {
+    const buy = (name: string): Promise<ServiceResponse[]> =>
+      Promise.all([1, 2, 3, 4, 5, 6].map((n) => send('/proxies/buy', { key: `${name}-${n}` })));
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const at = kill % running.length;
+      const victim = running[at];
+      const isIdle = kill % 4 < 2;
+      const earlier = await replicas.holdPermits(async () => {
+        const orders = (await replicas.query('SELECT FROM orders')).length + (isIdle ? 0 : 6);
+        const sent = isIdle ? Promise.resolve([]) : buy(`before-${kill}`);
+        await eventually(async () => (await replicas.query('SELECT FROM orders')).length === orders);
+        victim?.kill('SIGKILL');
+        await victim?.ended();
+        return { sent };
+      });
+      for (const { status, body } of await buy(`after-${kill}`)) expect([status, body]).toEqual([200, body]);
+      for (const { status, body } of await earlier.sent) {
+        if (status !== 200) expect(body).toMatch(/^\{"detail":"The outcome of the request is unknown/);
+      }
+      const next = await replicas.start({ environment: { PORT: new URL(victim?.baseUrl ?? '').port } });
+      running[at] = next;
+      await eventually(async () => (await send('/me')) && next.stdout().includes('/me'));
+    }
+  }, 300_000);
 
   it('loses no request while a replica drains and stops, and sells', async () => {
     const [one] = running;
