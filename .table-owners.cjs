@@ -56,7 +56,7 @@ const tables = {
   },
   proxy_changes: { owner: 'proxies' },
   proxy_checks: { owner: 'proxies' },
-  proxy_refunds: { owner: 'refunds', readers: ['sync'] },
+  proxy_refunds: { owner: 'refunds', readers: ['renewals', 'sync'] },
   proxy_type_changes: { owner: 'sync', readers: ['orders', 'refunds'] },
   rate_permits: { owner: 'provider' },
   refund_rule: { owner: 'refunds' },
@@ -74,7 +74,7 @@ const tables = {
   users: {
     owner: 'users',
     writers: { proxies: 'the revision of a list grows in the statement that changes the list, by a trigger' },
-    readers: ['auth', 'database', 'sync', 'payments', 'renewals', 'staff'],
+    readers: ['auth', 'database', 'sync', 'payments', 'refunds', 'renewals', 'staff'],
   },
   webhook_attempts: { owner: 'webhooks' },
   webhook_deliveries: {
@@ -88,6 +88,7 @@ const tables = {
 /** The module to which each function of the database belongs. */
 const functions = {
   apply_ledger_entries: 'ledger',
+  begin_refund: 'refunds',
   begin_stages: 'proxies',
   check_account_follows_ledger: 'ledger',
   check_proxy_references: 'proxies',
@@ -98,7 +99,11 @@ const functions = {
   end_confirmed_at: 'orders',
   forget_staff_reads: 'staff',
   is_after_restore: 'orders',
+  is_changing: 'orders',
   is_prolonged: 'proxies',
+  is_prolonged_since: 'orders',
+  is_within_refund_quota: 'refunds',
+  last_order_of: 'orders',
   present_server: 'sync',
   iso_text: 'database',
   lock_accounts: 'ledger',
@@ -121,6 +126,7 @@ const functions = {
   record_order_state: 'orders',
   record_proxy_changes: 'proxies',
   refer_forgotten_refunds: 'refunds',
+  refund_amount: 'refunds',
   refund_proxy: 'orders',
   refund_shares: 'orders',
   refusal_reason: 'orders',

@@ -412,25 +412,32 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   },
 
   'refunds-of-proxies-are-for-days-that-were-left': async (books) => {
-    const userId = await books.user();
-    const orderId = await books.order(userId, { state: 'completed' });
-    const proxyId = await books.proxy(userId, orderId);
-    await books.tamper(
-      'UPDATE proxies SET refunded_at = now(), withdrawn_at = now(), active = false WHERE id = $1',
-      proxyId,
-    );
-    await books.query('UPDATE orders SET refunded = 1 WHERE id = $1', orderId);
-    await books.query(
-      `WITH refund AS (
-         INSERT INTO proxy_refunds (proxy_id, user_id, state, requested_at, next_check_at, amount, closed_at)
-         VALUES ($1, $2, 'refunded', now() + interval '900 days', NULL, 1, now()) RETURNING id)
-       INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, proxy_refund_id)
-       SELECT $2, 'refund', $3, 1, 0, id FROM refund`,
-      proxyId,
-      userId,
-      orderId,
-    );
-    return [expect.objectContaining({ order_id: orderId, available_delta: 1 })];
+    const refunded = async (requestedIn: string, ordersAfter: number): Promise<number> => {
+      const userId = await books.user();
+      const orderId = await books.order(userId, { state: 'completed' });
+      const proxyId = await books.proxy(userId, orderId);
+      await books.tamper(
+        'UPDATE proxies SET refunded_at = now(), withdrawn_at = now(), active = false WHERE id = $1',
+        proxyId,
+      );
+      await books.query('UPDATE orders SET refunded = 1 WHERE id = $1', orderId);
+      await books.query(
+        `WITH refund AS (
+           INSERT INTO proxy_refunds
+             (proxy_id, user_id, last_order_id, state, requested_at, next_check_at, amount, closed_at)
+           VALUES ($1, $2, $3::bigint - $5, 'refunded', now() + $4::interval, NULL, 1, now()) RETURNING id)
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, proxy_refund_id)
+         SELECT $2, 'refund', $3, 1, 0, id FROM refund`,
+        proxyId,
+        userId,
+        orderId,
+        requestedIn,
+        ordersAfter,
+      );
+      return orderId;
+    };
+    const orderIds = [await refunded('900 days', 0), await refunded('0', 1)];
+    return orderIds.map((id) => expect.objectContaining({ order_id: id, available_delta: 1 }));
   },
 
   'no-more-refunded-than-captured': async (books) => {

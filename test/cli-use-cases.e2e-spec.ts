@@ -146,8 +146,8 @@ const optionsForUser = (more: string) => async () => `--user ${customer.id} ${mo
 /** A refund that is left to staff. */
 async function leftRefund(): Promise<number> {
   const [refund] = await query<{ id: number }>(
-    `INSERT INTO proxy_refunds (proxy_id, user_id, state, reason, next_check_at)
-     SELECT id, user_id, 'staff', 'daily-sum', NULL FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
+    `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, next_check_at)
+     SELECT id, user_id, order_id, 'staff', 'daily-sum', NULL FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
     [await buy()],
   );
   return Number(refund?.id);
@@ -252,7 +252,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     'refund-rule.set',
     async () =>
       '--as off --hours 72 --failed-checks 3 --minutes-between 10 --quota 3 --quota-percent 5 ' +
-      `--versions 6,4,4s --daily-sum 1000.00 ${REASON}`,
+      `--quota-sum 500.00 --versions 6,4,4s --daily-sum 1000.00 ${REASON}`,
   ],
   'renewals show': ['renewals.read', async () => `--user ${customer.id}`],
   'renewals pause': ['renewals.pause', async () => `--user ${customer.id} --as on ${REASON}`],

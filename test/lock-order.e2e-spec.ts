@@ -185,7 +185,7 @@ describe('Renewals are locked in the order of their ids when', () => {
     ],
     ['they are removed', 'DELETE FROM renewals', async () => () => records().remove(ids.toReversed())],
     ['they are put off', 'UPDATE renewals', async () => () => records().putOff(ids.toReversed())],
-    ['their user has money', 'UPDATE renewals', async () => () => records().retryAfterCredits()],
+    ['their user has money', 'UPDATE renewals', async () => () => records().retryUnblocked()],
   ])('%s', async (_, waitsIn, prepare) => {
     const work = await prepare();
     expect(await freeWhileFirstIsHeld('renewals', ids, work, waitsIn)).toEqual(ids.slice(1));

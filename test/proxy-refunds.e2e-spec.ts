@@ -10,7 +10,7 @@ import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { insertUnmatchedProxy } from './support/proxy-rows';
 import { runRenewals } from './support/renewals';
-import { startReplica } from './support/replica';
+import { startReplica, withReplica } from './support/replica';
 import { createStaff, type Staff } from './support/staff';
 import { lockRow, untilWaiting } from './support/table-lock';
 import { startTcpRelay } from './support/tcp-relay';
@@ -30,6 +30,7 @@ const RULE = {
   minutes_between: 10,
   quota: 1000,
   quota_percent: 5,
+  quota_sum: '0.00',
   versions: ['6', '4', '4s'],
   daily_sum: '100000.00',
 };
@@ -43,6 +44,10 @@ const setRule = async (changes: Partial<typeof RULE> = {}): Promise<void> => {
   const rule = { ...RULE, ...changes };
   const { status, body } = await staff.change('PUT', '/staff/refund-rule', { ...rule, reason: 'a test' });
   expect([status, body]).toEqual([200, rule]);
+  // What is omitted stays.
+  const { quota_sum: _, ...others } = rule;
+  const again = await staff.change('PUT', '/staff/refund-rule', { ...others, reason: 'a test' });
+  expect([again.status, again.body]).toEqual([200, rule]);
 };
 
 beforeAll(async () => {
@@ -212,6 +217,7 @@ describe('A refund is refused', () => {
     ['not-refundable', { versions: ['6'] }],
     ['refund-quota-used', { quota: 0, quota_percent: 0 }],
     ['refund-quota-used', { quota: 0, quota_percent: 99 }],
+    ['refund-quota-used', { quota_sum: '0.01' }],
   ])('as %s with the rule %j', async (code, rule) => {
     const [id = ''] = await buy();
     await setRule(rule);
@@ -229,6 +235,34 @@ describe('A refund is refused', () => {
     expect(await request(late)).toMatchObject({ state: 'refused', code: 'refund-period-over' });
     expect(await request(ending)).toMatchObject({ code: 'not-refundable', amount: '0.00' });
     await service.runJob('sweep');
+  });
+
+  it('beyond the quota, however many are requested at once on two replicas', async () => {
+    const ids = await buy(40);
+    const amount = Number(await refundOf(ids[0] ?? ''));
+    const rules = [
+      [{ quota: 3, quota_percent: 0 }, 3],
+      [{ quota_sum: (2.5 * amount).toFixed(2) }, 2],
+    ] as const;
+    await withReplica(service, {}, async (replica) => {
+      const there = createApiClient(replica.baseUrl, user.token);
+      for (const [rule, most] of rules) {
+        await setRule(rule);
+        const requests = ids.map((id, n) =>
+          (n % 2 === 0 ? user.api : there).POST('/proxies/{proxy_id}/refund', {
+            params: { path: { proxy_id: id } },
+          }),
+        );
+        const refunds = (await Promise.all(requests)).map(({ data }) => data);
+        expect(refunds.filter((refund) => refund?.state === 'checking')).toHaveLength(most);
+        expect(refunds.filter((refund) => refund?.code === 'refund-quota-used')).toHaveLength(40 - most);
+        await query(
+          `UPDATE proxy_refunds SET state = 'refused', reason = 'proxy-works', next_check_at = NULL,
+                  closed_at = now() - interval '2 hours' WHERE state = 'checking' AND user_id = $1`,
+          [user.id],
+        );
+      }
+    });
   });
 
   it('when others have used the quota that it had at the request', async () => {
@@ -339,14 +373,29 @@ describe('A refund is left to staff', () => {
     expect(await read(id)).toMatchObject({ state: 'refused', code: 'not-refundable' });
   });
 
-  it('above the sum of a day, and staff refund it, except to themselves', async () => {
+  it('above the sum of a day, and staff refund all that it paid for, except to themselves', async () => {
     const id = await buyDead();
-    await setRule({ daily_sum: '0.01' });
+    const other = await buyDead();
+    const amount = await refundOf(id);
+    await setRule({ daily_sum: '0.01', quota_sum: amount });
+    await request(id);
+    await user.prolong(id);
+    await service.runJob('sweep');
     expect(await decided(id)).toBe('daily-sum');
+    // One with staff uses the quota until they have decided it.
+    expect(await read(id)).toMatchObject({ amount });
+    expect(await request(other)).toMatchObject({
+      code: 'refund-quota-used',
+      detail: expect.stringContaining(amount),
+    });
+    const { body: left } = await staff.get<{ items: { amount: string }[] }>('/staff/refunds?state=staff');
+    expect(left.items[0]).toMatchObject({ amount_at_request: amount, is_prolonged_since: true });
     const own = await createStaff(service, ['staff:balance'], user.id);
     expect((await decide(id, 'refund', own)).status).toBe(403);
     expect(await decide(id, 'refund')).toMatchObject({ status: 200, body: { state: 'refunded' } });
-    expect(await read(id)).toMatchObject({ state: 'refunded', amount: await refundOf(id) });
+    expect(await read(id)).toMatchObject({ state: 'refunded', amount: left.items[0]?.amount });
+    expect(Number(left.items[0]?.amount)).toBeGreaterThan(Number(amount) * 1.9);
+    expect(await read(other)).toMatchObject({ state: 'none', code: null });
     expect((await decide(id, 'refund')).status).toBe(409);
     const { body } = await staff.get<{ items: object[] }>('/staff/actions?action=refunds.decide');
     expect(body.items[1]).toMatchObject({ before: { state: 'staff' }, after: { state: 'refunded' } });
@@ -394,7 +443,12 @@ describe('A refund races with', () => {
     id = await buyDead(period);
     await request(id);
     await check();
-    const [row] = await query<{ id: number }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [id]);
+    await findRefund();
+  }
+  async function findRefund(): Promise<void> {
+    const [row] = await query<{ id: number }>('SELECT max(id) AS id FROM proxy_refunds WHERE proxy_id = $1', [
+      id,
+    ]);
     refundId = Number(row?.id);
   }
   beforeEach(() => prepare());
@@ -428,17 +482,36 @@ describe('A refund races with', () => {
   const proxy = () => `SELECT FROM proxies WHERE id = ${id} FOR NO KEY UPDATE`;
   const inRefund = () => [IN_REFUND, refund] as const;
 
-  it('a prolongation', async () => {
+  it('a prolongation, which it does not give back without a new request', async () => {
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
     const prolonging = user.prolong(id);
     await service.control.untilGateReached(gate);
+    const { amount } = (await read(id)) ?? {};
     expect([await refund(), await state()]).toEqual(['open', 'checking']);
     await service.control.openGate(gate);
     expect((await prolonging).response.status).toBe(200);
+    await query(
+      `UPDATE proxies SET created_at = requested_at - interval '72 hours' + interval '1 millisecond'
+         FROM proxy_refunds WHERE proxy_id = proxies.id AND proxies.id = $1`,
+      [id],
+    );
+    await service.runJob('sweep');
+    await check();
+    const refused = { state: 'refused', code: 'prolonged', amount, detail: expect.stringContaining('new') };
+    expect(await read(id)).toMatchObject(refused);
+    expect(await entries()).toEqual([]);
+
+    // The hours after the delivery are those of the first request.
+    expect(await request(id)).toMatchObject({ state: 'checking', failed_checks: 0 });
+    expect(Number((await read(id))?.amount)).toBeGreaterThan(Number(amount));
+    await service.control.addFault({ method: 'prolong', kind: 'error', errorId: 400 });
+    expect((await user.prolong(id)).response.status).toBe(503);
+    await service.control.resetFaults();
+    await findRefund();
     const prolong = ['place_orders', () => user.prolong(id)] as const;
-    const [done, refused] = await inTurn(account(), inRefund(), prolong);
-    expect([done, refused.error]).toMatchObject([null, { detail: 'Proxy can no longer be prolonged' }]);
-    // Both orders give back what is left of their days.
+    const [done, refusal] = await inTurn(account(), inRefund(), prolong);
+    expect([done, refusal.error]).toMatchObject([null, { detail: 'Proxy can no longer be prolonged' }]);
+    // Both orders give back what is left of their days, and the one that bought nothing is ignored.
     expect(await entries()).toHaveLength(2);
   });
 
@@ -463,17 +536,21 @@ describe('A refund races with', () => {
     expect(await query('SELECT FROM renewals WHERE proxy_id = $1', [id])).toEqual([]);
   });
 
-  it('a renewal that is being placed, whose days it gives back later', async () => {
-    await prepare(7);
+  it('a renewal that is being placed: one waits for the other', async () => {
+    const [renewed = '', dead = ''] = await buy(2, 7);
     await query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 168)', [user.id]);
-    // The statement that places the renewal has locked the account when it waits for this row.
+    // The statement that places the renewals has locked the account when it waits for this row.
     const pause = 'SELECT FROM renewals_pause FOR UPDATE';
     const renew = ['place_renewals', () => runRenewals(service)] as const;
-    const [, obstacle] = await inTurn(pause, renew, inRefund());
-    expect([obstacle, await state()]).toEqual(['open', 'checking']);
+    await request(dead);
+    const [, requested] = await inTurn(pause, renew, ['begin_refund', () => call('POST', renewed)]);
+    expect(requested).toMatchObject({ status: 409, retryAfter: '5' });
     await service.untilSettled();
-    expect(await refund()).toBeNull();
-    expect(await entries()).toHaveLength(2);
+    const renewals = 'SELECT state, reason FROM renewals WHERE proxy_id = ANY ($1) ORDER BY proxy_id';
+    expect(await query(renewals, [[renewed, dead]])).toMatchObject([
+      { state: 'done' },
+      { state: 'skipped', reason: 'refund-open' },
+    ]);
   });
 
   it('a withdrawal by the sweep', async () => {
@@ -572,8 +649,14 @@ describe('A refund races with', () => {
       there.POST('/proxies/{proxy_id}/refund', params),
     ]);
     expect(await query('SELECT FROM proxy_refunds WHERE proxy_id = $1', [second])).toHaveLength(1);
-    const outcomes = await Promise.all([refund(), refund(), refund()]);
+    // Each of two refunds is decided thrice at once, and the quota allows one.
+    await setRule({ quota: 1, quota_percent: 0 });
+    const [other] = await query<{ id: string }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [second]);
+    const decide = (of: number) => service.app.get(RefundRecords).refundByRule(of);
+    const ids = [refundId, Number(other?.id)];
+    const outcomes = await Promise.all([...ids, ...ids, ...ids].map(decide));
     expect(outcomes.filter((obstacle) => obstacle === null)).toHaveLength(1);
+    expect(outcomes).toContain('refund-quota-used');
     await replica.close();
   });
 });

@@ -30,6 +30,8 @@ const FORBIDDING = {
              WHERE id = (SELECT user_id FROM proxies WHERE id = $1)`,
   'closed-for-maintenance': 'INSERT INTO maintenance (begun_at) SELECT now() FROM proxies WHERE id = $1',
   withdrawn: 'UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE id = $1',
+  refunding: `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id)
+              SELECT id, user_id, order_id FROM proxies WHERE id = $1`,
   ordered: `INSERT INTO orders (user_id, kind, order_reference, country, version, period, count, proxy_type,
                                 proxy_id, unit_price, held, provider, provider_price, deadline,
                                 next_search_at)
@@ -177,6 +179,7 @@ describe('The refusals of a renewal', () => {
       'paused',
       'price-above-max',
       'proxy-withdrawn',
+      'refund-open',
       'user-blocked',
     ]);
   });

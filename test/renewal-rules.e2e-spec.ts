@@ -393,6 +393,12 @@ describe('The forecast', () => {
 
   it('names the reason of each that will not be renewed', async () => {
     const [expensive, withdrawn, excluded] = [await proxy(), await proxy(), await proxy()];
+    const refunding = await proxy();
+    await service.owner.query(
+      `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, next_check_at)
+       SELECT id, user_id, order_id, 'staff', 'undecided', NULL FROM proxies WHERE id = $1`,
+      [refunding],
+    );
     await service.owner.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
     await switchOn({ target: 'all', max_price: '0.01' });
     await call('POST', '/exclusions', { proxy_id: String(excluded) });
@@ -400,12 +406,14 @@ describe('The forecast', () => {
     expect(items.map(({ proxy_id, reason }) => [proxy_id, reason])).toEqual([
       [String(expensive), 'price-above-max'],
       [String(withdrawn), 'proxy-withdrawn'],
+      [String(refunding), 'refund-open'],
     ]);
     expect(reasons).toEqual([
       { reason: 'price-above-max', rentals: 1 },
       { reason: 'proxy-withdrawn', rentals: 1 },
+      { reason: 'refund-open', rentals: 1 },
     ]);
-    expect([covered, not_covered]).toEqual([1, 1]);
+    expect([covered, not_covered]).toEqual([2, 1]);
   });
 
   it('says of the balance what the usage says, when all is renewed as it was rented', async () => {

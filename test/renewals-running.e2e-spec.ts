@@ -251,10 +251,38 @@ describe('Renewals', () => {
       ['skipped', 'balance-short'],
     ]);
     await service.app.get(LedgerService).credit(user.id, Money.parse(price), 'test');
-    Reflect.set(service.app.get(RenewalRun), 'creditsAtMs', -Infinity);
+    Reflect.set(service.app.get(RenewalRun), 'unblockedAtMs', -Infinity);
     await run();
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(['done', 'done', 'done']);
     expect((await service.balanceOf(user)).available).toBe('0.00');
+  });
+
+  it('wait for the refund of their proxy, and go on at once after it was refused', async () => {
+    const { user, ids } = await customerWith(1);
+    await service.owner.query(
+      'INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id) VALUES ($1, $2, last_order_of($1))',
+      [ids[0], user.id],
+    );
+    await switchOn(user);
+    await run();
+    await wait(user);
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([
+      { state: 'skipped', reason: 'refund-open', orderId: null },
+    ]);
+    await service.owner.query(
+      `UPDATE proxy_refunds SET state = 'refused', reason = 'proxy-works', next_check_at = NULL, closed_at = now()
+        WHERE proxy_id = $1`,
+      [ids[0]],
+    );
+    Reflect.set(service.app.get(RenewalRun), 'unblockedAtMs', -Infinity);
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'done', reason: null }]);
+    expect(await eventsOf(user)).toEqual([
+      'renewal.planned refund-open',
+      'renewal.skipped refund-open',
+      'renewal.done',
+    ]);
   });
 
   it.each<[string, number, RenewalRoom]>([
@@ -381,6 +409,13 @@ describe('Renewals', () => {
       `UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE user_id = $1`,
       [skippedAs('proxy-withdrawn')],
       [skippedAs('proxy-withdrawn')],
+      1,
+    ],
+    [
+      'a refund of its proxy has begun',
+      `SELECT begin_refund(user_id, id, 10) FROM proxies WHERE user_id = $1`,
+      [skippedAs('refund-open')],
+      [skippedAs('refund-open')],
       1,
     ],
   ])('place nothing when between decision and order %s', async (_, statement, refused, left, announced) => {

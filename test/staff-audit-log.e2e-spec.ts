@@ -82,8 +82,8 @@ const webhook = (): Promise<number> =>
   );
 const refundForStaff = async (): Promise<number> =>
   insert(
-    `INSERT INTO proxy_refunds (proxy_id, user_id, state, reason, next_check_at)
-     SELECT id, user_id, 'staff', 'undecided', NULL FROM proxies WHERE order_id = $1 RETURNING id`,
+    `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, next_check_at)
+     SELECT id, user_id, order_id, 'staff', 'undecided', NULL FROM proxies WHERE order_id = $1 RETURNING id`,
     await purchase(),
   );
 const addRule = async (): Promise<number> =>

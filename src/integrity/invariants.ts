@@ -287,7 +287,8 @@ export const INVARIANTS: readonly Invariant[] = [
          AND (SELECT count(*) FROM proxy_refunds WHERE proxy_id = p.id AND state = 'refunded') <> 1`,
   },
   {
-    // For its days after the request, an order gives back no more than it captured for them.
+    // For its days after the request, an order gives back no more than it captured for them; by the rule,
+    // only an order up to the request does.
     name: 'refunds-of-proxies-are-for-days-that-were-left',
     violations: `
       SELECT r.id AS refund_id, o.id AS order_id, e.available_delta, o.unit_price, o.period, r.requested_at
@@ -297,6 +298,7 @@ export const INVARIANTS: readonly Invariant[] = [
         JOIN orders o ON o.id = e.order_id
        WHERE (o.id <> p.order_id AND o.proxy_id IS DISTINCT FROM p.id)
           OR e.available_delta > o.unit_price
+          OR (o.id > r.last_order_id AND r.action_id IS NULL)
           OR e.available_delta * o.period * 86400 > o.unit_price * greatest(0, extract(epoch FROM
                CASE o.kind WHEN 'purchase' THEN coalesce(p.date_start, p.created_at)
                            ELSE greatest(o.date_end_before, o.submitted_at) END

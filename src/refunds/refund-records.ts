@@ -1,6 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { AwaitedRows, inTransaction, Notifier, type Queryable, queryRow, queryRows } from '../database';
+import {
+  AwaitedRows,
+  inQueueOf,
+  inTransaction,
+  Notifier,
+  type Queryable,
+  queryRow,
+  queryRows,
+} from '../database';
 import type { Proxy, ProxyCheckReason, ProxyToCheck } from '../proxies';
 import type { RefundRefusal, RefundState } from './dto/refund.dto';
 
@@ -41,33 +49,20 @@ export interface DueRefund extends ProxyToCheck {
   readonly isConfirmed: boolean;
 }
 
-/** Why nothing was refunded: see `refund_proxy.sql`. */
-export type RefundObstacle = 'refunded' | 'open' | 'assigned' | 'refunded-by-staff' | 'withdrawn';
+/** Why nothing was refunded: the limits of the rule, and then see `refund_proxy.sql`. */
+export type RefundObstacle =
+  | 'rule-off'
+  | 'refund-quota-used'
+  | 'daily-sum'
+  | 'refunded'
+  | 'open'
+  | 'assigned'
+  | 'refunded-by-staff'
+  | 'withdrawn'
+  | 'prolonged';
 
 /** Failures right after the delivery may be those of a proxy that is not set up yet. */
 const MINUTES_AFTER_DELIVERY = 10;
-
-/** Refunds by the rule in 30 days, with those that may still become one: `$1` is the user. */
-const COUNTED = `
-  SELECT FROM proxy_refunds
-   WHERE user_id = $1 AND action_id IS NULL AND reason IS DISTINCT FROM 'forgotten'
-     AND coalesce(closed_at, now()) > now() - interval '30 days'`;
-
-const QUOTA = `
-  SELECT greatest(quota, floor(quota_percent * coalesce((
-           SELECT sum(captured / unit_price) FROM orders
-            WHERE user_id = $1 AND kind = 'purchase' AND created_at > now() - interval '30 days'), 0) / 100))
-    FROM refund_rule`;
-
-const isWithinQuota = (states: string): string =>
-  `(SELECT count(*) FROM (${COUNTED} AND state IN (${states})) AS counted) < (${QUOTA})`;
-
-/** The days are counted from the moment `at`. */
-const amountAt = (proxy: string, at: string): string =>
-  `(SELECT coalesce(sum(amount), 0)::numeric(14,2) FROM refund_shares(${proxy}, ${at}))`;
-
-/** Roubles refunded, or that would be refunded, for a row of `proxy_refunds`. */
-export const REFUND_AMOUNT = `coalesce(amount, ${amountAt('proxy_id', 'requested_at')})`;
 
 /** The statements of refunds, each guarded by the state that it starts from. */
 @Injectable()
@@ -87,8 +82,8 @@ export class RefundRecords {
   async find(proxyId: number): Promise<RefundRow | null> {
     const [row] = await queryRows<RefundRow>(
       this.dataSource,
-      `SELECT id, state, reason, ${REFUND_AMOUNT} AS amount, cardinality(failures) AS failed_checks,
-              requested_at, closed_at,
+      `SELECT id, state, reason, coalesce(amount, refund_amount(proxy_id, requested_at, last_order_id)) AS amount,
+              cardinality(failures) AS failed_checks, requested_at, closed_at,
               state <> 'refused' OR closed_at > now() - interval '1 hour' AS stands
          FROM proxy_refunds WHERE proxy_id = $1 ORDER BY id DESC LIMIT 1`,
       [proxyId],
@@ -96,32 +91,38 @@ export class RefundRecords {
     return row ?? null;
   }
 
+  /** A request that follows one that was refused as `prolonged` counts as made with it. */
   facts({ id, userId }: Proxy): Promise<RefundFacts> {
     return queryRow(
       this.dataSource,
-      `SELECT created_at + hours * interval '1 hour' > now() AS is_in_period,
-              ${amountAt('proxies.id', 'now()')} AS amount,
-              ${isWithinQuota(`'checking', 'staff', 'refunded'`)} AS is_within_quota,
-              EXISTS (SELECT FROM orders
-                       WHERE (proxy_id = proxies.id OR orders.id = proxies.order_id) AND closed_at IS NULL)
-              OR EXISTS (SELECT FROM proxy_type_changes
-                          WHERE proxy_id = proxies.id AND settled_at IS NULL
-                            AND attempt_until > clock_timestamp()) AS waits
-         FROM proxies, refund_rule WHERE proxies.id = $2`,
+      `SELECT created_at + hours * interval '1 hour' > coalesce((
+                SELECT min(requested_at) FROM proxy_refunds refund
+                 WHERE proxy_id = proxies.id AND reason = 'prolonged'
+                   AND NOT EXISTS (SELECT FROM proxy_refunds later
+                                    WHERE later.proxy_id = proxies.id AND later.id > refund.id
+                                      AND later.reason <> 'prolonged')), now()) AS is_in_period,
+              amount, is_within_refund_quota($1, amount, '{checking,staff,refunded}') AS is_within_quota,
+              is_changing(proxies.id) AS waits
+         FROM proxies, refund_rule, refund_amount(proxies.id, now(), NULL) AS amount WHERE proxies.id = $2`,
       [userId, id],
     );
   }
 
-  /** Begins a refund, unless one is there that was not refused. */
-  async begin({ id, userId }: Proxy): Promise<void> {
-    await queryRows(
-      this.dataSource,
-      `INSERT INTO proxy_refunds (proxy_id, user_id, next_check_at)
-       SELECT id, user_id, greatest(now(), created_at + interval '${MINUTES_AFTER_DELIVERY} minutes')
-         FROM proxies WHERE id = $1 AND user_id = $2
-       ON CONFLICT DO NOTHING`,
-      [id, userId],
-    );
+  /**
+   * Begins a refund, unless one is there that was not refused. Requests of one user at once occupy no more
+   * than one connection.
+   *
+   * @returns why none was begun
+   */
+  begin({ id, userId }: Proxy): Promise<'open' | 'refund-quota-used' | null> {
+    return inQueueOf(userId, async () => {
+      const { obstacle } = await queryRow<{ obstacle: 'open' | 'refund-quota-used' | null }>(
+        this.dataSource,
+        'SELECT begin_refund($1, $2, $3) AS obstacle',
+        [userId, id, MINUTES_AFTER_DELIVERY],
+      );
+      return obstacle;
+    });
   }
 
   findDue(limit: number): Promise<DueRefund[]> {
@@ -156,20 +157,6 @@ export class RefundRecords {
     );
   }
 
-  /** Whether the rule may refund it as the next one: the quota of its customer, and the sum of the day. */
-  limits(refund: DueRefund): Promise<{ readonly isWithinQuota: boolean; readonly isWithinSum: boolean }> {
-    return queryRow(
-      this.dataSource,
-      `SELECT ${isWithinQuota(`'refunded'`)} AS "isWithinQuota",
-              ${amountAt('$2', '$3')} + coalesce((
-                SELECT sum(amount) FROM proxy_refunds
-                 WHERE state = 'refunded' AND action_id IS NULL
-                   AND closed_at >= date_trunc('day', now(), 'UTC')), 0) <= daily_sum AS "isWithinSum"
-         FROM refund_rule`,
-      [refund.userId, refund.proxyId, refund.requestedAt],
-    );
-  }
-
   async recordFailure(
     id: number,
     failure: ProxyCheckReason,
@@ -195,14 +182,38 @@ export class RefundRecords {
     await this.change(id, `state = 'staff', reason = $2, next_check_at = NULL`, [reason]);
   }
 
-  /** Refunds what the rule allows. @returns the obstacle because of which nothing was changed */
+  /**
+   * Refunds what the rule allows. One decision at a time has locked the rule: it counts those before, and
+   * follows each change of the rule that is confirmed.
+   *
+   * @returns the obstacle because of which nothing was changed
+   */
   async refundByRule(id: number): Promise<RefundObstacle | null> {
     const obstacle = await inTransaction(this.dataSource, async (manager) => {
-      const isChecking = await this.lock(id, 'checking', manager);
-      return isChecking ? this.refund(id, true, manager) : 'open';
+      await queryRows(manager, 'SELECT FROM refund_rule FOR UPDATE');
+      if (!(await this.lock(id, 'checking', manager))) return 'open';
+      return (await this.limitOf(id, manager)) ?? this.refund(id, true, manager);
     });
     if (obstacle === null) void this.awaited.changed([id]);
     return obstacle;
+  }
+
+  /** The limit of the rule that a refund would exceed. */
+  private async limitOf(id: number, manager: EntityManager): Promise<RefundObstacle | null> {
+    const { limit } = await queryRow<{ limit: RefundObstacle | null }>(
+      manager,
+      `SELECT CASE WHEN NOT enabled THEN 'rule-off'
+                   WHEN NOT is_within_refund_quota(user_id, more, '{refunded}') THEN 'refund-quota-used'
+                   WHEN more + coalesce((
+                     SELECT sum(amount) FROM proxy_refunds
+                      WHERE state = 'refunded' AND action_id IS NULL
+                        AND closed_at >= date_trunc('day', now(), 'UTC')), 0) > daily_sum
+                   THEN 'daily-sum' END AS limit
+         FROM refund_rule, proxy_refunds refund, refund_amount(proxy_id, requested_at, last_order_id) AS more
+        WHERE refund.id = $1`,
+      [id],
+    );
+    return limit;
   }
 
   /** Locks a refund until the transaction ends. @returns whether it has the state */
@@ -220,7 +231,7 @@ export class RefundRecords {
     const { obstacle, amount } = await queryRow<{ obstacle: RefundObstacle | null; amount: string | null }>(
       queryable,
       `SELECT done.* FROM proxy_refunds refund,
-              LATERAL refund_proxy(refund.id, proxy_id, requested_at, $2) AS done
+              LATERAL refund_proxy(refund, $2) AS done
         WHERE refund.id = $1`,
       [id, byRule],
     );

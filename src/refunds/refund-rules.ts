@@ -5,8 +5,9 @@ import type { RefundRuleOut, StaffRefundRuleOut } from './dto/refund-rule.dto';
 import type { RefundRefusal } from './dto/refund.dto';
 
 export type RefundRule = Readonly<StaffRefundRuleOut>;
+export type NewRefundRule = Omit<RefundRule, 'quota_sum'> & { readonly quota_sum: string | null };
 
-const SHOWN = 'enabled, hours, failed_checks, minutes_between, quota, quota_percent, versions';
+const SHOWN = 'enabled, hours, failed_checks, minutes_between, quota, quota_percent, quota_sum, versions';
 const ALL = `${SHOWN}, daily_sum`;
 
 /** The conditions of the shop, which staff set. */
@@ -27,12 +28,13 @@ export class RefundRules {
     return queryRow(queryable, `SELECT ${ALL} FROM refund_rule FOR UPDATE`);
   }
 
-  set(rule: RefundRule, queryable: Queryable): Promise<RefundRule> {
+  /** A sum of the quota that is `null` stays as it is. */
+  set(rule: NewRefundRule, queryable: Queryable): Promise<RefundRule> {
     return queryRow(
       queryable,
       `UPDATE refund_rule
           SET enabled = $1, hours = $2, failed_checks = $3, minutes_between = $4, quota = $5,
-              quota_percent = $6, versions = $7, daily_sum = $8
+              quota_percent = $6, versions = $7, daily_sum = $8, quota_sum = coalesce($9, quota_sum)
         RETURNING ${ALL}`,
       [
         rule.enabled,
@@ -43,6 +45,7 @@ export class RefundRules {
         rule.quota_percent,
         rule.versions,
         rule.daily_sum,
+        rule.quota_sum,
       ],
     );
   }
@@ -60,8 +63,10 @@ export function fulfilmentOf(refusal: RefundRefusal, rule: RefundRuleOut): strin
     case 'refund-quota-used':
       return (
         `Within 30 days, at most ${rule.quota} proxies are refunded, or ${rule.quota_percent} % of those ` +
-        'bought'
+        `bought${Number(rule.quota_sum) > 0 ? `, and at most ${rule.quota_sum} roubles` : ''}`
       );
+    case 'prolonged':
+      return 'The proxy was prolonged after the request. A new request covers every order of the proxy';
     case 'not-refundable':
       return (
         'Only running proxies of the versions of the rule are refunded, from a whole day before their end, ' +

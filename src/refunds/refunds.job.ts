@@ -22,7 +22,7 @@ const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 
 
 /**
  * Checks the proxies whose refund was requested, and decides. One replica at a time decides one refund after
- * the other, so that the quota of a customer and the sum of a day need no locks.
+ * the other.
  */
 @Injectable()
 export class RefundsJob {
@@ -134,15 +134,12 @@ export class RefundsJob {
       await this.leaveToStaff(id, 'provider-disagrees');
       return;
     }
-    const { isWithinQuota, isWithinSum } = await this.records.limits(refund);
-    if (!isWithinQuota) await this.records.refuse(id, 'refund-quota-used');
-    else if (!isWithinSum) await this.leaveToStaff(id, 'daily-sum');
-    else {
-      const obstacle = await this.records.refundByRule(id);
-      if (obstacle === 'open') await this.records.postpone(id, POSTPONED_MINUTES);
-      else if (obstacle !== null) await this.leaveToStaff(id, obstacle);
-      else this.logger.log(`proxy ${refund.proxyId} does not work: refund ${id} was made`);
-    }
+    const obstacle = await this.records.refundByRule(id);
+    if (obstacle === null) this.logger.log(`proxy ${refund.proxyId} does not work: refund ${id} was made`);
+    else if (obstacle === 'open') await this.records.postpone(id, POSTPONED_MINUTES);
+    else if (obstacle === 'refund-quota-used' || obstacle === 'prolonged') {
+      await this.records.refuse(id, obstacle);
+    } else await this.leaveToStaff(id, obstacle);
   }
 
   private async leaveToStaff(id: number, reason: string): Promise<void> {

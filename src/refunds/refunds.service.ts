@@ -32,13 +32,14 @@ export class RefundsService {
   async request(userId: number, proxyId: string): Promise<RefundOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const known = await this.show(proxy);
-    if (known) return known;
+    if (known && known.code !== 'prolonged') return known;
     await this.maintenance.assertOpen();
     const facts = await this.records.facts(proxy);
     if (facts.waits) throw new RefundWaits();
     const look = await this.lookAt(proxy, facts);
-    if (look.code !== null) return Object.assign(look, { state: 'refused' as const });
-    await this.records.begin(proxy);
+    const code = look.code ?? (await this.records.begin(proxy));
+    if (code === 'open') throw new RefundWaits();
+    if (code !== null) return { ...look, ...toCode(code, await this.rules.shown()), state: 'refused' };
     return (await this.show(proxy)) ?? look;
   }
 

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Conditions, type Queryable, queryRows } from '../database';
 import type { PageRequest } from '../http';
 import type { RefundState, StaffRefundOut } from './dto/refund.dto';
-import { REFUND_AMOUNT, RefundRecords } from './refund-records';
+import { RefundRecords } from './refund-records';
 import { RefundNotForStaff, RefundNotFound, RefundWaits } from './refunds.errors';
 
 export interface StaffRefundFilter {
@@ -16,7 +16,11 @@ export interface StaffRefundFilter {
 const SHOWN = `
   SELECT refund.id, state, reason, refund.user_id, proxy_id, provider_proxy_id, host,
          CASE WHEN host ~ '^(\\d+\\.){3}\\d+$' THEN regexp_replace(host, '\\d+$', '0/24') END AS subnet,
-         country, version, failures, ${REFUND_AMOUNT} AS amount, requested_at, closed_at, deleted_at
+         country, version, failures,
+         coalesce(amount, refund_amount(proxy_id, requested_at, NULL)) AS amount,
+         CASE WHEN amount IS NULL THEN refund_amount(proxy_id, requested_at, last_order_id) END
+           AS amount_at_request,
+         is_prolonged_since(proxy_id, last_order_id) AS is_prolonged_since, requested_at, closed_at, deleted_at
     FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id`;
 
 /** Refunds for staff, and the decisions that the rule leaves to them. */

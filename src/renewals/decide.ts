@@ -20,7 +20,13 @@ export const OBSTACLES = [
 export type Obstacle = (typeof OBSTACLES)[number];
 
 /** Why one proxy is not renewed now, regardless of money. */
-export const PROXY_OBSTACLES = ['proxy-withdrawn', 'order-open', 'period-not-sold', 'no-price'] as const;
+export const PROXY_OBSTACLES = [
+  'proxy-withdrawn',
+  'refund-open',
+  'order-open',
+  'period-not-sold',
+  'no-price',
+] as const;
 export type ProxyObstacle = (typeof PROXY_OBSTACLES)[number];
 
 /** Every reason why a proxy with a rule is not renewed. */

@@ -28,6 +28,7 @@ interface FoundRentals {
   readonly country: string;
   readonly version: string;
   readonly isWithdrawn: boolean;
+  readonly hasOpenRefund: boolean;
   readonly ruleId: number;
   readonly period: number;
   readonly maxPrice: string | null;
@@ -53,12 +54,13 @@ const READ_FUNDS = `
  * looked up once for all equal rentals, not for each of 100,000. `$1` the user, `$2` the present time.
  */
 const READ_RENTALS = `
-  SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", rule.id AS "ruleId", rule.period,
-         max_price AS "maxPrice", hours_before AS "hoursBefore"
+  SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", has_refund AS "hasOpenRefund",
+         rule.id AS "ruleId", rule.period, max_price AS "maxPrice", hours_before AS "hoursBefore"
     FROM (SELECT array_agg(id) AS ids, array_agg(ends_at) AS ends,
-                 $1::bigint AS user_id, own_id, country, version, descr, tags, is_withdrawn
+                 $1::bigint AS user_id, own_id, country, version, descr, tags, is_withdrawn, has_refund
             FROM (SELECT proxies.id, proxies.country, proxies.version, proxies.descr, proxies.tags,
                          proxies.withdrawn_at IS NOT NULL AS is_withdrawn, own.proxy_id AS own_id,
+                         refund.id IS NOT NULL AS has_refund,
                          floor(1000 * extract(epoch FROM proxies.date_end))::bigint
                            + 86400000::bigint * coalesce(open.period, 0) AS ends_at
                     FROM proxies
@@ -66,8 +68,10 @@ const READ_RENTALS = `
                       ON open.proxy_id = proxies.id AND open.closed_at IS NULL AND open.kind = 'prolongation'
                     LEFT JOIN renewal_rules AS own
                       ON own.proxy_id = proxies.id AND own.user_id = $1 AND own.switched_off_at IS NULL
+                    LEFT JOIN proxy_refunds AS refund
+                      ON refund.proxy_id = proxies.id AND refund.state IN ('checking', 'staff')
                    WHERE proxies.user_id = $1 AND proxies.date_end > $2) AS rented
-           GROUP BY own_id, country, version, descr, tags, is_withdrawn) AS alike
+           GROUP BY own_id, country, version, descr, tags, is_withdrawn, has_refund) AS alike
     JOIN LATERAL (${ruleOfProxySql('alike', 'own_id')}) AS rule ON true`;
 
 /** Shows customers which rentals will be renewed, when and at which price, and which will not. */
@@ -216,10 +220,12 @@ function* toRentals(rows: readonly FoundRentals[], prices: PriceList): Generator
 
 function obstacleOf({
   isWithdrawn,
+  hasOpenRefund,
   version,
   period,
-}: Pick<FoundRentals, 'isWithdrawn' | 'version' | 'period'>): ProxyObstacle | null {
+}: Pick<FoundRentals, 'isWithdrawn' | 'hasOpenRefund' | 'version' | 'period'>): ProxyObstacle | null {
   if (isWithdrawn) return 'proxy-withdrawn';
+  if (hasOpenRefund) return 'refund-open';
   try {
     assertPeriodSold(toIpVersion(version), period, 'renewal');
     return null;

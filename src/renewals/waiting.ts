@@ -6,6 +6,7 @@ const NOT_OURS: readonly SkipReason[] = [
   'paused',
   'user-blocked',
   'proxy-withdrawn',
+  'refund-open',
   'order-open',
   'price-above-max',
   'budget-used-up',

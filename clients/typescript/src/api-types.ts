@@ -3158,6 +3158,7 @@ export interface components {
             | 'closed-for-maintenance'
             | 'provider-unavailable'
             | 'proxy-withdrawn'
+            | 'refund-open'
             | 'order-open'
             | 'period-not-sold'
             | 'no-price'
@@ -3272,6 +3273,7 @@ export interface components {
         | 'closed-for-maintenance'
         | 'provider-unavailable'
         | 'proxy-withdrawn'
+        | 'refund-open'
         | 'order-open'
         | 'period-not-sold'
         | 'no-price'
@@ -3322,6 +3324,7 @@ export interface components {
             | 'closed-for-maintenance'
             | 'provider-unavailable'
             | 'proxy-withdrawn'
+            | 'refund-open'
             | 'order-open'
             | 'period-not-sold'
             | 'no-price'
@@ -3597,11 +3600,18 @@ export interface components {
        */
       state: 'none' | 'checking' | 'staff' | 'refunded' | 'refused';
       /**
-       * @description Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), `refund-period-over`, `refund-quota-used`, `not-refundable`. Otherwise `null`
+       * @description Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), `refund-period-over`, `refund-quota-used`, `prolonged` (after the request, which can be made anew at once), `not-refundable`. Otherwise `null`
        * @example null
        */
       code:
-        | ('proxy-works' | 'not-the-proxy' | 'refund-period-over' | 'refund-quota-used' | 'not-refundable')
+        | (
+            | 'proxy-works'
+            | 'not-the-proxy'
+            | 'refund-period-over'
+            | 'refund-quota-used'
+            | 'prolonged'
+            | 'not-refundable'
+          )
         | null;
       /**
        * @description How the condition is fulfilled. `null` without a `code`
@@ -3609,7 +3619,7 @@ export interface components {
        */
       detail: string | null;
       /**
-       * @description Roubles refunded, or that would be refunded
+       * @description Roubles refunded, or that would be refunded. A prolongation after the request is omitted
        * @example 12.54
        */
       amount: string;
@@ -3661,6 +3671,11 @@ export interface components {
        * @example 5
        */
       quota_percent: number;
+      /**
+       * @description Roubles that are refunded to a customer in 30 days at most. `0.00`: no such limit
+       * @example 500.00
+       */
+      quota_sum: string;
       /**
        * @description The versions whose proxies are refunded
        * @example [

@@ -1,8 +1,8 @@
 -- After a restore of the database: leaves proxies to staff that the provider no longer lists. They may have been
 -- refunded and deleted after the restored moment, and the refund is forgotten.
 CREATE OR REPLACE FUNCTION refer_forgotten_refunds() RETURNS void LANGUAGE sql AS $$
-  INSERT INTO proxy_refunds (proxy_id, user_id, state, reason, requested_at, next_check_at)
-  SELECT proxies.id, proxies.user_id, 'staff', 'forgotten', begun_at, NULL
+  INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, requested_at, next_check_at)
+  SELECT proxies.id, proxies.user_id, last_order_of(proxies.id), 'staff', 'forgotten', begun_at, NULL
     FROM maintenance JOIN proxies ON withdrawn_at >= begun_at
    WHERE ended_at IS NULL AND refunded_at IS NULL AND absences >= 2 AND date_end > now()
      AND (SELECT enabled FROM refund_rule)

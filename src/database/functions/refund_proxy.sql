@@ -1,15 +1,16 @@
 -- Refunds a proxy that does not work, and withdraws it for good: its entries, its withdrawal, its event, and the
 -- renewal that is dropped are one. Returns what was given back, or the obstacle because of which nothing
 -- was changed: 'refunded'; 'open' while an order or a change of type is; and unless staff have decided,
--- 'assigned' by staff, 'refunded-by-staff' in part, or 'withdrawn'.
+-- 'assigned' by staff, 'refunded-by-staff' in part, 'withdrawn', or 'prolonged' since the request. So the rule
+-- gives back no order that was placed after the request, and staff give back all.
 --
 -- The orders of the proxy are locked first, then the proxy, then the account, as prolongations are settled.
 -- Only then are open orders looked for: placing them needs the account. An order that came in between was not
 -- locked, and counts as open. The lock of the proxy lets orders refer to it.
-CREATE OR REPLACE FUNCTION refund_proxy(
-  of_refund bigint, of_proxy bigint, asked_at timestamptz, by_rule boolean)
+CREATE OR REPLACE FUNCTION refund_proxy(refund proxy_refunds, by_rule boolean)
 RETURNS TABLE (obstacle text, amount numeric) LANGUAGE plpgsql AS $$
 DECLARE
+  of_proxy CONSTANT bigint := refund.proxy_id;
   locked bigint[];
   proxy proxies;
   share record;
@@ -22,10 +23,7 @@ BEGIN
   PERFORM lock_accounts(ARRAY[proxy.user_id]);
   obstacle := CASE
     WHEN proxy.refunded_at IS NOT NULL THEN 'refunded'
-    WHEN EXISTS (SELECT FROM orders WHERE (proxy_id = of_proxy OR id = proxy.order_id)
-                    AND (closed_at IS NULL OR id <> ALL (locked)))
-      OR EXISTS (SELECT FROM proxy_type_changes
-                  WHERE proxy_id = of_proxy AND settled_at IS NULL AND attempt_until > clock_timestamp())
+    WHEN is_changing(of_proxy) OR EXISTS (SELECT FROM orders WHERE proxy_id = of_proxy AND id <> ALL (locked))
       THEN 'open'
     WHEN NOT by_rule THEN NULL
     WHEN proxy.assigned_action_id IS NOT NULL THEN 'assigned'
@@ -33,6 +31,7 @@ BEGIN
                   WHERE order_id = ANY (locked) AND kind = 'refund' AND action_id IS NOT NULL)
       THEN 'refunded-by-staff'
     WHEN proxy.withdrawn_at IS NOT NULL THEN 'withdrawn'
+    WHEN is_prolonged_since(of_proxy, refund.last_order_id) THEN 'prolonged'
   END;
   IF obstacle IS NOT NULL THEN
     RETURN NEXT;
@@ -40,11 +39,11 @@ BEGIN
   END IF;
 
   amount := 0;
-  FOR share IN SELECT * FROM refund_shares(of_proxy, asked_at) AS given ORDER BY given.order_id LOOP
+  FOR share IN SELECT * FROM refund_shares(of_proxy, refund.requested_at) AS given ORDER BY given.order_id LOOP
     UPDATE orders SET refunded = refunded + share.amount WHERE id = share.order_id;
     INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, reason, proxy_refund_id)
     VALUES (proxy.user_id, 'refund', share.order_id, share.amount, 0,
-            format('Proxy %s did not work', of_proxy), of_refund);
+            format('Proxy %s did not work', of_proxy), refund.id);
     amount := amount + share.amount;
   END LOOP;
   UPDATE proxies

@@ -35,6 +35,8 @@ BEGIN
     CASE WHEN 'user-blocked' = ANY (held_up) THEN 'user-blocked' END,
     CASE WHEN 'closed-for-maintenance' = ANY (of_order) THEN 'closed-for-maintenance' END,
     CASE WHEN found.withdrawn_at IS NOT NULL THEN 'proxy-withdrawn' END,
+    CASE WHEN EXISTS (SELECT FROM proxy_refunds
+                       WHERE proxy_id = found.proxy_id AND state IN ('checking', 'staff')) THEN 'refund-open' END,
     CASE WHEN 'prolongation-open' = ANY (of_order) THEN 'order-open' END,
     CASE WHEN 'above-max-price' = ANY (of_order) THEN 'price-above-max' END,
     CASE WHEN price > budget_left THEN 'budget-used-up' END,

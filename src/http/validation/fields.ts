@@ -127,9 +127,25 @@ const AMOUNT = [
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
 ];
 
-/** An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`. */
-export function AmountField(options: FieldOptions = {}): PropertyDecorator {
-  return requestField({ schema: { anyOf: AMOUNT }, options, read: readAmount });
+const AMOUNT_OR_ZERO = [
+  { type: 'string', pattern: String.raw`^(0|[1-9]\d{0,11})(\.\d{1,2})?$` },
+  { type: 'number', minimum: 0, maximum: 999_999_999_999.99 },
+];
+
+/**
+ * An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`.
+ *
+ * @param options.orZero whether 0 is accepted
+ */
+export function AmountField({
+  orZero = false,
+  ...options
+}: FieldOptions & { readonly orZero?: boolean } = {}): PropertyDecorator {
+  return requestField({
+    schema: { anyOf: orZero ? AMOUNT_OR_ZERO : AMOUNT },
+    options,
+    read: (input) => readAmount(input, orZero),
+  });
 }
 
 /** An ISO 8601 date-time with its offset from UTC. Read as a `Date`. */

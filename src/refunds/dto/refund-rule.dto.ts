@@ -22,6 +22,9 @@ export class RefundRuleOut {
   @ApiInteger('The share that is refunded in 30 days at most, in percent of the proxies bought in them', 5)
   quota_percent!: number;
 
+  @ApiRoubles('Roubles that are refunded to a customer in 30 days at most. `0.00`: no such limit', '500.00')
+  quota_sum!: string;
+
   @ApiProperty({
     type: 'array',
     items: { type: 'string', enum: [...IP_VERSIONS] },
@@ -32,6 +35,10 @@ export class RefundRuleOut {
 }
 
 export class StaffRefundRuleOut extends RefundRuleOut {
-  @ApiRoubles('Roubles that the rule refunds in a day (UTC) at most; above it, staff decide', '1000.00')
+  @ApiRoubles(
+    'Roubles that the rule refunds to all customers in a day (UTC) at most, beside the `quota_sum` of each; ' +
+      'above it, staff decide',
+    '1000.00',
+  )
   daily_sum!: string;
 }

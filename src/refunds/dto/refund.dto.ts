@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import {
+  ApiBoolean,
   ApiChoice,
   ApiInteger,
   ApiNullable,
@@ -21,6 +22,7 @@ export const REFUND_REFUSALS = [
   'not-the-proxy',
   'refund-period-over',
   'refund-quota-used',
+  'prolonged',
   'not-refundable',
 ] as const;
 export type RefundRefusal = (typeof REFUND_REFUSALS)[number];
@@ -52,7 +54,8 @@ export class RefundOut {
   @ApiNullable(
     REFUND_REFUSALS,
     'Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), ' +
-      '`refund-period-over`, `refund-quota-used`, `not-refundable`. Otherwise `null`',
+      '`refund-period-over`, `refund-quota-used`, `prolonged` (after the request, which can be made anew at ' +
+      'once), `not-refundable`. Otherwise `null`',
     null,
   )
   code!: RefundRefusal | null;
@@ -60,7 +63,10 @@ export class RefundOut {
   @ApiNullable('string', 'How the condition is fulfilled. `null` without a `code`', null)
   detail!: string | null;
 
-  @ApiRoubles('Roubles refunded, or that would be refunded', '12.54')
+  @ApiRoubles(
+    'Roubles refunded, or that would be refunded. A prolongation after the request is omitted',
+    '12.54',
+  )
   amount!: string;
 
   @ApiInteger('How many checks in a row have failed', 1)
@@ -115,8 +121,18 @@ export class StaffRefundOut {
   @ApiTexts('The result of each failed check: `refused`, `timeout` or `closed`', ['timeout', 'timeout'])
   failures!: readonly string[];
 
-  @ApiRoubles('Roubles refunded, or that would be refunded', '12.54')
+  @ApiRoubles('Roubles refunded, or that staff would refund: every order of the proxy counts', '12.54')
   amount!: string;
+
+  @ApiNullable(
+    'string',
+    'Roubles that the rule would refund: orders up to the request count. `null` if it was refunded',
+    '12.54',
+  )
+  amount_at_request!: string | null;
+
+  @ApiBoolean('Whether the proxy was prolonged since the request', false)
+  is_prolonged_since!: boolean;
 
   @ApiNullableMoment()
   requested_at!: Date;

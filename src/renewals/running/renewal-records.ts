@@ -244,15 +244,20 @@ export class RenewalRecords {
     );
   }
 
-  /** Retries renewals that wait for money at once after a credit. */
-  async retryAfterCredits(): Promise<void> {
+  /** Retries renewals at once that wait for money, after a credit, or for a refund, after its refusal. */
+  async retryUnblocked(): Promise<void> {
     await queryRows(
       this.dataSource,
       `UPDATE renewals SET next_try_at = now() WHERE ${lockedSql(`
-         state = 'skipped' AND reason = 'balance-short' AND next_try_at > now()
-         AND user_id IN (SELECT waiting.user_id FROM renewals waiting JOIN accounts USING (user_id)
-                          WHERE waiting.state = 'skipped' AND waiting.reason = 'balance-short'
-                            AND waiting.next_try_at > now() AND available >= waiting.price)`)}`,
+         state = 'skipped' AND next_try_at > now()
+         AND (reason = 'balance-short'
+              AND user_id IN (SELECT waiting.user_id FROM renewals waiting JOIN accounts USING (user_id)
+                               WHERE waiting.state = 'skipped' AND waiting.reason = 'balance-short'
+                                 AND waiting.next_try_at > now() AND available >= waiting.price)
+              OR reason = 'refund-open'
+              AND NOT EXISTS (SELECT FROM proxy_refunds refund
+                               WHERE refund.proxy_id = renewal.proxy_id
+                                 AND refund.state IN ('checking', 'staff')))`)}`,
     );
   }
 

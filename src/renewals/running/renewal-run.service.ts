@@ -29,7 +29,7 @@ const PAUSE_MS = 200;
 
 /** How often later renewals are planned, with a reminder, and those that wait for money are checked. */
 const PLAN_EVERY_MS = 60_000;
-const CREDITS_EVERY_MS = 5000;
+const UNBLOCK_EVERY_MS = 5000;
 
 /**
  * Executes renewals: one replica at a time decides which are due and places their orders, for a few calls at
@@ -41,7 +41,7 @@ export class RenewalRun {
   private plannedAtMs = -Infinity;
   /** Whether something may have been planned of which its customer was not reminded. */
   private isUnreminded = false;
-  private creditsAtMs = -Infinity;
+  private unblockedAtMs = -Infinity;
 
   constructor(
     private readonly records: RenewalRecords,
@@ -94,9 +94,9 @@ export class RenewalRun {
   /** Plans renewals that become due later, and reminds of them. */
   private async lookAhead(run: LeasedRun, report: RunReport): Promise<void> {
     const now = performance.now();
-    if (now - this.creditsAtMs >= CREDITS_EVERY_MS) {
-      this.creditsAtMs = now;
-      await this.records.retryAfterCredits();
+    if (now - this.unblockedAtMs >= UNBLOCK_EVERY_MS) {
+      this.unblockedAtMs = now;
+      await this.records.retryUnblocked();
     }
     if (now - this.plannedAtMs >= PLAN_EVERY_MS) {
       this.plannedAtMs = now;

@@ -53,7 +53,7 @@ export class RefundDecisionRequest extends ReasonRequest {
 
 const isVersion = (text: string): boolean => IP_VERSIONS.some((version) => version === text);
 
-/** The whole rule: nothing of the present one stays. */
+/** The whole rule: of the present one, only a `quota_sum` that is omitted stays. */
 export class RefundRuleRequest extends ReasonRequest {
   @BooleanField({ description: 'Whether customers can request refunds' })
   enabled!: boolean;
@@ -88,6 +88,16 @@ export class RefundRuleRequest extends ReasonRequest {
   })
   quota_percent!: number;
 
+  @AmountField({
+    description:
+      'Roubles of a customer in 30 days; `0`: no such limit. The `daily_sum` limits all customers. If ' +
+      'omitted, it stays as it is',
+    example: '500.00',
+    orZero: true,
+    absent: 'null',
+  })
+  quota_sum!: Money | null;
+
   @StringListField({
     description: 'The versions whose proxies are refunded',
     example: [...IP_VERSIONS],
@@ -97,7 +107,8 @@ export class RefundRuleRequest extends ReasonRequest {
   versions!: readonly IpVersion[];
 
   @AmountField({
-    description: 'Roubles of a day (UTC); above it, refunds are left to staff',
+    description:
+      'Roubles of all customers in a day (UTC), beside the `quota_sum` of each; above it, refunds are left to staff',
     example: '1000.00',
   })
   daily_sum!: Money;

@@ -50,11 +50,12 @@ export class StaffRefundsService {
 
   setRule(
     audit: AuditContext,
-    { reason, daily_sum: dailySum, ...rule }: RefundRuleRequest,
+    { reason, daily_sum: dailySum, quota_sum: quotaSum, ...rule }: RefundRuleRequest,
   ): Promise<RefundRule> {
+    const sums = { daily_sum: dailySum.toString(), quota_sum: quotaSum && quotaSum.toString() };
     return this.auditLog.recordChangeOf(audit, reason, {
       before: (manager) => this.rules.lock(manager),
-      change: (manager) => this.rules.set({ ...rule, daily_sum: dailySum.toString() }, manager),
+      change: (manager) => this.rules.set({ ...rule, ...sums }, manager),
     });
   }
 

@@ -6,24 +6,26 @@ import { hasLoneSurrogate, notUnicode } from './unicode';
 /** The exponent is that with which JavaScript writes a small number of JSON. */
 const DECIMAL = /^(?:0|[1-9]\d{0,11})(?:\.\d+)?$|^\d(?:\.\d+)?e-\d+$/;
 
-/** Reads an amount in roubles, above 0 and with at most two decimals, from text or from a number. */
-export function readAmount(input: JsonValue): Money | Refusal {
+/** Reads an amount in roubles, above 0 or from 0, with at most two decimals, from text or from a number. */
+export function readAmount(input: JsonValue, orZero: boolean): Money | Refusal {
   if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'bigint') {
     const msg = 'Decimal input should be an integer, float, string or Decimal object';
     return new Refusal('decimal_type', msg, input);
   }
   if (typeof input === 'string' && hasLoneSurrogate(input)) return notUnicode(input);
   const text = String(input);
-  if (text.startsWith('-') && DECIMAL.test(text.slice(1))) return notPositive(input);
+  if (text.startsWith('-') && DECIMAL.test(text.slice(1))) return tooSmall(input, orZero);
   if (!DECIMAL.test(text)) return new Refusal('decimal_parsing', 'Input should be a valid decimal', input);
   try {
     const amount = Money.parse(text);
-    return amount.isPositive() ? amount : notPositive(input);
+    return orZero || amount.isPositive() ? amount : tooSmall(input, orZero);
   } catch {
     const msg = 'Decimal input should have no more than 2 decimal places';
     return new Refusal('decimal_max_places', msg, input, { decimal_places: 2 });
   }
 }
 
-const notPositive = (input: JsonValue): Refusal =>
-  new Refusal('greater_than', 'Input should be greater than 0', input, { gt: 0 });
+const tooSmall = (input: JsonValue, orZero: boolean): Refusal =>
+  orZero
+    ? new Refusal('greater_than_equal', 'Input should be greater than or equal to 0', input, { ge: 0 })
+    : new Refusal('greater_than', 'Input should be greater than 0', input, { gt: 0 });
