@@ -147,7 +147,8 @@ const optionsForUser = (more: string) => async () => `--user ${customer.id} ${mo
 async function leftRefund(): Promise<number> {
   const [refund] = await query<{ id: number }>(
     `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, next_check_at)
-     SELECT id, user_id, order_id, 'staff', 'daily-sum', NULL FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
+     SELECT id, user_id, order_id, 'staff', 'daily-sum', NULL
+       FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
     [await buy()],
   );
   return Number(refund?.id);

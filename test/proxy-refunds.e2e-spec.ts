@@ -44,7 +44,7 @@ const setRule = async (changes: Partial<typeof RULE> = {}): Promise<void> => {
   const rule = { ...RULE, ...changes };
   const { status, body } = await staff.change('PUT', '/staff/refund-rule', { ...rule, reason: 'a test' });
   expect([status, body]).toEqual([200, rule]);
-  // What is omitted stays.
+  // A sum that is omitted stays.
   const { quota_sum: _, ...others } = rule;
   const again = await staff.change('PUT', '/staff/refund-rule', { ...others, reason: 'a test' });
   expect([again.status, again.body]).toEqual([200, rule]);

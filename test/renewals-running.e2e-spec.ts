@@ -271,7 +271,8 @@ describe('Renewals', () => {
       { state: 'skipped', reason: 'refund-open', orderId: null },
     ]);
     await service.owner.query(
-      `UPDATE proxy_refunds SET state = 'refused', reason = 'proxy-works', next_check_at = NULL, closed_at = now()
+      `UPDATE proxy_refunds
+          SET state = 'refused', reason = 'proxy-works', next_check_at = NULL, closed_at = now()
         WHERE proxy_id = $1`,
       [ids[0]],
     );

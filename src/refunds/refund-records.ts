@@ -82,8 +82,8 @@ export class RefundRecords {
   async find(proxyId: number): Promise<RefundRow | null> {
     const [row] = await queryRows<RefundRow>(
       this.dataSource,
-      `SELECT id, state, reason, coalesce(amount, refund_amount(proxy_id, requested_at, last_order_id)) AS amount,
-              cardinality(failures) AS failed_checks, requested_at, closed_at,
+      `SELECT id, state, reason, cardinality(failures) AS failed_checks, requested_at, closed_at,
+              coalesce(amount, refund_amount(proxy_id, requested_at, last_order_id)) AS amount,
               state <> 'refused' OR closed_at > now() - interval '1 hour' AS stands
          FROM proxy_refunds WHERE proxy_id = $1 ORDER BY id DESC LIMIT 1`,
       [proxyId],

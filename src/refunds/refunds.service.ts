@@ -39,7 +39,9 @@ export class RefundsService {
     const look = await this.lookAt(proxy, facts);
     const code = look.code ?? (await this.records.begin(proxy));
     if (code === 'open') throw new RefundWaits();
-    if (code !== null) return { ...look, ...toCode(code, await this.rules.shown()), state: 'refused' };
+    if (code !== null) {
+      return Object.assign(look, toCode(code, await this.rules.shown()), { state: 'refused' as const });
+    }
     return (await this.show(proxy)) ?? look;
   }
 

@@ -20,7 +20,8 @@ const SHOWN = `
          coalesce(amount, refund_amount(proxy_id, requested_at, NULL)) AS amount,
          CASE WHEN amount IS NULL THEN refund_amount(proxy_id, requested_at, last_order_id) END
            AS amount_at_request,
-         is_prolonged_since(proxy_id, last_order_id) AS is_prolonged_since, requested_at, closed_at, deleted_at
+         is_prolonged_since(proxy_id, last_order_id) AS is_prolonged_since,
+         requested_at, closed_at, deleted_at
     FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id`;
 
 /** Refunds for staff, and the decisions that the rule leaves to them. */

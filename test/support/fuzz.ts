@@ -103,7 +103,8 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
   await service.dataSource.query('UPDATE users SET tg_id = $2 WHERE id = $1', [victim.id, TG_ID]);
   const [refund] = await service.dataSource.query<{ id: number }[]>(
     `INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, next_check_at)
-     SELECT id, user_id, order_id, 'staff', 'undecided', NULL FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
+     SELECT id, user_id, order_id, 'staff', 'undecided', NULL
+       FROM proxies WHERE order_id = $1 LIMIT 1 RETURNING id`,
     [order?.id],
   );
   const token = await customer.api.POST('/tokens', { body: { scopes: ['profile:read'] } as never });

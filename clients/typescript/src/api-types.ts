@@ -3600,7 +3600,7 @@ export interface components {
        */
       state: 'none' | 'checking' | 'staff' | 'refunded' | 'refused';
       /**
-       * @description Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), `refund-period-over`, `refund-quota-used`, `prolonged` (after the request, which can be made anew at once), `not-refundable`. Otherwise `null`
+       * @description Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), `refund-period-over`, `refund-quota-used`, `prolonged` (after the request: request it again), `not-refundable`. Otherwise `null`
        * @example null
        */
       code:

@@ -36,8 +36,8 @@ export class RefundRuleOut {
 
 export class StaffRefundRuleOut extends RefundRuleOut {
   @ApiRoubles(
-    'Roubles that the rule refunds to all customers in a day (UTC) at most, beside the `quota_sum` of each; ' +
-      'above it, staff decide',
+    'Roubles that the rule refunds to all customers in a day (UTC) at most, in addition to the limit of ' +
+      'each (`quota_sum`); above it, staff decide',
     '1000.00',
   )
   daily_sum!: string;

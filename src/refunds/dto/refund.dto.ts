@@ -54,8 +54,8 @@ export class RefundOut {
   @ApiNullable(
     REFUND_REFUSALS,
     'Why it is refused: `proxy-works`, `not-the-proxy` (the proxy responds, and something else fails), ' +
-      '`refund-period-over`, `refund-quota-used`, `prolonged` (after the request, which can be made anew at ' +
-      'once), `not-refundable`. Otherwise `null`',
+      '`refund-period-over`, `refund-quota-used`, `prolonged` (after the request: request it again), ' +
+      '`not-refundable`. Otherwise `null`',
     null,
   )
   code!: RefundRefusal | null;

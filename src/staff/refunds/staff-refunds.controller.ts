@@ -44,7 +44,7 @@ export class StaffRefundsController {
     description:
       'For operators: replaces the conditions on which proxies that do not work are refunded. Refunds ' +
       'that are being checked follow the new rule; when it is disabled, they are left to staff. A customer ' +
-      'who saturates a proxy can make it fail: the quota bounds that.',
+      'who saturates a proxy can make it fail: the quota and its sum bound that.',
     response: { description: 'The rule', type: StaffRefundRuleOut },
   })
   setRule(@CurrentAudit() audit: AuditContext, @Body() body: RefundRuleRequest): Promise<StaffRefundRuleOut> {
@@ -101,7 +101,8 @@ export class StaffRefundsController {
     summary: 'Decide a refund of a proxy',
     description:
       'For support, when the rule leaves a refund to staff. `refund` returns what is left of the days at ' +
-      'the request, withdraws the proxy for good, and deletes it at the provider. `refuse` changes nothing.',
+      'the request, including those of later orders, withdraws the proxy for good, and deletes it at the ' +
+      'provider. `refuse` changes nothing.',
     response: { description: 'The refund as it is now', type: StaffRefundOut },
     errors: {
       403: NOT_FOR_ONESELF,

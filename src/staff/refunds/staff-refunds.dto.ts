@@ -90,8 +90,8 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @AmountField({
     description:
-      'Roubles of a customer in 30 days; `0`: no such limit. The `daily_sum` limits all customers. If ' +
-      'omitted, it stays as it is',
+      'Roubles of a customer in 30 days; `0`: no such limit. All customers share `daily_sum`. If ' +
+      'omitted, it stays',
     example: '500.00',
     orZero: true,
     absent: 'null',
@@ -108,7 +108,8 @@ export class RefundRuleRequest extends ReasonRequest {
 
   @AmountField({
     description:
-      'Roubles of all customers in a day (UTC), beside the `quota_sum` of each; above it, refunds are left to staff',
+      'Roubles of all customers in a day (UTC), in addition to the limit of each (`quota_sum`); above it, ' +
+      'refunds are left to staff',
     example: '1000.00',
   })
   daily_sum!: Money;
