@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule, Notifier } from './database';
-import { RequestLimits, RequestsUnderWay } from './http';
+import { LargeBodies, RequestLimits, RequestsUnderWay } from './http';
 import { Retention, Jobs } from './jobs';
 import { Metrics } from './metrics';
 
@@ -18,13 +18,24 @@ export class GlobalsModule {
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },
         Notifier,
+        LargeBodies,
         RequestLimits,
         RequestsUnderWay,
         Retention,
         Jobs,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
-      exports: [AppConfig, Clock, Metrics, Notifier, RequestLimits, RequestsUnderWay, Retention, Jobs],
+      exports: [
+        AppConfig,
+        Clock,
+        Metrics,
+        Notifier,
+        LargeBodies,
+        RequestLimits,
+        RequestsUnderWay,
+        Retention,
+        Jobs,
+      ],
     };
   }
 }

@@ -230,6 +230,65 @@ describe('POST /mcp', () => {
     await service.control.resetFaults();
   });
 
+  it.each([
+    ['application/json', 'application/json; charset=utf-8'],
+    ['*/*', 'application/json; charset=utf-8'],
+    ['text/html', 'application/json; charset=utf-8'],
+    ['text/event-stream, application/json;q=0.1', 'application/json; charset=utf-8'],
+    ['text/event-stream', 'text/event-stream; charset=utf-8'],
+  ])('responds to Accept: %s with %s', async (accept, type) => {
+    const response = await post(PING, { Accept: accept });
+    expect([response.status, response.headers.get('Content-Type')]).toEqual([200, type]);
+    const text = await response.text();
+    const json = type.startsWith('text') ? /^event: message\ndata: (.+)\n\n$/.exec(text)?.[1] : text;
+    expect(JSON.parse(json ?? '')).toEqual({ jsonrpc: '2.0', id: 7, result: {} });
+    const refused = await post('{', { Accept: accept });
+    expect([refused.status, refused.headers.get('Content-Type')]).toEqual([
+      400,
+      'application/json; charset=utf-8',
+    ]);
+  });
+
+  it('is not bothered by what it does not know', async () => {
+    const rpc = async (method: string, params: string, headers: Record<string, string> = {}) => {
+      const message = `\uFEFF{"jsonrpc":"2.0","id":7,"method":"${method}","params":${params}}`;
+      const response = await post(message, headers);
+      const read = (await response.json()) as Record<string, unknown>;
+      return { status: response.status, ...read };
+    };
+    const icons = `"icons":[${'1,'.repeat(40_000)}1]`;
+    const info = `"clientInfo":{"name":"a","version":"1",${icons}}`;
+    const hello = `{"protocolVersion":"2027-01-01","capabilities":{},${info}}`;
+    expect(await rpc('initialize', hello, { 'MCP-Protocol-Version': '2027-01-01' })).toMatchObject({
+      status: 200,
+      result: { protocolVersion: '2025-11-25', capabilities: { tools: {} } },
+    });
+    for (const [method, result] of [
+      ['resources/list', { resources: [] }],
+      ['resources/templates/list', { resourceTemplates: [] }],
+      ['prompts/list', { prompts: [] }],
+    ] as const) {
+      expect(await rpc(method, '{}')).toEqual({ status: 200, jsonrpc: '2.0', id: 7, result });
+    }
+    expect(await rpc('resources/read', '{}')).toMatchObject({ error: { code: -32601 } });
+    expect(await rpc('tools/call', '{"name":"get_balance","arguments":null,"task":{"ttl":1}}')).toMatchObject(
+      {
+        result: { structuredContent: { username: 'test' } },
+      },
+    );
+    const given = `{"${'x'.repeat(50_000)}":1}`;
+    for (const called of [
+      await rpc('tools/call', `{"name":"get_balance","arguments":${given}}`),
+      await rpc('tools/call', '{"name":"get_balance","arguments":[1]}'),
+    ]) {
+      expect(called).toMatchObject({ result: { isError: true } });
+      expect(JSON.stringify(called)).toMatch(/^.{100,400}$/);
+    }
+    expect(JSON.stringify(await rpc('tools/call', `{"name":"${'x'.repeat(50_000)}"}`))).toMatch(
+      /"code":-32602,"message":"Unknown tool: x{900,1000}"/,
+    );
+  });
+
   it('refuses what is not JSON, batches, foreign origins, and callers as every route does', async () => {
     const malformed = await post('{');
     expect(malformed.status).toBe(400);

@@ -6,15 +6,13 @@ import type { Request } from 'express';
 import type { Caller } from '../auth';
 import { ServiceUnavailable, setRequestTool, stackOf } from '../common';
 import { isDatabaseUnavailable } from '../database';
-import { describeObjectsOf, instanceOf, readInput } from '../http';
+import { describeObjectsOf, instanceOf, type JsonValue, readInput } from '../http';
 import { Metrics } from '../metrics';
 import { toAgentError, UNFORESEEN } from './agents.errors';
 import { DepositTools } from './deposit-tools';
 import { OrderTools } from './order-tools';
 import { ReadingTools } from './reading-tools';
 import type { Tool, ToolCall } from './tool';
-
-type Arguments = Readonly<Record<string, unknown>>;
 
 /** The tools of agents: those that a token sees, and their calls. */
 @Injectable()
@@ -38,17 +36,31 @@ export class AgentTools {
     return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
   }
 
-  /** @returns null when the caller sees no such tool */
-  async call(name: string, given: Arguments, call: ToolCall): Promise<CallToolResult | null> {
+  /**
+   * Reads the arguments of a call.
+   *
+   * @returns what executes it; null when the caller sees no such tool
+   */
+  prepare(name: JsonValue, given: JsonValue, call: ToolCall): (() => Promise<CallToolResult>) | null {
     const tool = this.tools.find((one) => one.name === name && call.caller.scopes.includes(one.scope));
     if (!tool) return null;
+    let input: object;
+    try {
+      input = readArguments(tool, given);
+    } catch (error) {
+      return () => this.execute(tool, () => Promise.reject(error));
+    }
+    return () => this.execute(tool, () => tool.run(input, call));
+  }
+
+  private async execute({ name }: Tool, run: () => Promise<object>): Promise<CallToolResult> {
     setRequestTool(name);
     try {
-      const result = JSON.stringify(await tool.run(readArguments(tool, given), call));
+      const result = JSON.stringify(await run());
       this.metrics.count('agent_calls_total', { tool: name, outcome: 'done' });
       return {
         content: [{ type: 'text', text: result }],
-        structuredContent: JSON.parse(result) as Arguments,
+        structuredContent: JSON.parse(result) as Record<string, unknown>,
       };
     } catch (error) {
       const isUnavailable = isDatabaseUnavailable(error);
@@ -61,13 +73,12 @@ export class AgentTools {
 }
 
 /** Reads the arguments as the body of a route. @throws RequestInvalid */
-function readArguments({ input }: Tool, given: Arguments): object {
-  const body = { ...given };
+function readArguments({ input }: Tool, body: JsonValue): object {
   // It reads nothing else of a request.
   readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
     body,
   } as Request);
-  return instanceOf(body) ?? {};
+  return instanceOf(body as object) ?? {};
 }
 
 function describe(tools: readonly Tool[]): ListedTool[] {

@@ -81,7 +81,7 @@ export const UNFORESEEN: AgentError = {
 export function toAgentError(error: unknown): AgentError | null {
   if (error instanceof RequestInvalid) {
     const code = 'invalid-arguments';
-    const mistakes = error.items.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`);
+    const mistakes = error.items.map(({ loc, msg }) => `${nameOf(loc)}: ${msg}`);
     return { code, detail: mistakes.join('; '), next: NEXT[code] ?? REFUSED };
   }
   if (!(error instanceof DomainError)) return null;
@@ -94,3 +94,6 @@ export function toAgentError(error: unknown): AgentError | null {
     ...(retryAfter !== undefined && { retry_after_seconds: Number(retryAfter) }),
   };
 }
+
+/** The field of a mistake. The caller may have made up its name. */
+const nameOf = (loc: readonly (string | number)[]): string => loc.slice(1).join('.').slice(0, 100);

@@ -1,14 +1,26 @@
-import type { McpHttpHandler, McpRequestContext, Server } from '@modelcontextprotocol/server' with {
-  'resolution-mode': 'import',
-};
+import type {
+  CallToolResult,
+  McpHttpHandler,
+  McpRequestContext,
+  Server,
+} from '@modelcontextprotocol/server' with { 'resolution-mode': 'import' };
 import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { Request as ExpressRequest, Response as ExpressResponse } from 'express';
 import { AnyToken, type Caller, CurrentCaller, hexHashOf, tokenOf } from '../auth';
-import { domainError, jsonOrUndefined, SERVICE_NAME, SERVICE_VERSION } from '../common';
+import { domainError, SERVICE_NAME, SERVICE_VERSION } from '../common';
 import { AppConfig } from '../config';
-import { disconnection, receivedBytes, UnparsedBody } from '../http';
+import {
+  disconnection,
+  isJsonObject,
+  type JsonValue,
+  LargeBodies,
+  parseBody,
+  receivedBytes,
+  UnparsedBody,
+} from '../http';
 import { AgentTools } from './agent-tools.service';
+import { envelopeOf } from './envelope';
 import type { ToolCall } from './tool';
 
 class OriginNotAllowed extends domainError('forbidden', 'Origin not allowed') {}
@@ -23,6 +35,28 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
+const STREAM = 'text/event-stream';
+/** Of an error of the library, which may repeat texts of the request. */
+const MOST_ERROR_LENGTH = 1000;
+
+/** Some clients request these without being offered them, and show an error as a broken server. */
+const EMPTY_LISTS: Readonly<Record<string, object>> = {
+  'resources/list': { resources: [] },
+  'resources/templates/list': { resourceTemplates: [] },
+  'prompts/list': { prompts: [] },
+};
+
+/** A message that is being served. */
+interface Served {
+  readonly call: ToolCall;
+  readonly envelope: unknown;
+  readonly method: unknown;
+  /** Calls the tool of the message; null without one. */
+  readonly run: (() => Promise<CallToolResult>) | null;
+  /** Whether its result is that of a tool, which may be an order that was charged. */
+  hasRun: boolean;
+}
+
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
@@ -35,6 +69,7 @@ export class McpController {
 
   constructor(
     private readonly tools: AgentTools,
+    private readonly large: LargeBodies,
     private readonly config: AppConfig,
   ) {}
 
@@ -49,31 +84,52 @@ export class McpController {
     @Res() response: ExpressResponse,
   ): Promise<void> {
     this.assertOrigin(request.get('origin'));
-    const message = jsonOrUndefined(receivedBytes(request).toString());
-    if (message === undefined) {
+    const bytes = receivedBytes(request);
+    const hungUp = disconnection(response);
+    const call: ToolCall = { caller, tokenHash: hexHashOf(tokenOf(request) ?? ''), request, hungUp };
+    const served = await this.large.read(request, bytes, () => this.read(bytes, call));
+    if (served === undefined) {
       refuse(response, PARSE_ERROR, 'Parse error: the body is not JSON, or longer than 100 kB');
       return;
     }
     // A batch would be one request for the limits.
-    if (Array.isArray(message)) {
+    if (served === 'batch') {
       refuse(response, INVALID_REQUEST, 'Batches are not supported');
       return;
     }
-    const hungUp = disconnection(response);
-    const call: ToolCall = { caller, tokenHash: hexHashOf(tokenOf(request) ?? ''), request, hungUp };
     this.handler ??= this.createHandler();
     const handler = await this.handler;
-    const reply = await handler.fetch(toWebRequest(request, hungUp), {
-      parsedBody: message,
+    const reply = await handler.fetch(toWebRequest(request, served, hungUp), {
+      parsedBody: served.envelope,
       // Not the token: the library has no use for it.
-      authInfo: { token: '', clientId: String(caller.tokenId), scopes: [...caller.scopes], extra: { call } },
+      authInfo: {
+        token: '',
+        clientId: String(caller.tokenId),
+        scopes: [...caller.scopes],
+        extra: { served },
+      },
     });
-    const body = Buffer.from(await reply.arrayBuffer());
-    // The others are about its connection, of which the server decides.
-    const type = reply.headers.get('content-type');
-    if (type !== null) response.setHeader('Content-Type', type);
-    response.setHeader('Cache-Control', 'no-store');
-    response.status(reply.status).end(body);
+    const message = messageOf(await reply.text());
+    const text = served.hasRun ? message : cutError(message);
+    response.setHeader('Cache-Control', 'no-store').status(reply.status);
+    if (text !== '') response.type(isStreamed(request, reply) ? STREAM : 'json');
+    response.end(text !== '' && isStreamed(request, reply) ? `event: message\ndata: ${text}\n\n` : text);
+  }
+
+  /** @returns undefined when it is not JSON */
+  private read(bytes: Buffer, call: ToolCall): Served | 'batch' | undefined {
+    let message: JsonValue;
+    try {
+      message = parseBody(bytes, undefined);
+    } catch {
+      return undefined;
+    }
+    if (bytes.length === 0) return undefined;
+    if (Array.isArray(message)) return 'batch';
+    const { method = null, params = null } = isJsonObject(message) ? message : {};
+    const { name = null, arguments: given = null } = isJsonObject(params) ? params : {};
+    const run = method === 'tools/call' ? this.tools.prepare(name, given ?? {}, call) : null;
+    return { call, envelope: envelopeOf(message), method, run, hasRun: false };
   }
 
   /** Browsers send it. A page of somebody else could reach a service on its visitor's own machine. */
@@ -91,29 +147,54 @@ export class McpController {
   private async createHandler(): Promise<McpHttpHandler> {
     const { createMcpHandler, ProtocolError, Server } = await import('@modelcontextprotocol/server');
     const createServer = ({ authInfo }: McpRequestContext): Server => {
-      const call = authInfo?.extra?.['call'] as ToolCall;
+      const served = authInfo?.extra?.['served'] as Served;
       const server = new Server(
         { name: 'proxy-rental-service', title: SERVICE_NAME, version: SERVICE_VERSION },
         { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
       );
-      server.setRequestHandler('tools/list', () => ({ tools: this.tools.list(call.caller) }));
-      server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
-        const result = await this.tools.call(name, given, call);
-        if (!result) throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
-        return result;
+      server.setRequestHandler('tools/list', () => ({ tools: this.tools.list(served.call.caller) }));
+      server.setRequestHandler('tools/call', async ({ params: { name } }) => {
+        if (!served.run) throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
+        served.hasRun = true;
+        return served.run();
       });
+      const empty = EMPTY_LISTS[String(served.method)];
+      if (empty) server.fallbackRequestHandler = () => Promise.resolve({ ...empty });
       return server;
     };
-    // Nothing is sent before a result, so that every response is JSON without the mode that warns of it.
     return createMcpHandler(createServer, { legacy: 'stateless', maxSubscriptions: 0 });
   }
 }
 
-function toWebRequest({ headers }: ExpressRequest, signal: AbortSignal): Request {
+function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: AbortSignal): Request {
   const texts = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === 'string' && name !== 'authorization' ? [[name, value] as [string, string]] : [],
   );
-  return new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
+  const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
+  // The library refuses clients that do not take both. It sends one message in any case.
+  request.headers.set('accept', `application/json, ${STREAM}`);
+  // The versions are negotiated by the message, also with clients of a later revision.
+  if (method === 'initialize') request.headers.delete('mcp-protocol-version');
+  return request;
+}
+
+/** A response is a stream only for clients that take nothing else. */
+const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
+  ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
+
+/** The message of a response, which the library writes as a stream for clients of 2025. */
+const messageOf = (body: string): string => /^data: (.*)$/m.exec(body)?.[1] ?? body;
+
+function cutError(text: string): string {
+  if (text.length <= MOST_ERROR_LENGTH) return text;
+  const { id, error } = JSON.parse(text) as { id: unknown; error?: { code: number; message: string } };
+  if (!error) return text;
+  const { code, message } = error;
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    error: { code, message: message.slice(0, MOST_ERROR_LENGTH) },
+  });
 }
 
 function refuse(response: ExpressResponse, code: number, message: string): void {

@@ -26,6 +26,7 @@ import { DomainError, type DomainErrorOptions, type ErrorKind, requestId, setReq
 import type { AppConfig } from '../config';
 import { configureHttp } from './configure-http';
 import { HttpAdapter } from './http-adapter';
+import { LargeBodies } from './large-bodies';
 import { RequestInputGuard } from './request-input.guard';
 import { RequestsUnderWay } from './under-way';
 import { IntegerField, StringField } from './validation/fields';
@@ -200,7 +201,10 @@ async function startApplication(
   });
   configureHttp(made, { maxConnections, readerIdleMs: READER_IDLE_MS, trustedProxies });
   const config = { server: { maxConnections }, tuning: { bodyStallMs: BODY_STALL_MS } } as AppConfig;
-  made.useGlobalGuards(new DoorGuard(), new RequestInputGuard(new RequestsUnderWay(config), config));
+  made.useGlobalGuards(
+    new DoorGuard(),
+    new RequestInputGuard(new RequestsUnderWay(config), new LargeBodies(), config),
+  );
   await made.listen(0, '127.0.0.1');
   return made;
 }

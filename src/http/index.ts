@@ -20,6 +20,7 @@ export {
 export { configureHttp } from './configure-http';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';
+export { isJsonObject, type JsonValue } from './json/json-value';
 export { isReplay, markReplay, readIdempotencyKey } from './description/idempotency-key';
 export {
   assertPeriod,
@@ -36,7 +37,8 @@ export {
   toPage,
 } from './paging';
 export { withoutDuration } from './request-metrics';
-export { BodyTooLarge } from './request-body';
+export { LargeBodies } from './large-bodies';
+export { BodyTooLarge, parseBody } from './request-body';
 export { MaxBodyBytes, receivedBytes, RequestInputGuard, UnparsedBody } from './request-input.guard';
 export { csvFile, toStream } from './to-stream';
 export { atMostEachMinute } from './rare-warning';

@@ -49,7 +49,8 @@ const REPLACED_HEADERS = [
 
 interface ErrorBody {
   readonly status: number;
-  readonly detail: JsonValue;
+  /** Written already if it is that of a request that fails validation. */
+  readonly detail: JsonValue | RequestInvalid;
   /** Omitted if the items of `detail` have types, and if no route was reached. */
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -89,8 +90,13 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
       .status(reply.status)
       .set({ ...(reply.status === STATUS.unavailable && RETRY_UNAVAILABLE), ...reply.headers })
       .type('json')
-      .send(writeJson({ detail: reply.detail, ...(reply.code && hasCode(request) && { code: reply.code }) }));
+      .send(write(reply, request));
   }
+}
+
+function write({ detail, code }: ErrorBody, request: Request): string {
+  if (detail instanceof RequestInvalid) return `{"detail":${detail.write()}}`;
+  return writeJson({ detail, ...(code && hasCode(request) && { code }) });
 }
 
 function hasCode(request: Request): boolean {
@@ -103,7 +109,7 @@ function responseOf({ kind, detail, code, headers }: DomainError): ErrorBody {
 }
 
 function responseTo(error: unknown, request: Request): ErrorBody {
-  if (error instanceof RequestInvalid) return { status: STATUS.validation, detail: error.items };
+  if (error instanceof RequestInvalid) return { status: STATUS.validation, detail: error };
   if (error instanceof DomainError) return responseOf(error);
   if (error instanceof NotFoundException) return notServed(request);
   const status = clientErrorStatus(error);

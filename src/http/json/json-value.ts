@@ -19,7 +19,7 @@ const PLAIN = /^[\w .:/-]*$/;
 export function writeJson(value: JsonValue): string {
   if (typeof value === 'string') return writeText(value);
   if (typeof value === 'bigint') return value.toString();
-  if (Object.is(value, -0)) return '-0.0';
+  if (typeof value === 'number') return writeFloat(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   let members = '';
   if (!isJsonObject(value)) {
@@ -33,3 +33,12 @@ export function writeJson(value: JsonValue): string {
 }
 
 const writeText = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
+
+/** Python writes exponents from here on: written out, `1e20` has five times its length. */
+const LEAST_EXPONENTIAL = 1e16;
+
+function writeFloat(value: number): string {
+  if (!Number.isFinite(value)) return 'null';
+  if (Object.is(value, -0)) return '-0.0';
+  return Math.abs(value) < LEAST_EXPONENTIAL ? String(value) : value.toExponential();
+}

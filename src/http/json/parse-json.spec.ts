@@ -78,6 +78,7 @@ describe('writeJson', () => {
     '-0.0',
     '"\\ud800"',
     '0.1',
+    '1e+20',
   ])('writes %s back as it was', (text) => {
     expect(writeJson(parseJson(text))).toBe(text);
   });

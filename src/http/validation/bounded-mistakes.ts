@@ -1,4 +1,4 @@
-import type { JsonValue } from '../json/json-value';
+import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './refusal';
 
 const MOST_ITEMS = 20;
@@ -27,10 +27,12 @@ export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: numbe
 function isShort(input: JsonValue): boolean {
   let left = MOST_OF_INPUT;
   const take = (value: JsonValue): boolean => {
-    left -= typeof value === 'string' ? value.length : 1;
+    left -= typeof value === 'string' || Array.isArray(value) ? value.length : 1;
     if (left < 0) return false;
-    if (typeof value !== 'object' || value === null) return true;
-    return Object.entries(value).every(([name, member]) => take(name) && take(member));
+    if (Array.isArray(value)) return value.every(take);
+    if (!isJsonObject(value)) return true;
+    for (const name in value) if (!take(name) || !take(value[name] as JsonValue)) return false;
+    return true;
   };
   return take(input);
 }

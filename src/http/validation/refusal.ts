@@ -1,5 +1,5 @@
 import { DomainError } from '../../common';
-import type { JsonObject, JsonValue } from '../json/json-value';
+import { type JsonObject, type JsonValue, writeJson } from '../json/json-value';
 
 /** Why an input was refused, in Pydantic's words: an item of the 422 response, except for its location. */
 export class Refusal {
@@ -45,8 +45,14 @@ export type ValidationItem = Readonly<{
 /** The request fails validation: 422 with these items as its `detail`. */
 export class RequestInvalid extends DomainError {
   readonly kind = 'validation';
+  private text: string | undefined;
 
   constructor(readonly items: readonly ValidationItem[]) {
     super(items.map(({ msg }) => msg).join('; '));
+  }
+
+  /** The items as JSON. They may contain a large body several times. */
+  write(): string {
+    return (this.text ??= writeJson(this.items));
   }
 }
