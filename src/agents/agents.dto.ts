@@ -187,6 +187,7 @@ export class PlaceOrderInput {
     description: 'The `order_ref` of a preparation, exactly',
     example: 'eyJ1IjoxNzY0…',
     maxLength: 3000,
+    anyCharacter: true,
   })
   readonly order_ref!: string;
 

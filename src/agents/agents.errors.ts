@@ -1,10 +1,10 @@
 import { DomainError, domainError } from '../common';
 import { RequestInvalid } from '../http';
 
-/** Its text was changed, or it was prepared with another token. */
+/** Its text was changed, or another token prepared it. Its order may exist all the same. */
 export class PreparationUnknown extends domainError(
   'bad-request',
-  'This order_ref was not prepared with this token',
+  'This order_ref is damaged, or another token prepared it',
 ) {}
 
 export class PreparationExpired extends domainError(
@@ -47,7 +47,9 @@ const NEXT: Readonly<Record<string, string>> = {
     'may have been executed.',
   'preparation-expired': PREPARED_AGAIN,
   'preparation-expiring': 'Call place_order again with the same order_ref then.',
-  'preparation-unknown': `Check that order_ref is complete. ${PREPARED_AGAIN}`,
+  'preparation-unknown':
+    'Call place_order with the exact text of order_ref. If that fails too, the order may exist: look at ' +
+    'equal_orders and list_orders, and ask the user.',
   'passwords-not-revealed': 'Ask the user whether you may see them, then call with reveal: true.',
   'price-above-max': `The price has changed. ${PREPARED_AGAIN}`,
   'request-written-off': PREPARED_AGAIN,

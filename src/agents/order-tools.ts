@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { NotEnoughPermissions } from '../auth';
+import { type Caller, NotEnoughPermissions } from '../auth';
 import { Clock, Money } from '../common';
 import { AppConfig } from '../config';
 import {
@@ -148,18 +148,30 @@ export class OrderTools {
    */
   private async place(
     { order_ref: ref, reveal }: PlaceOrderInput,
-    { caller: given, tokenHash }: ToolCall,
+    { caller, tokenHash }: ToolCall,
   ): Promise<PlacedOrderOut> {
-    if (reveal && !given.scopes.includes('proxies:export')) throw new NotEnoughPermissions('proxies:export');
+    if (reveal && !caller.scopes.includes('proxies:export')) throw new NotEnoughPermissions('proxies:export');
     const waitSeconds = longestOrderMs(this.config) / 1000;
-    const { prepared, idempotencyKey, refusal } = readReference(
-      ref,
-      tokenHash,
-      this.clock.now(),
-      waitSeconds,
-    );
-    const caller = refusal ? { ...given, overLimit: refusal } : given;
-    const { d: period, m, p: purchase, r: ids = [] } = prepared;
+    const { prepared, keys } = readReference(ref, tokenHash, this.clock.now(), waitSeconds);
+    let none: unknown;
+    for (const { idempotencyKey, refusal } of keys) {
+      const replaying = refusal ? { ...caller, overLimit: refusal } : caller;
+      try {
+        return await this.placeUnder(idempotencyKey, prepared, replaying, reveal);
+      } catch (error) {
+        if (error !== refusal) throw error;
+        none = error;
+      }
+    }
+    throw none;
+  }
+
+  private async placeUnder(
+    idempotencyKey: string,
+    { d: period, m, p: purchase, r: ids = [] }: PreparedOrder,
+    caller: Caller,
+    reveal: boolean,
+  ): Promise<PlacedOrderOut> {
     const maxPrice = Money.parse(m);
     if (!purchase) {
       const request = { proxy_ids: ids, filter: null, period, max_price: maxPrice };

@@ -28,13 +28,16 @@ const PREPARED = z.strictObject({
 
 export type PreparedOrder = Omit<z.infer<typeof PREPARED>, 'n' | 'u'>;
 
-interface PreparationReference {
-  readonly prepared: PreparedOrder;
-  /** Of the order, at most one of which exists. */
+/** A key under which the order of a reference may exist. */
+interface PossibleOrder {
   readonly idempotencyKey: string;
-  /** Why the order cannot be placed any more, although it may exist; `null` if it can be. */
+  /** Why the order cannot be placed under this key; `null` if it can be. */
   readonly refusal: DomainError | null;
 }
+
+/** Copying adds these around a reference: white space, quotes, brackets and punctuation. */
+const ADDED = String.raw`\s"'\x60*,;.…<>\p{Ps}\p{Pe}\p{Pi}\p{Pf}`;
+const ADDITIONS = new RegExp(`^[${ADDED}]+|(?<![=${ADDED}])[=${ADDED}]+$`, 'gu');
 
 /**
  * A reference to a prepared order. It contains the order and is stored nowhere; the HMAC under the hash of
@@ -53,33 +56,38 @@ export function writeReference(
 }
 
 /**
- * Reads a reference. Its order may exist although the reference has expired, or although its token was
- * replaced, so that neither is thrown.
+ * Reads a reference in any spelling. Its order may exist although the reference has expired, was damaged, or
+ * was prepared with another token, so these are not thrown. Earlier versions placed orders under the hash of
+ * any spelling that they could decode.
  *
  * @param longestOrderSeconds how long a request may wait for its order
+ * @returns the order, and the keys to try one after the other; only the canonical spelling places
  * @throws PreparationUnknown when it refers to nothing
  */
 export function readReference(
-  ref: string,
+  given: string,
   tokenHash: string,
   now: Date,
   longestOrderSeconds: number,
-): PreparationReference {
+): { readonly prepared: PreparedOrder; readonly keys: readonly PossibleOrder[] } {
+  const ref = given.replace(ADDITIONS, '');
   const [text = '', mac = ''] = ref.split('.');
-  const read = PREPARED.safeParse(jsonOrUndefined(Buffer.from(text, 'base64url').toString()));
+  const [order, givenMac] = [text, mac].map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer];
+  const read = PREPARED.safeParse(jsonOrUndefined(order.toString()));
   if (!read.success) throw new PreparationUnknown();
   const { u: until, n: _, ...prepared } = read.data;
+  const isCanonical = ref === `${order.toString('base64url')}.${givenMac.toString('base64url')}`;
   const expected = macOf(text, tokenHash);
-  const given = Buffer.from(mac, 'base64url');
-  const isGenuine = given.length === expected.length && timingSafeEqual(given, expected);
-  const idempotencyKey = createHash('sha256').update(ref).digest('hex');
+  const isGenuine = givenMac.length === expected.length && timingSafeEqual(givenMac, expected);
   const left = until - now.getTime() / 1000;
-  return {
-    prepared,
-    idempotencyKey,
-    refusal: isGenuine ? refusalOf(left, longestOrderSeconds) : new PreparationUnknown(),
-  };
+  const refusal = isGenuine ? refusalOf(left, longestOrderSeconds) : new PreparationUnknown();
+  const asGiven = { idempotencyKey: keyOf(given), refusal: new PreparationUnknown() };
+  const exact = { idempotencyKey: keyOf(ref), refusal };
+  const keys = isCanonical ? (given === ref ? [exact] : [asGiven, exact]) : [asGiven];
+  return { prepared, keys };
 }
+
+const keyOf = (ref: string): string => createHash('sha256').update(ref).digest('hex');
 
 /**
  * Why an order cannot be placed. For a while it is unknown whether an earlier call is about to place it.

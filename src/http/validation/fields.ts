@@ -36,6 +36,8 @@ export interface IntegerFieldOptions extends FieldOptions, IntegerBounds {
 
 export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly default?: string;
+  /** Accepts control characters in a strict request, too. */
+  readonly anyCharacter?: true;
   /** The words of a choice, described instead of the pattern: some generators fail on both. */
   readonly choices?: readonly string[];
   /** Describes null as a type of a query parameter, as the reference does. */
@@ -60,7 +62,7 @@ export interface StringListFieldOptions extends FieldOptions {
 type FieldValue = string | number | boolean | null | Money | Date | readonly string[] | object;
 type Outcome = FieldValue | Refusal | RefusedItems | undefined;
 
-interface Field {
+interface Field extends Pick<StringFieldOptions, 'anyCharacter'> {
   /** The OpenAPI 3.1 schema of the field, except for null. */
   readonly schema: Readonly<Record<string, unknown>>;
   /** The default is the value of an omitted field. */
@@ -100,6 +102,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
     default: options.default,
   });
   return requestField({
+    ...(options.anyCharacter && { anyCharacter: true }),
     schema: options.describesNull ? { anyOf: [schema, { type: 'null' }] } : schema,
     options,
     read: (input) => {
@@ -212,10 +215,11 @@ function readStringList(
  * Declares a field to three libraries: class-transformer reads it as its value or a Refusal, class-validator
  * collects the refusals in the order of declaration, and Swagger describes it.
  */
-function requestField({ schema, options, read }: Field): PropertyDecorator {
+function requestField({ schema, options, read, anyCharacter }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
     const value = read(input, fields);
-    if (!fields.strict || value instanceof Refusal || value instanceof RefusedItems) return value;
+    const isRefused = value instanceof Refusal || value instanceof RefusedItems;
+    if (!fields.strict || anyCharacter || isRefused) return value;
     return refuseLoose(input, schema['type'], fields.strict) ?? value;
   };
   return (target, key) => {
