@@ -127,12 +127,13 @@ describe('Sales', () => {
       cost: '41.95',
       margin: '48.37',
     };
-    expect(await request(`from=${today}&to=${dayOf(1)}`)).toEqual({
+    expect(await request(`from=${today}&to=${dayOf(0)}`)).toEqual({
       total: figures,
       items: [{ day: today, country: null, version: null, ...figures }],
       next_cursor: null,
     });
-    expect((await request(`from=${today}&to=${dayOf(1)}&by=version,country`)).items).toEqual([
+    expect(await request('')).toEqual(await request(`from=${today}&to=${today}`));
+    expect((await request(`from=${today}&to=${dayOf(0)}&by=version,country`)).items).toEqual([
       { day: null, country: 'ru', version: '6', ...figures },
     ]);
   });
@@ -147,13 +148,12 @@ describe('Sales', () => {
   });
 
   it.each([
-    ['from=2026-01-01&to=2026-01-01', 400],
+    ['from=2026-01-01&to=2027-01-02', 400],
     ['from=2026-01-02&to=2026-01-01', 400],
-    ['from=2026-01-01&to=2027-01-03', 400],
+    ['from=2999-01-01', 400],
     ['from=2026-01-01&to=2026-02-01&cursor=ru/6', 400],
     ['from=2026-02-30&to=2026-03-01', 422],
     ['from=2026-01-01T00:00:00Z&to=2026-03-01', 422],
-    ['from=2026-01-01', 422],
     ['from=2026-01-01&to=2026-02-01&by=', 422],
     ['from=2026-01-01&to=2026-02-01&by=user', 422],
     ['from=2026-01-01&to=2026-02-01&limit=201', 422],
@@ -170,7 +170,7 @@ describe('Sales of several days', () => {
   beforeEach(forgetRollUp);
 
   it('count on the day when the order was closed, and refunds on the day when they were made', async () => {
-    const { items } = await request(`from=${dayOf(-100)}&to=${dayOf(1)}`);
+    const { items } = await request(`from=${dayOf(-100)}&to=${dayOf(0)}`);
     const shown = items.map(({ day, orders, proxies, sales, refunds }) => ({
       day,
       orders,
@@ -184,7 +184,7 @@ describe('Sales of several days', () => {
       { day: dayOf(-7), orders: 2, proxies: 3, sales: '100.32', refunds: '0.00' },
       { day: dayOf(-40), orders: 1, proxies: 2, sales: '50.16', refunds: '0.00' },
     ]);
-    expect((await request(`from=${dayOf(-7)}&to=${dayOf(-2)}`)).items.map(({ day }) => day)).toEqual([
+    expect((await request(`from=${dayOf(-7)}&to=${dayOf(-3)}`)).items.map(({ day }) => day)).toEqual([
       dayOf(-7),
     ]);
   });
@@ -193,7 +193,7 @@ describe('Sales of several days', () => {
     'are paged by %s: each row appears once, and each page has the total of all rows',
     async (by) => {
       await rollUp();
-      const period = `from=${dayOf(-100)}&to=${dayOf(1)}&by=${by}`;
+      const period = `from=${dayOf(-100)}&to=${dayOf(0)}&by=${by}`;
       const whole = await request(period);
       const seen = await readPages(async (cursor) => {
         const page = await request(`${period}&limit=1${cursor}`);
@@ -208,7 +208,7 @@ describe('Sales of several days', () => {
 
   describe('A day that is over', () => {
     it('is rolled up by the job, without a change of the figures, and is read from the roll-up', async () => {
-      const question = { from: dayOf(-100), to: dayOf(1), by: EVERYTHING };
+      const question = { from: dayOf(-100), to: dayOf(0), by: EVERYTHING };
       const live = await read(question);
       expect(await rollUp()).toEqual({ days: await daysRolledUp(41) });
       expect(await read(question)).toEqual(live);
@@ -226,7 +226,7 @@ describe('Sales of several days', () => {
 
     it('is rolled up once, even when another replica takes over from one that is delayed', async () => {
       const { dataSource } = service;
-      const question = { from: dayOf(-100), to: dayOf(1), by: EVERYTHING };
+      const question = { from: dayOf(-100), to: dayOf(0), by: EVERYTHING };
       const live = await read(question);
       await dataSource.query('INSERT INTO sales_rollup VALUES (true, $1)', [dayOf(-41)]);
       const holdUp = await lockRow(dataSource, 'SELECT FROM sales_rollup FOR UPDATE');

@@ -97,6 +97,11 @@ const mark = (unmatchedProxy: UnmatchedProxy | undefined, state: string) =>
 describe('An order in review', () => {
   it('is delivered with what the provider has of it, and charged', async () => {
     const [order] = await untilInReview(() => buy(user, 2), BOUGHT_UNSEEN);
+    const { body: detail } = await staff.get<Order>(`/staff/orders/${order?.id}`);
+    expect(detail.review_reason).toMatch(/^It is unknown whether the provider executed the order: \w/);
+    expect(detail.next_steps).toContainEqual(
+      expect.stringContaining(`POST /staff/orders/${order?.id}/decide with the decision "deliver"`),
+    );
     const { status, body } = await decide(order?.id ?? 0, 'deliver');
     expect([status, body.state, body.captured]).toEqual([200, 'completed', '50.16']);
     expect(await proxiesOf()).toHaveLength(2);

@@ -73,6 +73,8 @@ describe('An order', () => {
         user: `/staff/users/${user.id}`,
         ledger: `/staff/users/${user.id}/ledger`,
       },
+      review_reason: null,
+      next_steps: [],
       kind: 'purchase',
       state: 'completed',
       order_reference: expect.stringMatching(new RegExp(`^prs\\.\\w+\\.u${user.id}\\.o${orderId}x$`)),

@@ -4,7 +4,7 @@ export const LONGEST_PERIOD_DAYS = 366;
 
 export class InvalidSalesPeriod extends domainError(
   'bad-request',
-  `The period must end after it begins, and have ${LONGEST_PERIOD_DAYS} days at most`,
+  `The last day must not come before the first, and the period has at most ${LONGEST_PERIOD_DAYS} days`,
 ) {}
 
 export class InvalidSalesCursor extends domainError(

@@ -11,7 +11,7 @@ export type SalesDimension = (typeof SALES_DIMENSIONS)[number];
 export interface SalesQuery {
   /** The first day, `2026-11-21`, in UTC. */
   readonly from: string;
-  /** The day after the last. */
+  /** The last day. */
   readonly to: string;
   /** At least one. */
   readonly by: readonly SalesDimension[];
@@ -42,19 +42,19 @@ export class SalesService {
     { from, to, by }: SalesQuery,
     { after = [], limit }: { readonly after?: readonly string[]; readonly limit?: number } = {},
   ): Promise<Sales> {
-    const days = (Date.parse(to) - Date.parse(from)) / DAY_MS;
+    const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
     if (!(days > 0 && days <= LONGEST_PERIOD_DAYS)) throw new InvalidSalesPeriod();
     const keys = SALES_DIMENSIONS.filter((dimension) => by.includes(dimension));
     if (after.length > 0 && !isCursor(after, keys)) throw new InvalidSalesCursor();
     const [total, ...rows] = await queryRows<SalesRowOut>(
       this.dataSource,
       `WITH live AS MATERIALIZED (
-         SELECT greatest($1::date, least($2::date,
+         SELECT greatest($1::date, least($2::date + 1,
                   coalesce((SELECT rolled_to FROM sales_rollup), $1::date))) AS since
        ),
        days AS (
          SELECT ${SALES_COLUMNS} FROM sales_days WHERE day >= $1::date AND day < (SELECT since FROM live)
-         UNION ALL ${sumsByDay('SELECT since FROM live', '$2::date')}
+         UNION ALL ${sumsByDay('SELECT since FROM live', '$2::date + 1')}
        ),
        sums AS MATERIALIZED (
          SELECT ${SALES_DIMENSIONS.map((name) => selectDimension(name, keys)).join(', ')},

@@ -1,4 +1,4 @@
-import { ApiProperty, PickType } from '@nestjs/swagger';
+import { ApiProperty, IntersectionType, PickType } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import {
   AmountField,
@@ -9,6 +9,7 @@ import {
   ApiNullableMoment,
   ApiRoubles,
   ApiText,
+  ApiTexts,
   ChoiceField,
   FromField,
   IdField,
@@ -74,21 +75,33 @@ export class RefundRequest extends ReasonRequest {
   reference!: string | null;
 }
 
-export class OrderOut extends PickType(OrderSummary, [
-  'id',
-  'kind',
-  'country',
-  'version',
-  'period',
-  'count',
-  'proxy_type',
-  'unit_price',
-  'released',
-  'refunded',
-  'request_id',
-  'created_at',
-  'closed_at',
-]) {
+/** Why an order is in review, and what staff do next. */
+export class ReviewGuidance {
+  @ApiNullable('string', 'Why the order waits for a decision of staff. `null` if it is not in review', null)
+  review_reason!: string | null;
+
+  @ApiTexts('The next steps of staff, with their operations. Empty if the order is not in review', [])
+  next_steps!: readonly string[];
+}
+
+export class OrderOut extends IntersectionType(
+  PickType(OrderSummary, [
+    'id',
+    'kind',
+    'country',
+    'version',
+    'period',
+    'count',
+    'proxy_type',
+    'unit_price',
+    'released',
+    'refunded',
+    'request_id',
+    'created_at',
+    'closed_at',
+  ]),
+  ReviewGuidance,
+) {
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
@@ -132,7 +145,7 @@ export class OrderOut extends PickType(OrderSummary, [
 }
 
 /** An order in the audit log. */
-export type OrderRecord = Omit<OrderOut, 'links'>;
+export type OrderRecord = Omit<OrderOut, 'links' | keyof ReviewGuidance>;
 
 export class OrdersPage extends PageOf(OrderOut) {}
 

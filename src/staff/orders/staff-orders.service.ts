@@ -9,8 +9,8 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
-import { withOrderLinks } from '../links';
 import { findHostPart, ORDER_COLUMNS, searchOrders } from './order-search';
+import { toOrderOut } from './review-guidance';
 import type {
   OrderDecision,
   OrderDetail,
@@ -21,12 +21,13 @@ import type {
   OrdersQuery,
   ProviderCallOut,
   RefundRequest,
+  ReviewGuidance,
 } from './staff-orders.dto';
 
 /** Data from other tables is read by separate statements. */
 type OrderRow = Omit<
   OrderDetail,
-  'links' | 'batch' | 'entries' | 'provider_calls' | 'proxies' | 'actions'
+  'links' | keyof ReviewGuidance | 'batch' | 'entries' | 'provider_calls' | 'proxies' | 'actions'
 > & {
   readonly leader_reference: string | null;
 };
@@ -58,7 +59,7 @@ export class StaffOrdersService {
     assertPeriod(query.from, query.to);
     const part = query.host ? await findHostPart(this.dataSource, query.host, query.cursor) : null;
     const found = await readPage(query, async (wider) =>
-      (await searchOrders(this.dataSource, query, wider, this.provider.name, part)).map(withOrderLinks),
+      (await searchOrders(this.dataSource, query, wider, this.provider.name, part)).map(toOrderOut),
     );
     return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
   }
@@ -81,7 +82,8 @@ export class StaffOrdersService {
     const members = await this.findMembers(order);
     const batchReference = order.kind === 'purchase' ? leaderReference : null;
     return {
-      ...withOrderLinks(order),
+      ...order,
+      ...toOrderOut(order),
       batch: order.batch_id === null ? null : { order_reference: batchReference, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
       provider_calls: await this.findCalls(members),
@@ -113,7 +115,7 @@ export class StaffOrdersService {
         return lockOrder(orderId, manager);
       },
     });
-    return withOrderLinks(after);
+    return toOrderOut(after);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { Clock } from '../../common';
 import { toPage } from '../../http';
 import {
   InvalidSalesCursor,
@@ -29,6 +30,7 @@ export class StaffSystemController {
     private readonly status: StatusService,
     private readonly sales: SalesService,
     private readonly system: StaffSystemService,
+    private readonly clock: Clock,
   ) {}
 
   @Get('status')
@@ -54,13 +56,16 @@ export class StaffSystemController {
     description:
       'For accounting and pricing: sales, refunds, cost and margin by any of day, country and ' +
       'version. An order counts on the day (UTC) on which it was closed, a refund on the day on which ' +
-      'it was made. `from` is inclusive and `to` exclusive; a period has at most 366 days. The latest ' +
+      'it was made. Both days are inclusive; a period has at most 366 days. The latest ' +
       'day comes first, then countries and versions follow in order. Days without sales and refunds ' +
       'are omitted.',
     response: { description: 'A page of sums, with the total of the whole period', type: SalesPage },
     errors: { 400: ['The period or the cursor is invalid', InvalidSalesPeriod, InvalidSalesCursor] },
   })
-  async readSales(@Query() { from, to, by, cursor, limit }: SalesQuery): Promise<SalesPage> {
+  async readSales(@Query() query: SalesQuery): Promise<SalesPage> {
+    const { by, cursor, limit } = query;
+    const to = query.to ?? this.clock.now().toISOString().slice(0, 10);
+    const from = query.from ?? to;
     const dimensions = SALES_DIMENSIONS.filter((dimension) => by.split(',').includes(dimension));
     const page = { after: cursor?.split('/') ?? [], limit: limit + 1 };
     const { total, rows } = await this.sales.read({ from, to, by: dimensions }, page);

@@ -38,11 +38,14 @@ const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2
 
 @StrictRequest()
 export class SalesQuery implements PageRequest<string> {
-  @DateField({ description: 'The first day (UTC), e.g. 2026-11-01', example: '2026-11-01' })
-  from!: string;
+  @DateField({
+    description: 'The first day (UTC), e.g. 2026-11-01. If omitted, the last day',
+    absent: 'null',
+  })
+  from!: string | null;
 
-  @DateField({ description: 'The day after the last, at most 366 days later', example: '2026-12-01' })
-  to!: string;
+  @DateField({ description: 'The last day, inclusive; at most 366 days. If omitted, today', absent: 'null' })
+  to!: string | null;
 
   @StringField({
     description: 'Any of day, country and version, separated by commas',

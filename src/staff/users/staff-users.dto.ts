@@ -84,17 +84,20 @@ export class FoundUser extends UserOut {
     example: [],
   })
   same_name_as!: string[];
-}
 
-export class UsersPage extends PageOf(FoundUser) {}
-
-export class UserProfile extends FoundUser {
   @ApiRoubles('Roubles that can be spent', '9924.76')
   balance!: string;
 
   @ApiRoubles('Roubles held for open orders', '0.00')
   held!: string;
 
+  @ApiNullableMoment('When the last order was placed')
+  last_order_at!: Date | null;
+}
+
+export class UsersPage extends PageOf(FoundUser) {}
+
+export class UserProfile extends FoundUser {
   @ApiRoubles('Roubles spent since midnight UTC, less the refunds since then', '25.08')
   spent_today!: string;
 
@@ -106,7 +109,4 @@ export class UserProfile extends FoundUser {
 
   @ApiInteger('Orders whose outcome is not known yet', 0)
   open_orders!: number;
-
-  @ApiNullableMoment('When the last order was placed')
-  last_order_at!: Date | null;
 }

@@ -22,7 +22,10 @@ const COLUMNS = `
   users.id, username, telegram_username, tg_id, web_username, has_app, users.created_at, blocked_at,
   blocked_reason,
   ARRAY(SELECT '/staff/users/' || same.id FROM (${NAMESAKES}) AS same
-         WHERE same.id <> users.id ORDER BY same.id LIMIT 10) AS same_name_as`;
+         WHERE same.id <> users.id ORDER BY same.id LIMIT 10) AS same_name_as,
+  (SELECT available FROM accounts WHERE accounts.user_id = users.id) AS balance,
+  (SELECT held FROM accounts WHERE accounts.user_id = users.id) AS held,
+  (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at`;
 
 /** Shorter parts have trigrams only at the beginning of a word. */
 const SHORTEST_PART = 3;
@@ -126,10 +129,9 @@ export class StaffUsersService {
   async getProfile(userId: number): Promise<UserProfile> {
     const [profile] = await queryRows<Omit<UserProfile, 'links'>>(
       this.dataSource,
-      `SELECT ${COLUMNS}, available AS balance, held, spent AS spent_total, spending.*,
+      `SELECT ${COLUMNS}, spent AS spent_total, spending.*,
               (SELECT count(*) FROM orders
-                WHERE orders.user_id = users.id AND state IN ${sqlList(OPEN_STATES)}) AS open_orders,
-              (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at
+                WHERE orders.user_id = users.id AND state IN ${sqlList(OPEN_STATES)}) AS open_orders
          FROM users JOIN accounts ON accounts.user_id = users.id,
               LATERAL (
                 SELECT coalesce(sum(amount) FILTER (WHERE spent_at >= current_date), 0)::numeric(14,2)

@@ -1,0 +1,27 @@
+import { withOrderLinks } from '../links';
+import type { OrderRecord, ReviewGuidance } from './staff-orders.dto';
+
+function reviewGuidance({
+  id,
+  kind,
+  state,
+  failure,
+}: OrderRecord): Pick<ReviewGuidance, keyof ReviewGuidance> {
+  if (state !== 'review') return { review_reason: null, next_steps: [] };
+  const isPurchase = kind === 'purchase';
+  const evidence = isPurchase ? 'proxies under batch.order_reference' : 'a rental end after date_end_before';
+  const decide = `send POST /staff/orders/${id}/decide with the decision`;
+  return {
+    review_reason: `It is unknown whether the provider executed the order: ${failure}`,
+    next_steps: [
+      `Open GET /staff/orders/${id}, and look for ${evidence} in the account at the provider`,
+      `If the provider shows one, ${decide} "deliver": the customer pays for it`,
+      `If the provider certainly shows none, ${decide} "refund": the money is released`,
+    ],
+  };
+}
+
+export const toOrderOut = (order: OrderRecord) => ({
+  ...withOrderLinks(order),
+  ...reviewGuidance(order),
+});
