@@ -160,6 +160,19 @@ describe('Two replicas', () => {
     expect(await stockCalls('pl')).toHaveLength(1);
   });
 
+  it('read a stock for an order even while the other one reads it with a lower priority', async () => {
+    await countries(user.api);
+    const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
+    const asked = stock(there, 'lv');
+    await service.control.untilGateReached(gate);
+    const { response, ms } = await timed(() => buy(user.api, { country: 'lv', period: 30 }));
+    expect(response.response.status).toBe(200);
+    // The lease of the other one lasts for fifteen seconds.
+    expect(ms).toBeLessThan(5000);
+    await service.control.openGate(gate);
+    expect((await asked).response.status).toBe(200);
+  });
+
   it('wait for a replica that is gone no longer than its lease lasts', async () => {
     // Its lease is taken within the time that is measured.
     const { response, ms } = await timed(async () => {

@@ -129,6 +129,103 @@ describe('A stock that is smaller than what is ordered at once', () => {
   }, 60_000);
 });
 
+describe('A customer whose orders cannot be paid, in countries whose stock is unknown', () => {
+  const poor = forAllTests(() => service.createUser({ balance: '0.00' }));
+  const waiting = () => service.app.get(RatePermits).waitingCalls();
+  let countries: string[] = [];
+  /** Orders of 900 proxies in countries for which there is no copy of the stock yet. */
+  const orderIn = (unknown: readonly string[], user = poor, signal: AbortSignal | null = null) =>
+    unknown.map((country) =>
+      user.api.POST('/proxies/buy', { body: { country, period: 30, count: 900, version: '4' }, signal }),
+    );
+  const detailsOf = (responses: readonly { error?: unknown }[]) => [
+    ...new Set(responses.map(({ error }) => (error as { detail?: unknown } | undefined)?.detail)),
+  ];
+
+  beforeAll(async () => {
+    await knowCatalog(poor.api);
+    const { data } = await poor.api.GET('/countries', { params: { query: { version: '4' } } });
+    countries = [...(data ?? [])];
+    for (const country of countries) await service.control.setStock('4', country, 5000);
+  });
+
+  it('reads one stock at a time, after all other calls, and no order that can be paid waits for it', async () => {
+    const unknown = countries.splice(0, 4);
+    const buyer = await service.createUser();
+    const { refused, bought, calls } = await holdPermits(service.dataSource, async () => {
+      const unpaid = orderIn(unknown);
+      await eventually(() => waiting().spare > 0);
+      const paid = unknown.map((country) => buyer.buy({ country, version: '4' }));
+      await eventually(() => waiting().order === 4);
+      return { refused: unpaid, bought: paid, calls: waiting() };
+    });
+    expect(calls).toMatchObject({ order: 4, exact: 0, spare: 1 });
+    expect((await Promise.all(bought)).map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
+    expect(detailsOf(await Promise.all(refused))).toEqual(['Insufficient balance']);
+  });
+
+  it('reads with the priority of the rest in a dry run, which a paid order does not wait for either', async () => {
+    const [country = ''] = countries.splice(0, 1);
+    const buyer = await service.createUser();
+    const { preview, bought, calls } = await holdPermits(service.dataSource, async () => {
+      const asked = buyer.buy({ country, version: '4', dry_run: true });
+      await eventually(() => waiting().rest > 0);
+      const paid = buyer.buy({ country, version: '4' });
+      await eventually(() => waiting().order > 0);
+      return { preview: asked, bought: paid, calls: waiting() };
+    });
+    expect(calls).toMatchObject({ order: 1, rest: 1 });
+    expect([(await preview).response.status, (await bought).response.status]).toEqual([200, 200]);
+  });
+
+  it('is able to pay with any balance while the price is unknown, for one stock at a time', async () => {
+    const unknown = countries.splice(0, 3);
+    const kopecks = await service.createUser({ balance: '0.01' });
+    const order = (country: string) => kopecks.buy({ country, period: 33, version: '4' });
+    const { orders, calls } = await holdPermits(service.dataSource, async () => {
+      const placed = unknown.map(order);
+      await eventually(() => waiting().order > 0);
+      return { orders: placed, calls: waiting() };
+    });
+    expect(calls).toMatchObject({ order: 1, exact: 0, spare: 0 });
+    expect(detailsOf(await Promise.all(orders))).not.toContain('Service temporarily unavailable');
+  });
+
+  it('gets 503 when the stock is not read in time, and no word about the balance', async () => {
+    const leaving = new AbortController();
+    const [country = ''] = countries.splice(0, 1);
+    const statuses: unknown[] = [];
+    await holdPermits(service.dataSource, async () => {
+      for (const order of orderIn(
+        Array.from({ length: 110 }, () => country),
+        poor,
+        leaving.signal,
+      )) {
+        void order.then(({ error }) => statuses.push(error?.detail)).catch(() => undefined);
+      }
+      // One is read and a hundred wait.
+      await eventually(() => statuses.length === 9);
+    });
+    expect(new Set(statuses)).toEqual(new Set(['Service temporarily unavailable']));
+    leaving.abort();
+  });
+
+  it('hardly delays purchases of others, with thirty orders in nineteen countries', async () => {
+    const unknown = countries.splice(0, 19);
+    const buyer = await service.createUser();
+    const msOf = async (): Promise<number> => {
+      const startedAtMs = performance.now();
+      for (let n = 0; n < 10; n += 1) expect((await buyer.buy()).response.status).toBe(200);
+      return performance.now() - startedAtMs;
+    };
+    const quietMs = await msOf();
+    const orders = orderIn([...unknown, ...unknown].slice(0, 30));
+    const busyMs = await msOf();
+    await Promise.all(orders);
+    expect(busyMs / quietMs).toBeLessThan(2);
+  }, 60_000);
+});
+
 describe('Customers who request one exact price after the other', () => {
   it('do not delay countries and stock, and get their responses in between', async () => {
     const [curious, other] = await Promise.all([service.createUser(), service.createUser()]);

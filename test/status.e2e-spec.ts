@@ -60,7 +60,7 @@ describe('the status of the service', () => {
           pid: process.pid,
           started_at: ISO,
           breakers: ['money', 'reads', 'funds'].map((name) => ({ name, state: 'closed', since: ISO })),
-          waiting_calls: { order: 0, confirmation: 0, price: 0, rest: 0, exact: 0 },
+          waiting_calls: { order: 0, confirmation: 0, price: 0, rest: 0, exact: 0, spare: 0 },
           waiting_orders: 0,
           unknown_migrations: [],
         });

@@ -1,6 +1,6 @@
 import { forEachTest } from '../../test/support/fixtures';
 import { Clock } from '../common';
-import { CatalogCache } from './catalog-cache';
+import { CatalogCache, type Fetch } from './catalog-cache';
 import type { StoredEntry } from './catalog-store';
 
 const MINUTE_MS = 60_000;
@@ -25,7 +25,12 @@ class LoneStore {
   fetches: string[] = [];
   private moment = 0;
 
-  async refresh(key: string, _known: number | null, fetch: () => Promise<unknown>): Promise<StoredEntry> {
+  async refresh(
+    key: string,
+    _known: number | null,
+    _priority: number,
+    fetch: () => Promise<unknown>,
+  ): Promise<StoredEntry> {
     this.fetches.push(key);
     return this.stored(key, await fetch());
   }
@@ -41,9 +46,10 @@ describe('CatalogCache', () => {
   const store = forEachTest(() => new LoneStore());
   const cache = forEachTest(() => new CatalogCache(clock, store, 2));
 
-  const returning = (value: number) => () => Promise.resolve(value);
-  const fails = () => Promise.reject(new Error('no provider'));
-  const hangs = () => new Promise<number>(() => undefined);
+  const calling = (call: () => Promise<number>): Fetch<number> => ({ call, priorityAt: () => 'rest' });
+  const returning = (value: number) => calling(() => Promise.resolve(value));
+  const fails = calling(() => Promise.reject(new Error('no provider')));
+  const hangs = calling(() => new Promise(() => undefined));
 
   it('never serves an old value where a fresh one is needed', async () => {
     await cache.getFresh('k', returning(1));
@@ -157,7 +163,10 @@ describe('CatalogCache', () => {
       expect(cache.nextDue()).toBeUndefined();
       let respond: (value: number) => void = () => undefined;
       await cache.get('k', returning(1));
-      await cache.get('k', () => new Promise((resolve) => (respond = resolve)));
+      await cache.get(
+        'k',
+        calling(() => new Promise((resolve) => (respond = resolve))),
+      );
       clock.atMs = 45_000;
       const under = cache.nextDue()?.refresh();
       expect(cache.refreshing).toBe(1);

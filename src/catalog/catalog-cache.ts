@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Moment } from '../common';
-import { ProviderUnavailable } from '../provider';
+import { CALL_PRIORITIES, type CallPriority, ProviderUnavailable } from '../provider';
 import type { CatalogStore, StoredEntry } from './catalog-store';
 
-/**
- * Fetches a value from the provider. `ageMs` is the age of the usable cached value, or Infinity without one.
- */
-export type Fetch<Value> = (ageMs: number) => Promise<Value>;
+/** How a value is fetched from the provider. */
+export interface Fetch<Value> {
+  call(priority: CallPriority): Promise<Value>;
+  /** @param ageMs the age of the usable cached value, or Infinity without one */
+  priorityAt(ageMs: number): CallPriority;
+}
 
 /** Runs a refresh in its turn. @throws ProviderUnavailable when the turn does not come in time */
 export type InTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
@@ -39,16 +41,23 @@ interface Entry<Value> {
   failedAtMs: number;
 }
 
+interface Refresh<Value> {
+  readonly startedAtMs: number;
+  /** A position in CALL_PRIORITIES. */
+  readonly priority: number;
+  readonly done: Promise<Entry<Value>>;
+}
+
 /**
  * The values of one kind of the catalog in the memory of this process. Concurrent refreshes of a key are one
- * call. When it is full, the values that were fetched longest ago are evicted.
+ * call, but none waits for a call of lower priority. When it is full, the values that were fetched longest ago are evicted.
  *
  * lru-cache's `fetchMethod` shares concurrent calls and serves stale values, too. It lacks limits on waits
  * and on the age of stale values, pauses after failures, and early refreshes, which are most of this class.
  */
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
-  private readonly refreshes = new Map<string, { startedAtMs: number; done: Promise<Entry<Value>> }>();
+  private readonly refreshes = new Map<string, Refresh<Value>>();
   /** The number of running background refreshes. */
   refreshing = 0;
 
@@ -203,21 +212,35 @@ export class CatalogCache<Value> {
   }
 
   private refresh(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {
+    const usable = this.find(key, USABLE_MS);
+    const name = fetch.priorityAt(usable ? this.ageMs(usable) : Infinity);
+    const priority = CALL_PRIORITIES.indexOf(name);
     const underWay = this.refreshes.get(key);
-    if (underWay) return underWay.done;
-    const done = this.fetchFresh(key, fetch).finally(() => this.refreshes.delete(key));
+    if (underWay && underWay.priority <= priority) return underWay.done;
+    const done = this.fetchFresh(key, priority, () => fetch.call(name)).finally(() => {
+      if (this.refreshes.get(key) === refresh) this.refreshes.delete(key);
+    });
     // Waiting callers get the error, but there may be none.
     done.catch(() => undefined);
-    this.refreshes.set(key, { startedAtMs: this.nowMs(), done });
+    const refresh = { startedAtMs: this.nowMs(), priority, done };
+    this.refreshes.set(key, refresh);
     return done;
   }
 
-  private async fetchFresh(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {
+  private async fetchFresh(
+    key: string,
+    priority: number,
+    fetch: () => Promise<Value>,
+  ): Promise<Entry<Value>> {
+    const fetchOnce = async (): Promise<Entry<Value>> => {
+      const known = this.entries.get(key)?.fetchedAt ?? null;
+      return this.apply(await this.store.refresh(key, known, priority, fetch));
+    };
     try {
-      const entry = await this.fetchOnce(key, fetch);
+      const entry = await fetchOnce();
       if (this.isFresh(entry)) return entry;
       // The store may have returned a value of another replica that was unknown here and is not fresh.
-      const next = await this.fetchOnce(key, fetch);
+      const next = await fetchOnce();
       if (this.isFresh(next)) return next;
       throw new ProviderUnavailable(`${key}: what was fetched is not fresh`);
     } catch (error) {
@@ -225,12 +248,5 @@ export class CatalogCache<Value> {
       if (entry) entry.failedAtMs = this.nowMs();
       throw error;
     }
-  }
-
-  private async fetchOnce(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {
-    const usable = this.find(key, USABLE_MS);
-    const ageMs = usable ? this.ageMs(usable) : Infinity;
-    const fetchedAt = this.entries.get(key)?.fetchedAt ?? null;
-    return this.apply(await this.store.refresh(key, fetchedAt, () => fetch(ageMs)));
   }
 }

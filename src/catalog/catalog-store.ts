@@ -24,6 +24,8 @@ interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
   readonly fetchedAt: number | null;
   /** The end of the refreshing replica's lease. */
   readonly lease: number | null;
+  /** That of its call. */
+  readonly priority: number;
   readonly hasLapsed: boolean | null;
 }
 
@@ -87,14 +89,21 @@ export class CatalogStore {
 
   /**
    * Returns a younger entry than the caller's. Calls `fetch`, unless another replica is refreshing the key or
-   * has just done so: then the caller gets that replica's entry, or an error when that refresh failed.
+   * has just done so: then the caller gets that replica's entry, or an error when that refresh failed. It does
+   * not wait for a call of lower priority.
    *
    * @param known `fetchedAt` of the caller's entry
+   * @param priority that of `fetch`, as a position in CALL_PRIORITIES
    * @throws ProviderError
    */
-  async refresh(key: string, known: number | null, fetch: () => Promise<unknown>): Promise<StoredEntry> {
-    const lease = await this.takeLease(key, known);
-    if (lease === null) return this.awaitOther(key, known, fetch);
+  async refresh(
+    key: string,
+    known: number | null,
+    priority: number,
+    fetch: () => Promise<unknown>,
+  ): Promise<StoredEntry> {
+    const lease = await this.takeLease(key, known, priority);
+    if (lease === null) return this.awaitOther(key, known, priority, fetch);
     try {
       return await this.write(key, await fetch(), lease);
     } catch (error) {
@@ -137,19 +146,21 @@ export class CatalogStore {
   }
 
   /**
-   * Returns the end of the lease, which identifies it; null when another replica holds one, or has stored a
-   * younger entry.
+   * Returns the end of the lease, which identifies it; null when another replica holds one for a call that is
+   * as urgent, or has stored a younger entry.
    */
-  private async takeLease(key: string, known: number | null): Promise<number | null> {
+  private async takeLease(key: string, known: number | null, priority: number): Promise<number | null> {
     const [taken] = await queryRows<{ lease: number }>(
       this.dataSource,
-      `INSERT INTO catalog_copies AS entry (key, refreshing_until)
-       VALUES ($1, clock_timestamp() + make_interval(secs => $3))
-       ON CONFLICT (key) DO UPDATE SET refreshing_until = excluded.refreshing_until
+      `INSERT INTO catalog_copies AS entry (key, refreshing_until, refreshing_priority)
+       VALUES ($1, clock_timestamp() + make_interval(secs => $3), $4)
+       ON CONFLICT (key) DO UPDATE
+          SET refreshing_until = excluded.refreshing_until, refreshing_priority = excluded.refreshing_priority
         WHERE (entry.fetched_at IS NULL OR ${micros('entry.fetched_at')} = $2::bigint)
-          AND (entry.refreshing_until IS NULL OR ${hasLapsed('entry.refreshing_until')})
+          AND (entry.refreshing_until IS NULL OR ${hasLapsed('entry.refreshing_until')}
+               OR entry.refreshing_priority > excluded.refreshing_priority)
        RETURNING ${micros('refreshing_until')} AS lease`,
-      [key, known, LEASE_MS / 1000],
+      [key, known, LEASE_MS / 1000, priority],
     );
     return taken?.lease ?? null;
   }
@@ -157,23 +168,25 @@ export class CatalogStore {
   private async awaitOther(
     key: string,
     known: number | null,
+    priority: number,
     fetch: () => Promise<unknown>,
   ): Promise<StoredEntry> {
-    for (let seen: number | undefined; ; await pause(POLL_MS)) {
+    for (let seen: StoredRow | undefined; ; await pause(POLL_MS)) {
       const row = await this.readRow(key);
       if (isFetched(row) && row.fetchedAt !== known) return row;
-      if (!row || row.hasLapsed) return this.refresh(key, known, fetch);
-      if (row.lease === null || row.lease !== (seen ?? row.lease)) {
+      if (!row || row.hasLapsed) return this.refresh(key, known, priority, fetch);
+      const isTakenOver = seen !== undefined && row.priority < seen.priority;
+      if (row.lease === null || (row.lease !== (seen ?? row).lease && !isTakenOver)) {
         throw new ProviderUnavailable('the refresh by another replica failed');
       }
-      seen = row.lease;
+      seen = row;
     }
   }
 
   private async readRow(key: string): Promise<StoredRow | undefined> {
     const [row] = await queryRows<StoredRow>(
       this.dataSource,
-      `SELECT ${ENTRY}, ${micros('refreshing_until')} AS lease,
+      `SELECT ${ENTRY}, ${micros('refreshing_until')} AS lease, refreshing_priority AS priority,
               ${hasLapsed('refreshing_until')} AS "hasLapsed"
          FROM catalog_copies WHERE key = $1`,
       [key],

@@ -22,7 +22,7 @@ import {
   ProviderUnavailable,
   ProxyProvider,
 } from '../provider';
-import { CatalogCache, type InTurn } from './catalog-cache';
+import { CatalogCache, type Fetch, type InTurn } from './catalog-cache';
 import {
   CatalogStore,
   countriesKey,
@@ -69,6 +69,13 @@ export type PriceList = (
   },
 ) => Money | null;
 
+/** How an order reads a stock that has no copy yet. */
+export interface FirstRead {
+  readonly priority: CallPriority;
+  /** The line in which it waits, so that a user has one such read at a time; undefined for none. */
+  readonly line?: 'unpaid' | 'unpriced';
+}
+
 /** A period that the provider refused to sell is tried again after this time. */
 const REFUSED_MS = 10 * 60_000;
 /** A period that this many countries were refused for is quoted no longer: a quote has no country. */
@@ -111,6 +118,8 @@ export class CatalogService implements OnModuleDestroy {
     order: new Turns<number>(4, 2),
     preview: new Turns<number>(2, 1),
     stock: new Turns<number>(2, 1),
+    unpaid: new Turns<number>(2, 1),
+    unpriced: new Turns<number>(4, 1),
   };
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();
@@ -142,19 +151,25 @@ export class CatalogService implements OnModuleDestroy {
   /** Lists the codes of the countries on sale, in lower case, sorted. @throws ServiceUnavailable */
   countries(version: IpVersion, priority: CallPriority = 'rest'): Promise<readonly string[]> {
     return this.countryLists
-      .get(countriesKey(version), async (ageMs) => {
-        const countries = await this.provider.countries(version, { priority: priorityAt(ageMs, priority) });
-        return [...new Set(countries)].sort();
+      .get(countriesKey(version), {
+        priorityAt: firstAt(priority),
+        call: async (now) => [...new Set(await this.provider.countries(version, { priority: now }))].sort(),
       })
       .catch(throwUnavailable);
   }
 
   /** Returns 0 for a country that is not on sale. @param country in lower case @throws ServiceUnavailable */
-  async stock(country: string, version: IpVersion, priority: CallPriority = 'rest'): Promise<number> {
+  async stock(
+    country: string,
+    version: IpVersion,
+    priority: CallPriority = 'rest',
+    inTurn?: InTurn,
+  ): Promise<number> {
     if (!(await this.countries(version, priority)).includes(country)) return 0;
     const key = stockKey(country, version);
+    const call = (now: CallPriority) => this.provider.stock(country, version, { priority: now });
     const stock = await this.stocks
-      .get(key, (ageMs) => this.provider.stock(country, version, { priority: priorityAt(ageMs, priority) }))
+      .get(key, { call, priorityAt: firstAt(priority) }, inTurn)
       .catch(throwUnavailable);
     return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
   }
@@ -224,10 +239,22 @@ export class CatalogService implements OnModuleDestroy {
     this.refusedPeriods.set(key, refusals.set(country, this.clock.moment()));
   }
 
-  /** @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable */
-  async assertStock(country: string, version: IpVersion, count: number): Promise<void> {
-    if (!(await this.countries(version, 'order')).includes(country)) throw new CountryNotAvailable();
-    if ((await this.stock(country, version, 'order')) < count) throw new NotEnoughProxies();
+  /**
+   * @param firstRead called if there is no copy of the stock
+   * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
+   */
+  async assertStock(
+    { country, version, count }: Offer & { readonly country: string },
+    userId: number,
+    firstRead: () => Promise<FirstRead>,
+  ): Promise<void> {
+    const isKnown =
+      this.countryLists.peek(countriesKey(version))?.includes(country) === false ||
+      this.stocks.peek(stockKey(country, version)) !== undefined;
+    const { priority, line }: FirstRead = isKnown ? { priority: 'order' } : await firstRead();
+    if (!(await this.countries(version, priority)).includes(country)) throw new CountryNotAvailable();
+    const inTurn = line && this.inTurn(line, userId);
+    if ((await this.stock(country, version, priority, inTurn)) < count) throw new NotEnoughProxies();
   }
 
   /**
@@ -270,10 +297,19 @@ export class CatalogService implements OnModuleDestroy {
     return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
   }
 
+  /** Returns the last known price that an order would be charged, without a call; undefined if unknown. */
+  knownPrice(offer: Offer, buyer: Buyer): Quote | undefined {
+    const { version, period, count } = offer;
+    const single = this.priceTables.peek(PRICE_TABLE_KEY)?.[version]?.[period];
+    const exact = this.exactPrices.peek(exactPriceKey(version, period, count));
+    if (single !== undefined) return this.toQuote(multiplyDecimal(single, count), offer, buyer);
+    return exact === undefined || exact === UNSUPPORTED ? undefined : this.toQuote(exact, offer, buyer);
+  }
+
   /** Lets the price of an ordered offer be refreshed in the background, for the next order. */
   recordPriceUsed(offer: Offer): void {
     const { version, period, count } = offer;
-    this.exactPrices.want(exactPriceKey(version, period, count), () => this.fetchExactPrice(offer));
+    this.exactPrices.want(exactPriceKey(version, period, count), this.fetchExactPrice(offer));
   }
 
   /**
@@ -388,11 +424,15 @@ export class CatalogService implements OnModuleDestroy {
     inTurn: InTurn,
   ): Promise<Quote> {
     const providerPrice = await this.providerPrice(offer, lookUp, inTurn).catch(throwUnavailable);
-    if (providerPrice === UNSUPPORTED) throw new UnsupportedPeriod();
-    const markup = this.markups.of({ ...buyer, version: offer.version, period: offer.period });
-    const unitPrice = unitPriceWithMarkup(providerPrice, offer.count, markup.percent);
-    if (!unitPrice.isPositive()) throw new UnsupportedPeriod();
-    return { unitPrice, total: unitPrice.times(offer.count), providerPrice, markup };
+    const quote = providerPrice === UNSUPPORTED ? undefined : this.toQuote(providerPrice, offer, buyer);
+    if (!quote?.unitPrice.isPositive()) throw new UnsupportedPeriod();
+    return quote;
+  }
+
+  private toQuote(providerPrice: string, { version, period, count }: Offer, buyer: Buyer): Quote {
+    const markup = this.markups.of({ ...buyer, version, period });
+    const unitPrice = unitPriceWithMarkup(providerPrice, count, markup.percent);
+    return { unitPrice, total: unitPrice.times(count), providerPrice, markup };
   }
 
   /** Looks an offer up in the table, and fetches its exact price only when the table lacks it. */
@@ -402,7 +442,7 @@ export class CatalogService implements OnModuleDestroy {
     const single = table[version]?.[period];
     if (single !== undefined) return multiplyDecimal(single, count);
     const key = exactPriceKey(version, period, count);
-    return this.exactPrices[lookUp](key, () => this.fetchExactPrice(offer), inTurn);
+    return this.exactPrices[lookUp](key, this.fetchExactPrice(offer), inTurn);
   }
 
   private inTurn(use: keyof CatalogService['turns'], userId: number, closed?: AbortSignal): InTurn {
@@ -422,9 +462,10 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   private priceTable(lookUp: 'get' | 'getFresh'): Promise<PriceTable> {
-    return this.priceTables[lookUp](PRICE_TABLE_KEY, (ageMs) =>
-      this.fetchTable(ageMs < TABLE_NEEDED_MS ? 'price' : 'order'),
-    );
+    return this.priceTables[lookUp](PRICE_TABLE_KEY, {
+      priorityAt: (ageMs) => (ageMs < TABLE_NEEDED_MS ? 'price' : 'order'),
+      call: (priority) => this.fetchTable(priority),
+    });
   }
 
   private async fetchTable(priority: CallPriority): Promise<PriceTable> {
@@ -436,13 +477,15 @@ export class CatalogService implements OnModuleDestroy {
    * A refusal to sell a period is stored as well. Customers can request thousands of periods, so these calls
    * wait behind all others, even when an order needs them.
    */
-  private async fetchExactPrice(offer: Offer): Promise<string> {
-    try {
-      return await this.provider.totalPrice(offer, { priority: 'exact' });
-    } catch (error) {
-      if (error instanceof ProviderRefused && error.reason === 'period') return UNSUPPORTED;
-      throw error;
-    }
+  private fetchExactPrice(offer: Offer): Fetch<string> {
+    return {
+      priorityAt: () => 'exact',
+      call: (priority) =>
+        this.provider.totalPrice(offer, { priority }).catch((error: unknown) => {
+          if (error instanceof ProviderRefused && error.reason === 'period') return UNSUPPORTED;
+          throw error;
+        }),
+    };
   }
 
   private refreshSome(
@@ -464,8 +507,10 @@ export class CatalogService implements OnModuleDestroy {
 }
 
 /** An order waits only for an unknown value, which is fetched with its priority. */
-const priorityAt = (ageMs: number, priority: CallPriority): CallPriority =>
-  ageMs === Infinity ? priority : 'rest';
+const firstAt =
+  (priority: CallPriority) =>
+  (ageMs: number): CallPriority =>
+    ageMs === Infinity ? priority : 'rest';
 
 /** Hides the provider's error from customers, except for the time of a retry, if known. */
 function throwUnavailable(error: unknown): never {

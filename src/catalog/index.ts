@@ -6,7 +6,7 @@ export {
   UnsupportedPeriod,
 } from './catalog.errors';
 export { CatalogModule } from './catalog.module';
-export { CatalogService, type PriceList, type Quote } from './catalog.service';
+export { CatalogService, type FirstRead, type PriceList, type Quote } from './catalog.service';
 export { assertPeriodSold, PERIODS_TEXT, toIpVersion } from './rental-periods';
 export { CountryStock, PriceQuery, QuoteResponse, VersionQuery } from './dto/catalog.dto';
 export { PricePreviewOut } from './dto/price-preview.dto';

@@ -10,6 +10,7 @@ export {
 export { ProviderModule } from './provider.module';
 export {
   type BreakerStatus,
+  CALL_PRIORITIES,
   type CallPriority,
   type RatePermit,
   ProxyProvider,

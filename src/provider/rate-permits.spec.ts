@@ -81,6 +81,13 @@ describe('RatePermits', () => {
     expect(initials()).toBe('oocoocoocprcpr');
   });
 
+  it('stay free for others when only one of a window is left for a spare call', async () => {
+    const permits = createPermits(3, 60_000);
+    await Promise.all([1, 2].map(() => permits.waitForPermit('spare', 10_000)));
+    await expect(permits.waitForPermit('spare', 200)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await permits.waitForPermit('exact', 10_000);
+  });
+
   it('go to every kind of call that waits, within twelve others, however many of another wait', async () => {
     const permits = createPermits(1, SHORT_WINDOW_MS);
     const { served, calls } = recorder();
@@ -93,7 +100,9 @@ describe('RatePermits', () => {
       return Math.max(...turns.map((turn, at) => turn - (turns[at - 1] ?? -1) - 1));
     };
     expect(longestWait('confirmation')).toBe(2);
-    for (const kind of CALL_PRIORITIES) expect([kind, longestWait(kind) <= 12]).toEqual([kind, true]);
+    for (const kind of CALL_PRIORITIES) {
+      expect([kind, longestWait(kind) <= (kind === 'spare' ? 13 : 12)]).toEqual([kind, true]);
+    }
   });
 
   it('go to the orders of one process before the other calls of another', async () => {
@@ -165,6 +174,6 @@ describe('RatePermits', () => {
     const startedAtMs = performance.now();
     await expect(permits.waitForPermit('order', 300)).rejects.toBeInstanceOf(ProviderUnavailable);
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(295);
-    expect(permits.waitingCalls()).toEqual({ order: 0, confirmation: 0, price: 0, rest: 0, exact: 0 });
+    expect(permits.waitingCalls()).toEqual(Object.fromEntries(CALL_PRIORITIES.map((kind) => [kind, 0])));
   });
 });

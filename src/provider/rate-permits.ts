@@ -52,6 +52,7 @@ export class RatePermits {
     price: [],
     rest: [],
     exact: [],
+    spare: [],
   };
   /** Ends the waits of all waiting calls. */
   private readonly giveUps = new Set<() => void>();

@@ -147,6 +147,9 @@ export class WaitingCallsOut {
 
   @ApiCount('Requests for exact prices, which are not in the table')
   exact!: number;
+
+  @ApiCount('Requests for the stock of countries, for orders that cannot be paid')
+  spare!: number;
 }
 
 export class ReplicaOut {

@@ -6,13 +6,13 @@ import { DataSource } from 'typeorm';
 import { readEnvironment, resolveConfig } from '../../src/config';
 import { DatabaseModule } from '../../src/database';
 import { GlobalsModule } from '../../src/globals.module';
-import { type CallPriority, ProviderModule, ProxyProvider } from '../../src/provider';
+import { ProviderModule, ProxyProvider } from '../../src/provider';
 import { type Call, SandboxControl, startSandbox } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
 import { beforeClosing, forAllTests } from '../support/fixtures';
 import { createTestDatabase } from '../support/test-database';
 
-const PRIORITIES: readonly CallPriority[] = ['order', 'confirmation', 'price', 'rest', 'exact'];
+const PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact'] as const;
 const WAIT_MS = 15_000;
 /** A call is written within 60 ms of its permit, and each window of permits lasts 1150 ms. */
 const FOUR_WRITTEN_MS = 1150 - 60;
@@ -66,7 +66,7 @@ describe('the rate limit of three replicas', () => {
   beforeClosing(() => Promise.all(replicas.map((replica) => replica.close())));
 
   /** A purchase, and a different read for each other priority. */
-  const calls: Record<CallPriority, (provider: ProxyProvider) => Promise<unknown>> = {
+  const calls: Record<(typeof PRIORITIES)[number], (provider: ProxyProvider) => Promise<unknown>> = {
     order: async (provider) => {
       const permit = await provider.waitForPermit('order', WAIT_MS);
       const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
@@ -77,7 +77,7 @@ describe('the rate limit of three replicas', () => {
     rest: (provider) => provider.stock('ru', '6', { priority: 'rest' }),
     exact: (provider) => provider.totalPrice({ count: 1, period: 30, version: '6' }, { priority: 'exact' }),
   };
-  const PRIORITY_OF: Readonly<Record<string, CallPriority>> = {
+  const PRIORITY_OF: Readonly<Record<string, keyof typeof calls>> = {
     buy: 'order',
     getproxy: 'confirmation',
     getprice: 'price',
@@ -106,7 +106,7 @@ describe('the rate limit of three replicas', () => {
   it('is used up and never exceeded under load: mostly by orders, and by every kind of call', async () => {
     const DURATION_MS = 6000;
     const endsAtMs = performance.now() + DURATION_MS;
-    const work = async (provider: ProxyProvider, priority: CallPriority): Promise<void> => {
+    const work = async (provider: ProxyProvider, priority: keyof typeof calls): Promise<void> => {
       while (performance.now() < endsAtMs) await calls[priority](provider);
     };
     await Promise.all(

@@ -2,9 +2,10 @@
 -- `window_ms`, over all replicas. The row lock on `rate_permits` serves replicas one at a time, by the
 -- database's clock.
 --
--- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest and 5 exact prices. `wanted` lists the
--- priorities that wait at the calling replica; it names one twice when more than one of its calls waits. The
--- result is the priority that the permit is for, or null with the milliseconds after which to poll again.
+-- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls, which leave
+-- the last permit of a window to others. `wanted` lists the priorities that wait at the calling replica; it
+-- names one twice when more than one of its calls waits. The result is the priority that the permit is for, or
+-- null with the milliseconds after which to poll again.
 --
 -- Waiting ages: `passed_over` counts by priority how many permits others were given while it waited. After
 -- two for others a confirmation goes next, and after eight for others any call.
@@ -60,13 +61,19 @@ BEGIN
     RETURN QUERY SELECT NULL::smallint, 25::double precision, NULL::text;
     RETURN;
   END IF;
+  free_at := permits.granted[cardinality(permits.granted) - calls + 2] + make_interval(secs => window_ms / 1000);
+  IF best = 6 AND calls > 1 AND free_at > moment AND coalesce(permits.passed_over[best], 0) < 8 THEN
+    -- Only the last permit of the window is free.
+    RETURN QUERY SELECT NULL::smallint, 100::double precision, NULL::text;
+    RETURN;
+  END IF;
 
   UPDATE rate_permits
      SET granted = (permits.granted || moment)[greatest(1, cardinality(permits.granted) + 2 - calls):],
          passed_over = ARRAY(
            SELECT CASE WHEN kind <> best AND kind = ANY (waiting)
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
-             FROM generate_series(1, 5) AS kind ORDER BY kind)
+             FROM generate_series(1, 6) AS kind ORDER BY kind)
    WHERE provider = of_provider;
   -- The replica's other calls keep their demand until it polls for them, within moments.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];

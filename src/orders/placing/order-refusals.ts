@@ -1,13 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { CatalogService, assertPeriodSold, NotEnoughProxies, toIpVersion } from '../../catalog';
 import {
-  DomainError,
-  type Money,
-  PROXY_TYPES,
-  type ProxyType,
-  requestId,
-  ServiceUnavailable,
-} from '../../common';
+  CatalogService,
+  assertPeriodSold,
+  type FirstRead,
+  NotEnoughProxies,
+  type Quote,
+  toIpVersion,
+} from '../../catalog';
+import { DomainError, Money, PROXY_TYPES, type ProxyType, requestId, ServiceUnavailable } from '../../common';
 import { StatementOutcomeUnknown } from '../../database';
 import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProxyProvider } from '../../provider';
@@ -51,6 +51,14 @@ export const placementFailure = (error: unknown, { requestId: id }: NewOrder): u
 
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
+/** Any positive balance may cover a price that is unknown. */
+const UNKNOWN_QUOTE: Quote = {
+  unitPrice: Money.zero,
+  total: Money.zero,
+  providerPrice: '0',
+  markup: { percent: '0', ruleId: null },
+};
+
 /** The result of work, or why it is refused. */
 async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | DomainError> {
   try {
@@ -81,8 +89,8 @@ export class OrderRefusals {
    * Prices an order, and yields what refuses it, in the order in which callers see it: an order ends with the
    * first refusal, a dry run collects all. A refusal without which there is no price is thrown.
    *
-   * Placing checks an order itself, so it is assessed before only for a preview, for a customer who must
-   * learn their own reason before ours, or before a call that one without money must not cause.
+   * Placing checks again. Only previews, orders without partial delivery, and orders that our own balance may
+   * not cover are assessed here.
    *
    * @throws DomainError
    */
@@ -92,23 +100,33 @@ export class OrderRefusals {
     const item = await this.findItem(request);
     const closed = this.providerRefusal();
     if (closed) yield closed;
+    const toOrder = (quote: Quote): NewOrder =>
+      newOrder(item, quote, caller, {
+        provider: this.provider.name,
+        idempotency,
+        requestId: requestId() ?? null,
+      });
+    const buyer = { userId, country: item.country };
 
     const isWhole = request.kind === 'purchase' && !request.allowPartial;
     // For a whole purchase the current stock decides, which may be more than that of the copy.
     const short =
       item.kind === 'purchase'
-        ? await orRefusal(() => this.catalog.assertStock(item.country, item.version, item.count))
+        ? await orRefusal(() =>
+            this.catalog.assertStock(item, userId, async () =>
+              use === 'preview'
+                ? { priority: 'rest' }
+                : this.firstRead(toOrder, this.catalog.knownPrice(item, buyer)),
+            ),
+          )
         : undefined;
     if (short && !(isWhole && short instanceof NotEnoughProxies)) yield short;
-    const quote = await orRefusal(() =>
-      this.catalog.chargedPrice(item, { userId, country: item.country }, use),
-    );
+    const quote = await orRefusal(() => this.catalog.chargedPrice(item, buyer, use));
     if (quote instanceof DomainError) {
       if (short) yield short;
       throw quote;
     }
-    const provider = this.provider.name;
-    const order = newOrder(item, quote, caller, { provider, idempotency, requestId: requestId() ?? null });
+    const order = toOrder(quote);
     const unaffordable = this.providerRefusal(order.providerPrice);
 
     let available: Money | null = null;
@@ -127,6 +145,16 @@ export class OrderRefusals {
     yield* refusals;
     if (unaffordable) yield unaffordable;
     return { order, available };
+  }
+
+  /**
+   * Assesses an order by its last known price, so that one that cannot be paid delays no others with its read
+   * of an unknown stock. The caller never sees the result.
+   */
+  private async firstRead(toOrder: (quote: Quote) => NewOrder, known?: Quote): Promise<FirstRead> {
+    const { available, refusals } = await this.placement.assess(toOrder(known ?? UNKNOWN_QUOTE));
+    if (refusals.length > 0 || !available.isPositive()) return { priority: 'spare', line: 'unpaid' };
+    return known ? { priority: 'order' } : { priority: 'order', line: 'unpriced' };
   }
 
   /** The ordered item, by the checks that need no price. @throws DomainError */

@@ -55,7 +55,9 @@ CREATE TABLE catalog_copies (
   fetched_at timestamptz,
   changed_at timestamptz NOT NULL DEFAULT now(),
   -- Until when a replica has the lease to fetch it anew.
-  refreshing_until timestamptz
+  refreshing_until timestamptz,
+  -- The position in CALL_PRIORITIES of the leaseholder's call. A more urgent call takes the lease over.
+  refreshing_priority smallint
 );
 
 -- Sums of sales by UTC day.
