@@ -149,7 +149,7 @@ describe('A customer whose orders cannot be paid, in countries whose stock is un
     for (const country of countries) await service.control.setStock('4', country, 5000);
   });
 
-  it('reads one stock at a time, after all other calls, and no order that can be paid waits for it', async () => {
+  it('reads one stock at a time, behind all other calls, and no paid order waits for it', async () => {
     const unknown = countries.splice(0, 4);
     const buyer = await service.createUser();
     const { refused, bought, calls } = await holdPermits(service.dataSource, async () => {
@@ -164,7 +164,7 @@ describe('A customer whose orders cannot be paid, in countries whose stock is un
     expect(detailsOf(await Promise.all(refused))).toEqual(['Insufficient balance']);
   });
 
-  it('reads with the priority of the rest in a dry run, which a paid order does not wait for either', async () => {
+  it('reads with the priority of the rest in a dry run, and no paid order waits for it', async () => {
     const [country = ''] = countries.splice(0, 1);
     const buyer = await service.createUser();
     const { preview, bought, calls } = await holdPermits(service.dataSource, async () => {

@@ -214,7 +214,7 @@ describe('Rows past their retention', () => {
     expect((await page()).items.map(({ action }) => action)).toEqual(['users.block', 'users.create']);
   });
 
-  it('is not what is too young, or belongs to an order for staff to decide', async () => {
+  it('is not what is too young, or belongs to an order until staff have decided it', async () => {
     await buy('open');
     await service.owner.query(
       `INSERT INTO audit_log (via, action, request) VALUES ('cli', 'users.list', '{}')`,
@@ -230,13 +230,23 @@ describe('Rows past their retention', () => {
         [user.id],
       ),
     ).rejects.toThrow('written by its trigger');
-    await age(200);
+    await age();
     await tamper(
       `UPDATE orders SET state = 'review', captured = 0, closed_at = NULL WHERE user_id = ${user.id}`,
     );
     await retain();
     const calls = `order_id IN (SELECT id FROM orders WHERE user_id = ${user.id})`;
     expect(await count('provider_calls', calls)).toBe(1);
+    const histories = `user_id = ${user.id} AND jsonb_array_length(history) > 1`;
+    expect(await count('orders', histories)).toBe(1);
+    await tamper(
+      `UPDATE orders SET state = 'refunded', released = held, closed_at = now() - interval '${DAYS_AGO} days'
+        WHERE user_id = ${user.id}`,
+    );
+    expect(await retain()).toMatchObject({ provider_calls: 1, order_histories: 1 });
+    expect(await count('provider_calls', calls)).toBe(0);
+    expect(await count('orders', histories)).toBe(0);
+    expect(await count('retention_marks', 'cardinality(left_ids) > 0')).toBe(0);
   });
 
   it('is no renewal that was ordered, nor a rule that is on or has renewed something', async () => {

@@ -89,8 +89,8 @@ export class CatalogStore {
 
   /**
    * Returns a younger entry than the caller's. Calls `fetch`, unless another replica is refreshing the key or
-   * has just done so: then the caller gets that replica's entry, or an error when that refresh failed. It does
-   * not wait for a call of lower priority.
+   * has just done so: then the caller gets that replica's entry, or an error when that refresh failed. It
+   * does not wait for a call of lower priority.
    *
    * @param known `fetchedAt` of the caller's entry
    * @param priority that of `fetch`, as a position in CALL_PRIORITIES

@@ -21,7 +21,9 @@ export interface OldRows {
   /** The column of a row's time. */
   readonly time: string;
   readonly days: number;
-  /** A DELETE or UPDATE of the old rows, `old (id)` by their keys; it excludes rows that have to stay. */
+  /** Which old rows still have to stay, as a condition. Each run looks at them again. */
+  readonly stays?: string;
+  /** A DELETE or UPDATE of the other old rows, `old (id)` by their keys. It may exclude more, for good. */
   readonly removal: string;
 }
 
@@ -64,7 +66,7 @@ export class Retention {
   }
 
   /** Adds a rule for rows that become old in order. With 0 days, they are kept. */
-  addOldRows({ name, table, key = 'id', time, days, removal }: OldRows): void {
+  addOldRows({ name, table, key = 'id', time, days, stays = 'false', removal }: OldRows): void {
     this.addWalk(
       name,
       days,
@@ -73,12 +75,20 @@ export class Retention {
          SELECT ${key} AS id, ${time} < now() - make_interval(days => $2) AS is_old
            FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $3
        ),
-       old AS MATERIALIZED (
+       passed AS MATERIALIZED (
          SELECT id FROM next
           WHERE id < coalesce((SELECT min(id) FROM next WHERE NOT is_old), 9223372036854775807)
        ),
+       looked_at AS (
+         SELECT id FROM passed UNION SELECT unnest(left_ids) FROM retention_marks WHERE name = $4
+       ),
+       staying AS MATERIALIZED (
+         SELECT ${key} AS id FROM ${table} WHERE ${key} = ANY (ARRAY(SELECT id FROM looked_at)) AND (${stays})
+       ),
+       old AS MATERIALIZED (SELECT id FROM looked_at EXCEPT SELECT id FROM staying),
        removed AS (${removal} RETURNING 1),
-       walked AS (SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM old) AS last)`,
+       walked AS (SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM passed) AS last,
+                         ARRAY(SELECT id FROM staying ORDER BY id) AS left_ids)`,
     );
   }
 
@@ -86,8 +96,9 @@ export class Retention {
    * Adds a rule for rows that become old in order. Its last position is stored, so that runs do not read
    * remaining rows again. With 0 days, they are kept.
    *
-   * @param walk a CTE `walked (removed, last)`: reads `$3` rows with ids above `$1`, of which the last one
-   *   that is older than `$2` days is `last`
+   * @param walk a CTE `walked (removed, last, left_ids)`: reads `$3` rows with ids above `$1`, of which the
+   *   last one that is older than `$2` days is `last`; and the rows `left_ids` of the mark `$4`, which it
+   *   replaces
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;
@@ -96,8 +107,9 @@ export class Retention {
         this.dataSource,
         `WITH ${walk},
          marked AS (
-           INSERT INTO retention_marks (name, last_id) SELECT $4, last FROM walked WHERE last IS NOT NULL
-           ON CONFLICT (name) DO UPDATE SET last_id = excluded.last_id
+           INSERT INTO retention_marks AS mark (name, last_id, left_ids)
+           SELECT $4, coalesce(last, $1), left_ids FROM walked WHERE last IS NOT NULL OR removed > 0
+           ON CONFLICT (name) DO UPDATE SET last_id = excluded.last_id, left_ids = excluded.left_ids
          )
          SELECT removed, last FROM walked`,
         [cursor ?? (await this.mark(name)), days, STEP_ROWS, name],

@@ -58,9 +58,9 @@ export class OrderRetention {
       table: 'orders',
       time: 'created_at',
       days: historyDays && historyDays + DAYS_TO_CLOSE,
+      stays: `closed_at IS NULL OR closed_at >= now() - make_interval(days => $2 - ${DAYS_TO_CLOSE})`,
       removal: `UPDATE orders SET history = jsonb_build_array(history -> -1)
-                 WHERE id = ANY (ARRAY(SELECT id FROM old)) AND jsonb_array_length(history) > 1
-                   AND closed_at < now() - make_interval(days => $2 - ${DAYS_TO_CLOSE})`,
+                 WHERE id = ANY (ARRAY(SELECT id FROM old)) AND jsonb_array_length(history) > 1`,
     });
     // The calls of orders in review are evidence.
     retention.addOldRows({
@@ -68,10 +68,9 @@ export class OrderRetention {
       table: 'provider_calls',
       time: 'created_at',
       days: providerCallDays,
-      removal: `DELETE FROM provider_calls
-                 WHERE id = ANY (ARRAY(SELECT id FROM old))
-                   AND order_id <> ALL (ARRAY(SELECT unnest(ARRAY[id, coalesce(batch_id, id)]) FROM orders
-                                               WHERE state IN ${sqlList(OPEN_STATES)}))`,
+      stays: `order_id = ANY (ARRAY(SELECT unnest(ARRAY[id, coalesce(batch_id, id)]) FROM orders
+                                     WHERE state IN ${sqlList(OPEN_STATES)}))`,
+      removal: 'DELETE FROM provider_calls WHERE id = ANY (ARRAY(SELECT id FROM old))',
     });
   }
 

@@ -66,6 +66,7 @@ export class PaymentsModule {
       table: 'deposits',
       time: 'created_at',
       days: historyDays,
+      stays: "state = 'pending'",
       removal: `DELETE FROM deposits
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND state IN ('canceled', 'expired')
                    AND NOT EXISTS (SELECT FROM payments WHERE deposit_id = deposits.id)`,

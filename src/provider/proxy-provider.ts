@@ -114,8 +114,8 @@ export abstract class ProxyProvider {
 /**
  * The order of waiting calls: orders, then calls that decide about orders (their outcome, a stock or balance
  * that was too small), then the table of prices, then the rest, then calls that customers can request without
- * limit: exact prices and changes of type. A call that many others have overtaken goes first. `spare` calls are
- * for orders that cannot be paid: they leave one permit of each window to others.
+ * limit: exact prices and changes of type. `spare` calls are for orders that cannot be paid: they leave one
+ * permit of each window to others. A call that many others have overtaken goes first.
  */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact', 'spare'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];

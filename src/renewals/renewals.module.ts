@@ -26,6 +26,7 @@ export class RenewalsModule {
       table: 'renewals',
       time: 'created_at',
       days: historyDays,
+      stays: "state IN ('planned', 'placed', 'skipped')",
       removal: `DELETE FROM renewals WHERE id = ANY (ARRAY(SELECT id FROM old)) AND state = 'failed'`,
     });
     if (historyDays > 0) {

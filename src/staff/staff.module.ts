@@ -89,7 +89,9 @@ export class StaffModule {
     retention.addWalk(
       'staff_reads',
       config.retention.auditLogReadDays,
-      'walked AS MATERIALIZED (SELECT removed, last FROM forget_staff_reads($1, $2, $3))',
+      `walked AS MATERIALIZED (
+         SELECT removed, last, '{}'::bigint[] AS left_ids FROM forget_staff_reads($1, $2, $3)
+       )`,
     );
   }
 }

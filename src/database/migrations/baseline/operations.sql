@@ -42,7 +42,9 @@ CREATE TABLE job_runs (
 -- Where removing what has been kept for long enough has come to in each table.
 CREATE TABLE retention_marks (
   name text PRIMARY KEY,
-  last_id bigint NOT NULL
+  last_id bigint NOT NULL,
+  -- Rows before that position that had to stay for the time being.
+  left_ids bigint[] NOT NULL DEFAULT '{}'
 );
 
 -- What each replica says of itself. Unlogged: it says it again.
