@@ -50,8 +50,8 @@ interface Refresh<Value> {
 
 /**
  * The values of one kind of the catalog in the memory of this process. Concurrent refreshes of a key are one
- * call, but none waits for a call of lower priority. When it is full, the values that were fetched longest ago are
- * evicted.
+ * call, but none waits for a call of lower priority. When it is full, the values that were fetched longest
+ * ago are evicted.
  *
  * lru-cache's `fetchMethod` shares concurrent calls and serves stale values, too. It lacks limits on waits
  * and on the age of stale values, pauses after failures, and early refreshes, which are most of this class.
