@@ -2,7 +2,7 @@ import { Controller, Get, Res, UseFilters, UseGuards } from '@nestjs/common';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller, Scopes } from '../auth';
 import { CatalogService } from '../catalog';
-import { DomainError, IP_VERSIONS, Money } from '../common';
+import { Clock, DomainError, IP_VERSIONS, Money } from '../common';
 import { disconnection } from '../http';
 import { LedgerService } from '../ledger';
 import { BulkProlongations, type OrderResult, OrdersService, readPurchase } from '../orders';
@@ -39,12 +39,13 @@ export class Px6Controller {
     private readonly types: TypeChangeService,
     private readonly checks: ProxyChecksService,
     private readonly own: OwnProxies,
+    private readonly clock: Clock,
   ) {}
 
   /** The envelope alone. */
   @Get(':token')
   account(@CurrentCaller() caller: Caller) {
-    return this.envelope(caller, {});
+    return this.datedEnvelope(caller, {});
   }
 
   @Get(':token/getprice')
@@ -63,12 +64,12 @@ export class Px6Controller {
           prices.filter((one) => one.version === each).map(({ period, price }) => [period, roubles(price)]),
         ),
       ]);
-      return this.envelope(caller, { data: Object.fromEntries(tables) });
+      return this.datedEnvelope(caller, { data: Object.fromEntries(tables) });
     }
     const offer = { version, count: query.getCount(), period: query.getPeriodDays() };
     const quote = await this.catalog.quote(offer, caller.userId, disconnection(response));
     const { count, period } = offer;
-    return this.envelope(caller, {
+    return this.datedEnvelope(caller, {
       price: roubles(quote.total),
       price_single: perDay(quote.unitPrice, period),
       period,
@@ -95,13 +96,18 @@ export class Px6Controller {
   @Get(':token/getproxy')
   @Scopes('proxies:read')
   async getproxy(@CurrentCaller() caller: Caller, @WireParameters() query: WireQuery) {
+    const page = Math.max(query.findNumber('page') ?? 1, 1);
     const list = await this.own.list(caller.userId, {
       state: listingStateOf(query.find('state')),
       descr: labelOf(query.findDescr()),
-      page: Math.max(query.findNumber('page') ?? 1, 1),
+      page,
       limit: Math.min(query.findNumber('limit') || MAX_LIMIT, MAX_LIMIT),
     });
-    return this.envelope(caller, { list_count: list.length, list: wireList(list, query.has('nokey')) });
+    return this.datedEnvelope(caller, {
+      list_count: list.length,
+      page,
+      list: wireList(list, query.has('nokey')),
+    });
   }
 
   @Get(':token/setdescr')
@@ -169,19 +175,15 @@ export class Px6Controller {
     const delivery = await this.orders.place(readPurchase(caller, body, key, descr));
     const list = delivery.proxies.map((proxy) => wireProxy(fromOut(proxy)));
     const charged = Money.parse(delivery.charged);
-    return this.envelope(
-      caller,
-      {
-        order_id: delivery.orderId,
-        count,
-        price: roubles(charged),
-        price_single: perDay(charged, list.length * period),
-        period,
-        country,
-        list: wireList(list, query.has('nokey')),
-      },
-      'after a charge',
-    );
+    return this.datedEnvelope(caller, {
+      order_id: delivery.orderId,
+      count,
+      price: roubles(charged),
+      price_single: perDay(charged, list.length * period),
+      period,
+      country,
+      list: wireList(list, query.has('nokey')),
+    });
   }
 
   /** Prolongs those of the ids that can be: `count` and `list` are of these. */
@@ -205,18 +207,14 @@ export class Px6Controller {
       }),
     );
     const price = done.reduce((sum, { charged }) => sum.plus(Money.parse(charged)), Money.zero);
-    return this.envelope(
-      caller,
-      {
-        order_id: others.reduce((least, { orderId }) => Math.min(least, orderId), first.orderId),
-        price: roubles(price),
-        price_single: perDay(price, list.length * period),
-        period,
-        count: list.length,
-        list: wireList(list, query.has('nokey')),
-      },
-      'after a charge',
-    );
+    return this.datedEnvelope(caller, {
+      order_id: others.reduce((least, { orderId }) => Math.min(least, orderId), first.orderId),
+      price: roubles(price),
+      price_single: perDay(price, list.length * period),
+      period,
+      count: list.length,
+      list: wireList(list, query.has('nokey')),
+    });
   }
 
   @Get(':token/check')
@@ -227,7 +225,7 @@ export class Px6Controller {
     if (!id) throw new WireError(230);
     const { works, first_byte_ms: firstByteMs } = await this.checks.run(caller.userId, id);
     if (works === null) throw new NotKnown();
-    return this.envelope(caller, {
+    return this.datedEnvelope(caller, {
       proxy_id: Number(id),
       proxy_status: works,
       proxy_time: works ? (firstByteMs ?? 0) / 1000 : 0,
@@ -240,15 +238,20 @@ export class Px6Controller {
     throw new WireError(110);
   }
 
-  private async envelope(caller: Caller, fields: object, when?: 'after a charge') {
+  private async envelope(caller: Caller, fields: object) {
     const balance = await this.ledger.available(caller.userId);
     return {
       status: 'yes',
       user_id: String(caller.userId),
-      balance: when ? roubles(balance) : balance.toString(),
+      balance: balance.toString(),
       currency: 'RUB',
       ...fields,
     };
+  }
+
+  /** With the undocumented `date_mod`, which some clients require in these responses. */
+  private datedEnvelope(caller: Caller, fields: object) {
+    return this.envelope(caller, { date_mod: moscowTime(unixSeconds(this.clock.now())), ...fields });
   }
 }
 
