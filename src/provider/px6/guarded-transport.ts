@@ -61,7 +61,8 @@ export class GuardedTransport {
         this.isWaitingForPermit = false;
       }
       if (this.deadline.hasPassed()) throw new Error('the deadline passed before the request was written');
-      if (call.destroyed) return;
+      // A permit may come after the call has ended.
+      if (call.destroyed) return void this.permit.giveBack();
       this.written = true;
       write();
     } catch (error) {

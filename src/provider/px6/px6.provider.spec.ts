@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { Global, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
@@ -21,7 +23,8 @@ import {
   ProviderUnavailable,
 } from '../provider-errors';
 import { ProviderModule } from '../provider.module';
-import { type ProviderCallRecord, ProxyProvider } from '../proxy-provider';
+import { type ProviderCallRecord, ProxyProvider, type RatePermit } from '../proxy-provider';
+import { GuardedTransport } from './guarded-transport';
 
 const API_KEY = 'secret-key-0123456789';
 const NO_RESPONSE = 'no response in time';
@@ -510,6 +513,27 @@ describe('the PROXY6 adapter', () => {
     const clock = jest.spyOn(SystemClock.prototype, 'now').mockReturnValue(afterwards);
     expect(await failureOf(late)).toBeInstanceOf(ProviderUnavailable);
     clock.mockRestore();
+    expect(urls).toEqual([]);
+  });
+
+  it('gives back a permit that is granted after its call was aborted', async () => {
+    const giveBack = jest.fn(() => Promise.resolve());
+    const expired = { until: Deadline.after(0), giveBack: () => Promise.resolve() };
+    let grant: ((permit: RatePermit) => void) | undefined;
+    const transport = new GuardedTransport(
+      Deadline.after(10_000),
+      expired,
+      () => new Promise((resolve) => (grant = resolve)),
+    );
+    const { port } = server.address() as AddressInfo;
+    const call = transport.request({ protocol: 'http:', host: '127.0.0.1', port }, () => undefined);
+    const aborted = once(call, 'error');
+    call.end();
+    await eventually(() => grant !== undefined);
+    call.destroy(new Error('aborted'));
+    await aborted;
+    grant?.({ until: Deadline.after(10_000), giveBack });
+    await eventually(() => giveBack.mock.calls.length > 0);
     expect(urls).toEqual([]);
   });
 
