@@ -1,16 +1,20 @@
+import { PaymentsSandbox } from '../../src/sandbox';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually } from '../support/built-service';
 import { forAllTests } from '../support/fixtures';
-import { Replicas, send, sendUntilResponse } from '../support/replicas';
+import { type Customer, prolongation, Replicas, send, sendUntilResponse } from '../support/replicas';
 import { startTcpRelay } from '../support/tcp-relay';
+import { paymentsEnvironment } from '../support/test-service';
 
-// kill -9 of the replica that checks, refunds or deletes dead proxies, at each step, after a time without the
-// echo endpoint. The run's lease of a dead replica keeps the other one from it until the next stop is set.
+// kill -9 of the replica that begins, checks, refuses or makes refunds of dead proxies, or deletes them, at
+// each step, after a time without the echo endpoint. The run's lease of a dead replica keeps the other one
+// from it until the next stop is set.
 
 jest.setTimeout(480_000);
 
 /** Calls that are held do not time out before their replica is killed. */
 const HELD_MS = 60_000;
 
+const payments = forAllTests(() => PaymentsSandbox.start());
 const echo = forAllTests(startTcpRelay);
 const replicas = forAllTests(() =>
   Replicas.open({
@@ -18,6 +22,7 @@ const replicas = forAllTests(() =>
       ECHO_URL: `http://127.0.0.1:${echo.port}/echo`,
       SWEEP_INTERVAL_SECONDS: '2',
       PROVIDER_TIMEOUT_MS: String(HELD_MS),
+      ...paymentsEnvironment(payments),
     },
   }),
 );
@@ -73,6 +78,17 @@ function stopAt(statement: string, moment: 'before' | 'after'): Stop {
   const { reached, letGo } = replicas.relay.catchNext({ statement, moment, action: 'hold' });
   return ['refunds', reached, letGo];
 }
+/** After the commit of a refund. */
+function stopAtCommit(): Stop {
+  const [run, executed, letGo] = stopAt('LATERAL refund_proxy', 'after');
+  let commit: Stop | undefined;
+  const reached = executed.then(() => {
+    commit = stopAt('COMMIT', 'after');
+    letGo();
+    return commit[1];
+  });
+  return [run, reached, () => commit?.[2]()];
+}
 /** Loses a call that deletes a proxy, or its response. */
 async function stopDeletion(stage: 'received' | 'executed'): Promise<Stop> {
   const gate = await replicas.control.addGate({ method: 'delete', stage });
@@ -105,16 +121,30 @@ async function killAt<Next>([run, reached, letGo]: Stop, setNext: () => Next): P
   return next;
 }
 
+const requestRefund = (at: string, customer: Customer, id: number | string) =>
+  send(at, { customer, path: `/proxies/${id}/refund`, body: {} });
+
 it('Each dead proxy is refunded and deleted once, and no other, though replicas are killed', async () => {
   const rentals = await rent();
   const dead = rentals.filter((_, n) => n % 3 === 0);
   for (const { providerId } of dead) await replicas.control.setProxyFault(providerId, 'close');
   // Refunds of some that work are requested, too.
   for (const { id, customer } of rentals.filter((_, n) => n % 3 === 0 || n % 6 === 1)) {
-    if (customer) await send(baseUrl(), { customer, path: `/proxies/${id}/refund`, body: {} });
+    if (customer) await requestRefund(baseUrl(), customer, id);
   }
   const refunds = (where: string) => replicas.query(`SELECT proxy_id FROM proxy_refunds WHERE ${where}`);
   expect(await refunds(`state = 'checking'`)).toHaveLength(9);
+  // The first one is prolonged meanwhile. The second one is not: the provider refuses.
+  const [{ id: prolonged, customer: prolonger } = { id: 0 }, refused] = dead;
+  if (!prolonger || !refused?.customer) throw new Error('two customers have dead proxies');
+  await sendUntilResponse(baseUrl, prolongation(prolonger, String(prolonged), 'prolong'));
+  await replicas.control.addFault({ method: 'prolong', kind: 'error', errorId: 400 });
+  expect((await send(baseUrl(), prolongation(refused.customer, String(refused.id), 'none'))).status).toBe(
+    503,
+  );
+  await replicas.control.resetFaults();
+  await replicas.untilSettled();
+  await replicas.untilSwept();
 
   // While the echo endpoint is down, no check says anything: nothing listens at this port.
   echo.target = 9;
@@ -128,12 +158,23 @@ it('Each dead proxy is refunded and deleted once, and no other, though replicas 
   let stop = stopAt('failures = failures ||', 'before');
   serveEcho();
   stop = await killAt(stop, () => stopAt('failures = failures ||', 'after'));
+  // Those that were requested first are decided first.
+  const refusal = `reason = $2, next_check_at = NULL, closed_at`;
+  stop = await killAt(stop, () => stopAt('LATERAL refund_proxy', 'after'));
+  stop = await killAt(stop, () => stopAt(refusal, 'before'));
+  stop = await killAt(stop, () => stopAt(refusal, 'after'));
+  expect(await refunds(`reason = 'prolonged'`)).toEqual([{ proxy_id: prolonged }]);
   stop = await killAt(stop, () => stopAt('LATERAL refund_proxy', 'before'));
   stop = await killAt(stop, () => stopAt('LATERAL refund_proxy', 'after'));
+  stop = await killAt(stop, stopAtCommit);
   stop = await killAt(stop, () => stopDeletion('received'));
   stop = await killAt(stop, () => stopDeletion('executed'));
   await killAt(stop, () => null);
   const isOpen = `state = 'checking' OR (state = 'refunded') <> (deleted_at IS NOT NULL)`;
+  await passTimeUntil(async () => (await refunds(isOpen)).length === 0);
+  expect(await refunds(`state = 'refunded'`)).toHaveLength(dead.length - 1);
+  // The prolongation is refunded by a request that follows it.
+  await requestRefund(baseUrl(), prolonger, prolonged);
   await passTimeUntil(async () => (await refunds(isOpen)).length === 0);
 
   const refunded = await replicas.query(
@@ -142,9 +183,44 @@ it('Each dead proxy is refunded and deleted once, and no other, though replicas 
             LEFT JOIN ledger_entries entry ON proxy_refund_id = refund.id
       WHERE refunded_at IS NOT NULL GROUP BY proxies.id, refund.id ORDER BY proxies.id`,
   );
-  expect(refunded).toEqual(dead.map(({ id }) => ({ id, entries: 1, isExact: true })));
+  expect(refunded).toEqual(dead.map(({ id }, n) => ({ id, entries: n === 0 ? 2 : 1, isExact: true })));
   const { goneProxyIds } = await replicas.control.getState();
   expect(new Set(goneProxyIds)).toEqual(new Set(dead.map(({ providerId }) => providerId)));
   await replicas.untilSwept();
   await replicas.audit();
 });
+
+it.each(['before', 'after'] as const)(
+  'kill -9 %s the commit of one of 40 requests at once, on two replicas: the quota is not exceeded',
+  async (moment) => {
+    await replicas.query('UPDATE refund_rule SET quota = 3, quota_percent = 0');
+    const customer = await replicas.createCustomer();
+    const order = { key: 'buy', path: '/proxies/buy', body: { country: 'ru', period: 30, count: 40 } };
+    const { body } = await sendUntilResponse(baseUrl, { customer, ...order });
+    const [first, ...others] = (body['proxies'] as { id: string }[]).map(({ id }) => id);
+    const [survivor, victim] = running;
+    if (!survivor || !victim || !first) throw new Error('two replicas run');
+    const [, reached, letGo] = stopAt('begin_refund', moment);
+    const request = (id: string, { baseUrl: at }: BuiltService) =>
+      requestRefund(at, customer, id).catch(() => null);
+    const lost = request(first, victim);
+    await reached;
+    const requests = others.map((id, n) => request(id, n % 2 === 0 ? survivor : victim));
+    await Promise.all(requests.filter((_, n) => n % 2 === 0));
+    victim.kill('SIGKILL');
+    await victim.ended();
+    await letGo();
+    await Promise.all([lost, ...requests]);
+    running = [survivor, await start()];
+    const responses = await Promise.all(
+      [first, ...others].map((id, n) => request(id, running[n % 2] ?? survivor)),
+    );
+    expect(responses.map((response) => response?.status)).toEqual(Array.from({ length: 40 }, () => 202));
+    const states = await replicas.query<{ state: string }>(
+      'SELECT state FROM proxy_refunds WHERE user_id = $1',
+      [customer.id],
+    );
+    expect(states).toEqual(Array.from({ length: 3 }, () => ({ state: 'checking' })));
+    await replicas.audit();
+  },
+);
