@@ -133,6 +133,28 @@ describe('Events', () => {
       expect(Number(body.next_cursor.slice(4))).toBeGreaterThan(Number(cursor.slice(4)));
     });
 
+    it('are refused after a cursor that no response had, which would skip those up to it', async () => {
+      const last = Number((await now()).slice('evt_'.length));
+      for (const query of [`after=evt_${last + 1}`, `after=evt_${last + 1000}&wait=30`]) {
+        const { status, body } = await read(query);
+        expect([query, status, body.detail]).toEqual([
+          query,
+          422,
+          [expect.objectContaining({ type: 'cursor_unknown', loc: ['query', 'after'] })],
+        ]);
+      }
+      const lastEventId = `evt_${last + 1}`;
+      const stream = await openEventStream(service.baseUrl, '/events', { token: user.token, lastEventId });
+      expect(stream.status).toBe(422);
+      stream.close();
+      // A restore loses events whose cursors were given out, and skips their positions.
+      await service.dataSource.query('SELECT skip_ids(1000)');
+      const { status, body } = await read(`after=evt_${last + 900}`);
+      expect([status, body]).toEqual([200, { items: [], next_cursor: `evt_${last + 900}` }]);
+      await writePublished(['proxy.moved']);
+      expect(numbersOf((await read(`after=evt_${last + 900}`)).body)).toEqual([1]);
+    });
+
     it.each([
       ['after=yesterday', ['query', 'after']],
       ['after=evt_9999999999999999', ['query', 'after']],

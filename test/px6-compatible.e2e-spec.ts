@@ -221,6 +221,23 @@ describe('The wire of PROXY6', () => {
     const first = await buy('&descr=key:a');
     expect(await buy('&descr=key:a')).toEqual(first);
     expect(await call(`${BUY}&descr=key:a&type=socks`)).toEqual(refusal(250));
+    for (const same of ['%20key:a', 'key:a%20', '+key:a+', 'key:a%C2%A0', '%6Bey%3Aa']) {
+      expect(await buy(`&descr=${same}`)).toEqual(first);
+    }
+    const nearly = [
+      'KEY:a',
+      'Key:a',
+      'key%20:a',
+      'key%EF%BC%9Aa',
+      '"key:a"',
+      '%60key:a',
+      '%E2%80%8Bkey:a',
+      '-key:a',
+    ];
+    for (const text of [...nearly, 'key:a%E2%80%8B', 'key:%20a']) {
+      expect([text, await call(`${BUY}&descr=${text}`)]).toEqual([text, refusal(250)]);
+    }
+    expect((await user.api.GET('/orders')).data?.items).toHaveLength(1);
     expect(await list('descr=key:a')).toHaveLength(1);
     expect((await buy('&descr=a')).id).not.toBe((await buy('&descr=a')).id);
   });

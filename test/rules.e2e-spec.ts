@@ -65,7 +65,24 @@ describe('The database and the code agree on', () => {
     );
     expect(references.map(({ user, order }) => [user, order])).toEqual(ids);
     for (const { reference } of references) expect(reference).toMatch(/^[\w.:-]{1,50}$/);
-    const others = ['', 'prs.', 'prs.x.u1', 'somebody.else', 'u1.o2'];
+    const named = [
+      'u1.o1y',
+      'u1.o1xx',
+      'u1.o1x ',
+      'u1.o',
+      'u01.o1x',
+      'u1.o01x',
+      'u0.o1x',
+      'u1.o1234567890123456x',
+    ];
+    const others = [
+      '',
+      'prs.',
+      'prs.x.u1',
+      'somebody.else',
+      'u1.o2',
+      ...named.map((text) => `prs.x.${text}`),
+    ];
     expect(
       await query(
         'SELECT user_id, order_id FROM unnest($1::text[]) AS reference, named_by_reference(reference)',

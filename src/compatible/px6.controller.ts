@@ -20,6 +20,8 @@ const MAX_LIMIT = 1000;
 const MAX_TYPE_CHANGES = 20;
 /** A label that begins so makes a purchase safe to retry. */
 const KEY_PREFIX = 'key:';
+/** A label that its sender may take for a key. */
+const NEARLY_KEY = /^[^\p{L}\p{N}]*key[^\p{L}\p{N}]*[:\uFF1A]/iu;
 
 /**
  * PROXY6's wire on our own use cases: our prices, and the user's balance. `docs/px6.md` says what differs.
@@ -172,6 +174,7 @@ export class Px6Controller {
     const descr = labelOf(query.findDescr());
     if (descr !== null) await this.labels.assertMayLabel(caller, country, descr);
     const key = descr?.startsWith(KEY_PREFIX) ? descr : undefined;
+    if (key === undefined && descr !== null && NEARLY_KEY.test(descr)) throw new WireError(250);
     const delivery = await this.orders.place(readPurchase(caller, body, key, descr));
     const list = delivery.proxies.map((proxy) => wireProxy(fromOut(proxy)));
     const charged = Money.parse(delivery.charged);

@@ -25,6 +25,7 @@ export { isReplay, markReplay, readIdempotencyKey } from './description/idempote
 export {
   assertPeriod,
   CURSOR,
+  CursorUnknown,
   INVALID_PERIOD,
   LimitField,
   NEXT_CURSOR,

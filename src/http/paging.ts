@@ -5,6 +5,7 @@ import { ApiNullable } from './description/api-properties';
 import type { ErrorsOfStatus } from './description/describe-route';
 import { IdField } from './validation/common-fields';
 import { IntegerField } from './validation/fields';
+import { Refusal, RequestInvalid } from './validation/refusal';
 import { StrictRequest } from './validation/strict-request';
 
 const MAX_LIMIT = 200;
@@ -22,6 +23,15 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
 export interface PageRequest<Cursor = number> {
   readonly cursor: Cursor | null;
   readonly limit: number;
+}
+
+/** No response contained this cursor. Its reader would miss everything up to it, once that exists. */
+export class CursorUnknown extends RequestInvalid {
+  constructor(input: string | number, ...loc: string[]) {
+    super([
+      new Refusal('cursor_unknown', 'Input should be a cursor or an id of a response', input).at(...loc),
+    ]);
+  }
 }
 
 /** The query of every list that is paged by number. */

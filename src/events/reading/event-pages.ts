@@ -8,7 +8,8 @@ import {
   waitForStandby,
   type Waits,
 } from '../../database';
-import { type EventOut, type EventType, toEventOut } from '../event-types';
+import { CursorUnknown } from '../../http';
+import { eventIdOf, type EventOut, type EventType, toEventOut } from '../event-types';
 import { EVENTS } from '../publisher';
 import type { Beginning } from './events.query';
 import { EventsGone } from './reading.errors';
@@ -20,6 +21,8 @@ export const REMOVED_EVENTS = 'events';
 export interface EventRequest {
   readonly userId: number;
   readonly after: Beginning;
+  /** The location of `after` in the request. */
+  readonly afterLoc: readonly string[];
   readonly types: readonly EventType[] | null;
   readonly limit: number;
 }
@@ -34,6 +37,8 @@ export interface EventPage {
 
 interface FoundPage {
   readonly newest: number;
+  /** No later event gets this position or a smaller one. */
+  readonly given: number;
   readonly removedTo: number;
   /** The first events of the wanted types; null if there are none. */
   readonly items: readonly [position: number, type: EventType, at: string, data: EventOut['data']][] | null;
@@ -63,10 +68,12 @@ const GROUP = { maxItems: 100, maxWaitMs: 20 };
  */
 const FIND_PAGES = `
   WITH log AS MATERIALIZED (
-    SELECT removed_to, greatest(removed_to, (SELECT max(position) FROM events)) AS newest
+    SELECT removed_to, greatest(removed_to, (SELECT max(position) FROM events)) AS newest,
+           -- Beyond the newest one after a restore, which skips the positions that it has lost.
+           greatest(removed_to, pg_sequence_last_value('event_positions')) AS given
       FROM coalesce((SELECT last_id FROM retention_marks WHERE name = '${REMOVED_EVENTS}'), 0) AS removed_to
   )
-  SELECT log.newest, log.removed_to AS "removedTo", page.*
+  SELECT log.newest, log.given, log.removed_to AS "removedTo", page.*
     FROM log,
          unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::integer[])
            WITH ORDINALITY AS request (user_id, after, types, row_limit, row_window, n),
@@ -99,7 +106,7 @@ export class EventPages {
     this.awaited = new AwaitedRows(notifier, EVENTS, (waits) => this.findNewest(waits));
   }
 
-  /** @throws EventsGone */
+  /** @throws EventsGone, CursorUnknown */
   async read(request: EventRequest): Promise<EventPage> {
     let page = await this.readWindow(request);
     for (let windows = 1; page.items.length === 0 && page.isFull && windows < MAX_WINDOWS; windows += 1) {
@@ -110,8 +117,11 @@ export class EventPages {
 
   private async readWindow(request: EventRequest): Promise<EventPage> {
     const found = await this.find(request);
-    const { after, limit } = request;
-    if (typeof after === 'number' && after < found.removedTo) throw new EventsGone();
+    const { after, limit, afterLoc } = request;
+    if (typeof after === 'number') {
+      if (after < found.removedTo) throw new EventsGone();
+      if (after > found.given) throw new CursorUnknown(eventIdOf(after), ...afterLoc);
+    }
     const items = (found.items ?? []).map(([position, type, at, data]) =>
       toEventOut({ position, type, at: new Date(at), data }),
     );

@@ -48,7 +48,8 @@ export class EventReadingService implements OnModuleDestroy {
   /**
    * A page of events. If there are none, it waits for the first.
    *
-   * @throws EventsGone, TooManyUnderWay, and after a wait the guard's errors if the caller lost access
+   * @throws EventsGone, CursorUnknown, TooManyUnderWay, and after a wait the guard's errors if the caller
+   *   lost access
    */
   async poll(request: Request, query: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
     if (waitMs === 0) return this.pages.read(query);
@@ -68,7 +69,7 @@ export class EventReadingService implements OnModuleDestroy {
   /**
    * Writes events as they are published, until the caller leaves or loses access, or the replica stops.
    *
-   * @throws EventsGone, TooManyUnderWay before the first event; later errors end the response
+   * @throws EventsGone, CursorUnknown, TooManyUnderWay before the first event; later errors end the response
    */
   async stream(
     request: Request,

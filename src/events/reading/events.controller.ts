@@ -73,6 +73,7 @@ export class EventsController {
     const query: EventRequest = {
       userId,
       after: readCursor(lastEventId || after),
+      afterLoc: lastEventId ? ['header', 'Last-Event-ID'] : ['query', 'after'],
       types: readTypes(type),
       limit,
     };

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AccessRecheck, type RequestWait } from '../../auth';
-import { preparedRows } from '../../database';
-import { assertPeriod, type Page, readPage, RequestsUnderWay } from '../../http';
+import { preparedRow, preparedRows } from '../../database';
+import { assertPeriod, CursorUnknown, type Page, readPage, RequestsUnderWay } from '../../http';
 import { OrderQueries } from '../order-queries';
 import { isOpen, type OrderState, publicState } from '../order-states';
 import { OrderNotFound } from '../orders.errors';
@@ -41,13 +41,25 @@ export class OrderReadingService {
     private readonly access: AccessRecheck,
   ) {}
 
-  /** @throws InvalidPeriod */
+  /** @throws InvalidPeriod, CursorUnknown */
   async list(userId: number, query: OrdersQuery): Promise<Page<OrderSummary>> {
-    assertPeriod(query.from, query.to);
-    return readPage(query, async (wider) => {
+    const { from, to, sort, cursor } = query;
+    assertPeriod(from, to);
+    const page = await readPage(query, async (wider) => {
       const { statement, parameters } = toListStatement(userId, query, wider);
       return (await preparedRows<ListedOrder>(this.dataSource, statement, parameters)).map(toSummary);
     });
+    if (sort === 'oldest' && cursor !== null && page.items.length === 0) await this.assertGiven(cursor);
+    return page;
+  }
+
+  /** Readers follow new orders from a cursor. @throws CursorUnknown if orders up to it are still to come */
+  private async assertGiven(cursor: number): Promise<void> {
+    const { last } = await preparedRow<{ last: number | null }>(
+      this.dataSource,
+      `SELECT pg_sequence_last_value('orders_id_seq') AS last`,
+    );
+    if (cursor > (last ?? 0)) throw new CursorUnknown(cursor, 'query', 'cursor');
   }
 
   /**
