@@ -44,7 +44,8 @@ const setRule = async (changes: Partial<typeof RULE> = {}): Promise<void> => {
   const rule = { ...RULE, ...changes };
   const { status, body } = await staff.change('PUT', '/staff/refund-rule', { ...rule, reason: 'a test' });
   expect([status, body]).toEqual([200, rule]);
-  // A sum that is omitted stays.
+  if (changes.quota_sum === undefined) return;
+  // If omitted, it stays.
   const { quota_sum: _, ...others } = rule;
   const again = await staff.change('PUT', '/staff/refund-rule', { ...others, reason: 'a test' });
   expect([again.status, again.body]).toEqual([200, rule]);
