@@ -1,5 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { serveNoOAuth } from './agents';
 import { AppModule } from './app.module';
 import { CUSTOMERS_SCHEME, CustomerTokensModule, STAFF_SCHEME } from './auth';
 import { CatalogModule } from './catalog';
@@ -107,6 +108,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   adapter.addPages(() => serveDescription(app, customers, ''));
   const staff = takesPayments ? { ...STAFF, modules: [...STAFF.modules, StaffPaymentsModule] } : STAFF;
   adapter.addPages(() => serveDescription(app, staff, 'staff/'));
+  adapter.addPages(() => serveNoOAuth(app));
   return app;
 }
 

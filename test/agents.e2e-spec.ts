@@ -16,6 +16,28 @@ const TOOLS = [
   .join(' ')
   .split(' ');
 const FINAL = ['place_order', 'request_refund'];
+/** Those that Gemini takes, except for `default`. OpenAI's strict mode wants null for what may be omitted. */
+const GEMINI_WORDS = new Set(
+  [
+    'type properties required description additionalProperties anyOf enum items minItems maxItems',
+    'minLength maxLength minimum maximum pattern format',
+  ]
+    .join(' ')
+    .split(' '),
+);
+
+/** The words of JSON Schema in a schema. */
+function wordsOf(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  if (Array.isArray(schema)) return schema.flatMap(wordsOf);
+  return Object.entries(schema).flatMap(([word, value]) => [
+    word,
+    ...(word === 'properties' ? Object.values(value as object) : [word === 'enum' ? null : value]).flatMap(
+      wordsOf,
+    ),
+  ]);
+}
+
 const TWO = { country: 'RU', period: 30, count: 2 };
 
 describe('POST /mcp', () => {
@@ -51,11 +73,20 @@ describe('POST /mcp', () => {
         destructiveHint: FINAL.includes(name),
         idempotentHint: true,
       });
-      const [example] = inputSchema['examples'] as Record<string, unknown>[];
+      const example = JSON.parse(/ E\.g\. (\{.+\})$/.exec(description ?? '')?.[1] ?? '{}') as object;
       expect([name, ajv.validate(inputSchema, example)]).toEqual([name, true]);
+      const { properties = {}, required = [] } = inputSchema;
+      for (const [field, schema] of Object.entries(properties)) {
+        expect([name, field, required.includes(field) || ajv.validate(schema as object, null)]).toEqual([
+          name,
+          field,
+          true,
+        ]);
+      }
+      expect([name, wordsOf(inputSchema).filter((word) => !GEMINI_WORDS.has(word))]).toEqual([name, []]);
       expect([name, ajv.validate(outputSchema as object, {})]).toEqual([name, false]);
       // The client checks results against their schemas. Proxy 17 and order 42 are not this user's.
-      const { result, error } = await one.call(name, example);
+      const { result, error } = await one.call(name, { ...example });
       const expected = {
         check_proxy: 'proxy-not-found',
         get_refund: 'proxy-not-found',
@@ -206,14 +237,96 @@ describe('POST /mcp', () => {
     await stranger.close();
   });
 
+  it('reads arguments of another type that can mean only one thing', async () => {
+    const prepared = async (name: string, given: object) => {
+      const { result, error } = await agent.call(name, { ...given });
+      return error?.detail ?? result?.['price_final'];
+    };
+    const given = { country: 'ru', period: '30', count: '2', version: 6, allow_partial: 'true' };
+    expect(await prepared('prepare_purchase', { ...given, proxy_type: null })).toBe('50.16');
+    const bought = await user.buy();
+    const id = bought.data && 'proxies' in bought.data ? Number(bought.data.proxies[0]?.id) : 0;
+    for (const proxy_ids of [[id], `[${id}]`, `["${id}"]`]) {
+      expect(await prepared('prepare_prolongation', { proxy_ids, period: 30 })).toBe('25.08');
+    }
+    expect((await agent.call('get_refund', { proxy_id: id, wait: '0' })).result).toMatchObject({
+      state: 'none',
+    });
+    const mistakes = { period: '1_000', count: true, allow_partial: 'yes', version: 6.5 };
+    expect(await prepared('prepare_purchase', { country: null, ...mistakes })).toBe(
+      'country: Field required; period: Input should be a JSON integer; ' +
+        'count: Input should be a JSON integer; ' +
+        'version: Input should be a JSON string; allow_partial: Input should be a JSON boolean',
+    );
+    expect(await prepared('prepare_prolongation', { proxy_ids: '17', period: '2 days' })).toBe(
+      'proxy_ids: Input should be a JSON array; period: Input should be a JSON integer',
+    );
+    expect(await prepared('place_order', { order_ref: 17 })).toBe('order_ref: Input should be a JSON string');
+  });
+
+  it('shows a long list once, and of a too long one the number', async () => {
+    const buyer = await service.createUser({ balance: '20000.00' });
+    const one = await connectAgent(service.baseUrl, buyer.token);
+    const place = async (count: number) => {
+      const { order_ref } = (await one.call('prepare_purchase', { ...TWO, count })).result ?? {};
+      const { content, structuredContent } = await one.client.callTool({
+        name: 'place_order',
+        arguments: { order_ref, reveal: true },
+      });
+      const text = content[0]?.type === 'text' ? content[0].text : '';
+      const { proxies, ...more } = structuredContent as { proxies: unknown[]; order_id: number };
+      expect(more).toMatchObject({
+        delivered: count,
+        next: expect.stringMatching(/^Nothing: the order is executed/),
+      });
+      expect(more).toMatchObject({ next: expect.stringContaining(`order_id ${more.order_id}`) });
+      return { text: JSON.parse(text) as object, proxies, more };
+    };
+    const long = await place(100);
+    expect(long.proxies).toHaveLength(100);
+    const said = '100 in structuredContent. If you do not see them, list fewer.';
+    expect(long.text).toEqual({ ...long.more, proxies: said });
+    const tooLong = await place(400);
+    expect([tooLong.proxies, tooLong.text]).toEqual([[], { ...tooLong.more, proxies: [] }]);
+    const { order_id } = tooLong.more;
+    const listed = await one.client.callTool({ name: 'list_proxies', arguments: { order_id, limit: 200 } });
+    expect(listed.structuredContent).toMatchObject({ items: { length: 200 } });
+    await one.close();
+  });
+
+  it('shows clients that look for OAuth that it wants a token', async () => {
+    const description = 'Use a token of this shop, in the header Authorization: Bearer prx_...';
+    for (const authorization of ['Bearer prx_wrong', '']) {
+      const { status, headers } = await post(PING, { Authorization: authorization });
+      expect([status, headers.get('WWW-Authenticate')]).toEqual([
+        401,
+        `Bearer error="invalid_token", error_description="${description}"`,
+      ]);
+    }
+    for (const [method, path] of [
+      ['POST', 'register'],
+      ['GET', 'authorize?client_id=1'],
+      ['POST', 'token'],
+      ['GET', '.well-known/oauth-authorization-server'],
+      ['GET', '.well-known/oauth-protected-resource/mcp'],
+    ] as const) {
+      const response = await fetch(`${service.baseUrl}/${path}`, { method });
+      expect([path, response.status, await response.json()]).toEqual([
+        path,
+        404,
+        { error: 'invalid_request', error_description: `This service has no OAuth. ${description}` },
+      ]);
+    }
+  });
+
   it('says what is wrong and what to do next', async () => {
     expect(await agent.call('get_price', { count: 0, period: 'x', colour: 'red' })).toEqual({
       result: null,
       error: {
         code: 'invalid-arguments',
         detail:
-          'count: Input should be greater than 0; period: Input should be a valid integer, unable to parse ' +
-          'string as an integer; colour: Extra inputs are not permitted',
+          'count: Input should be greater than 0; period: Input should be a JSON integer; ' +
+          'colour: Extra inputs are not permitted',
         next: 'Correct the arguments and call again.',
       },
     });

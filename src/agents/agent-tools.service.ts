@@ -10,9 +10,10 @@ import { describeObjectsOf, instanceOf, type JsonValue, readInput } from '../htt
 import { Metrics } from '../metrics';
 import { toAgentError, UNFORESEEN } from './agents.errors';
 import { DepositTools } from './deposit-tools';
+import { readLeniently } from './lenient-arguments';
 import { OrderTools } from './order-tools';
 import { ReadingTools } from './reading-tools';
-import type { Tool, ToolCall } from './tool';
+import { LONG_RESULT_LENGTH, type Tool, type ToolCall } from './tool';
 
 /** The tools of agents: those that a token sees, and their calls. */
 @Injectable()
@@ -58,10 +59,9 @@ export class AgentTools {
     try {
       const result = JSON.stringify(await run());
       this.metrics.count('agent_calls_total', { tool: name, outcome: 'done' });
-      return {
-        content: [{ type: 'text', text: result }],
-        structuredContent: JSON.parse(result) as Record<string, unknown>,
-      };
+      const structuredContent = JSON.parse(result) as Record<string, unknown>;
+      const text = result.length > LONG_RESULT_LENGTH ? withoutLists(structuredContent) : result;
+      return { content: [{ type: 'text', text }], structuredContent };
     } catch (error) {
       const isUnavailable = isDatabaseUnavailable(error);
       const known = toAgentError(isUnavailable ? new ServiceUnavailable() : error);
@@ -72,8 +72,19 @@ export class AgentTools {
   }
 }
 
+const LONG_LIST = 20;
+
+/** Some clients show their model the structured content, others the text, and some both. */
+const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
+  JSON.stringify(result, (_, value: unknown) =>
+    Array.isArray(value) && value.length > LONG_LIST
+      ? `${value.length} in structuredContent. If you do not see them, list fewer.`
+      : value,
+  );
+
 /** Reads the arguments as the body of a route. @throws RequestInvalid */
 function readArguments({ input }: Tool, body: JsonValue): object {
+  readLeniently(input, body);
   // It reads nothing else of a request.
   readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
     body,
@@ -86,7 +97,8 @@ function describe(tools: readonly Tool[]): ListedTool[] {
   return tools.map(({ name, description, input, output, effect, example }) => ({
     name,
     title: name.replace('_', ' ').replace(/^./, (letter) => letter.toUpperCase()),
-    description,
+    description:
+      Object.keys(example).length > 0 ? `${description} E.g. ${JSON.stringify(example)}` : description,
     // Every tool may be called again: `place_order` and `create_deposit` return what exists.
     annotations: {
       readOnlyHint: effect === undefined,
@@ -94,7 +106,7 @@ function describe(tools: readonly Tool[]): ListedTool[] {
       idempotentHint: true,
       openWorldHint: false,
     },
-    inputSchema: { ...schemaOf(input.name, schemas), examples: [example] },
+    inputSchema: schemaOf(input.name, schemas, forModels),
     outputSchema: schemaOf(output.name, schemas),
   }));
 }
@@ -102,12 +114,16 @@ function describe(tools: readonly Tool[]): ListedTool[] {
 const REFERENCE = /"#\/components\/schemas\/(\w+)"/g;
 
 /** The JSON Schema of a DTO, with those that it refers to. */
-function schemaOf(name: string, schemas: Readonly<Record<string, object>>): { type: 'object' } {
+function schemaOf(
+  name: string,
+  schemas: Readonly<Record<string, object>>,
+  change = (value: unknown): unknown => value,
+): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
     // Titles repeat names, `example` is no word of JSON Schema, and agents pay for each word.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
-      (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : value,
+      (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : change(value),
     );
     found.set(one, JSON.parse(text.replaceAll(REFERENCE, '"#/$$defs/$1"')));
     for (const [, used = ''] of text.matchAll(REFERENCE)) if (!found.has(used)) add(used);
@@ -115,4 +131,22 @@ function schemaOf(name: string, schemas: Readonly<Record<string, object>>): { ty
   add(name);
   const { [name]: root, ...$defs } = Object.fromEntries(found);
   return { type: 'object', ...root, ...(found.size > 1 && { $defs }) };
+}
+
+interface FieldSchema {
+  readonly default?: string | number | boolean;
+  readonly exclusiveMinimum?: number;
+  readonly description?: string;
+}
+
+/**
+ * Gemini refuses `exclusiveMinimum`, which only integers have. OpenAI's strict mode refuses fields that may
+ * be omitted, unless they may be null.
+ */
+function forModels(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const { exclusiveMinimum: below, default: usual, description, ...rest } = value as FieldSchema;
+  const schema = { ...rest, ...(below !== undefined && { minimum: below + 1 }) };
+  if (usual === undefined) return description === undefined ? schema : { ...schema, description };
+  return { description: `${description}. Default: ${usual}`, anyOf: [schema, { type: 'null' }] };
 }

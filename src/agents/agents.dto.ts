@@ -3,6 +3,7 @@ import { PERIODS_TEXT, PriceQuery, VersionQuery } from '../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, PROXY_TYPES, type ProxyType } from '../common';
 import {
   ApiBoolean,
+  ApiInteger,
   ApiListOf,
   ApiNullable,
   ApiNullableMoment,
@@ -219,7 +220,10 @@ export class PlacedOrderOut {
   @ApiBoolean('Whether an earlier call placed the order', false)
   replayed!: boolean;
 
-  @ApiListOf(() => BoughtProxy, 'The bought proxies')
+  @ApiInteger('The number of delivered or prolonged proxies', 1)
+  delivered!: number;
+
+  @ApiListOf(() => BoughtProxy, 'The bought proxies. Empty if they are too many, see `next`')
   proxies!: readonly BoughtProxy[];
 
   @ApiListOf(() => BulkProxyOut, 'The outcome for each proxy to prolong')

@@ -83,7 +83,7 @@ export const UNFORESEEN: AgentError = {
 export function toAgentError(error: unknown): AgentError | null {
   if (error instanceof RequestInvalid) {
     const code = 'invalid-arguments';
-    const mistakes = error.items.map(({ loc, msg }) => `${nameOf(loc)}: ${msg}`);
+    const mistakes = error.items.map((item) => `${nameOf(item.loc)}: ${messageOf(item)}`);
     return { code, detail: mistakes.join('; '), next: NEXT[code] ?? REFUSED };
   }
   if (!(error instanceof DomainError)) return null;
@@ -99,3 +99,16 @@ export function toAgentError(error: unknown): AgentError | null {
 
 /** The field of a mistake. The caller may have made up its name. */
 const nameOf = (loc: readonly (string | number)[]): string => loc.slice(1).join('.').slice(0, 100);
+
+const WANTED: Readonly<Record<string, string>> = {
+  int_type: 'integer',
+  int_parsing: 'integer',
+  int_from_float: 'integer',
+  bool_type: 'boolean',
+  string_type: 'string',
+  list_type: 'array',
+};
+
+/** The message of a mistake: the type of JSON if it is another one. */
+const messageOf = ({ type, msg }: RequestInvalid['items'][number]): string =>
+  type in WANTED ? `Input should be a JSON ${WANTED[type]}` : msg;

@@ -1,1 +1,2 @@
 export { AgentsModule } from './agents.module';
+export { serveNoOAuth } from './no-oauth';

@@ -4,7 +4,7 @@ import type {
   McpRequestContext,
   Server,
 } from '@modelcontextprotocol/server' with { 'resolution-mode': 'import' };
-import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
+import { Controller, HttpCode, Post, Req, Res, UseFilters } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { Request as ExpressRequest, Response as ExpressResponse } from 'express';
 import { AnyToken, type Caller, CurrentCaller, hexHashOf, tokenOf } from '../auth';
@@ -21,6 +21,7 @@ import {
 } from '../http';
 import { AgentTools } from './agent-tools.service';
 import { envelopeOf } from './envelope';
+import { WrongTokenFilter } from './no-oauth';
 import type { ToolCall } from './tool';
 
 class OriginNotAllowed extends domainError('forbidden', 'Origin not allowed') {}
@@ -64,6 +65,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
  * is served on its own, on any replica, because there are no sessions.
  */
 @Controller('mcp')
+@UseFilters(WrongTokenFilter)
 export class McpController {
   private handler: Promise<McpHttpHandler> | undefined;
 

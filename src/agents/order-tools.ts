@@ -21,12 +21,16 @@ import {
   ProxyInput,
 } from './agents.dto';
 import { type PreparedOrder, readReference, writeReference } from './prepared-order';
-import { type Tool, tool, type ToolCall } from './tool';
+import { LONG_RESULT_LENGTH, MAX_RESULT_LENGTH, type Tool, tool, type ToolCall } from './tool';
 
 const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
   'order_ref again if a response is lost.';
 const EXECUTED = 'Nothing: the order is executed.';
+/** Without it, an agent that misses proxies buys again. */
+const executedAtLength = (orderId: number): string =>
+  `${EXECUTED} If you do not see its proxies, list_proxies lists them with order_id ${orderId}, and ` +
+  `export_proxies with order_id ${orderId} and reveal: true exports them with passwords.`;
 const REFUSED = 'Tell the user which proxies were not prolonged, and why.';
 const UNFINISHED =
   'Call place_order again with the same order_ref for those that are being_confirmed or unavailable.';
@@ -184,6 +188,7 @@ export class OrderTools {
         price_charged: charged,
         currency: 'RUB',
         replayed,
+        delivered: prolonged,
         proxies: [],
         prolongations: response.proxies,
         next: being_confirmed + unavailable > 0 ? UNFINISHED : done,
@@ -193,17 +198,20 @@ export class OrderTools {
     const body = { country, version, count, period, proxy_type: type, allow_partial: allowPartial };
     const order = { ...body, max_price: maxPrice, dry_run: false };
     const delivery = await this.orders.place(readPurchase(caller, order, idempotencyKey));
+    const bought = delivery.proxies.map((proxy) =>
+      reveal ? proxy : Object.assign({}, proxy, { login: null, password: null }),
+    );
+    const { length } = JSON.stringify(bought);
     return {
       kind: 'purchase',
       order_id: delivery.orderId,
       price_charged: delivery.charged,
       currency: 'RUB',
       replayed: delivery.replayed,
-      proxies: delivery.proxies.map((proxy) =>
-        reveal ? proxy : Object.assign({}, proxy, { login: null, password: null }),
-      ),
+      delivered: bought.length,
+      proxies: length > MAX_RESULT_LENGTH ? [] : bought,
       prolongations: [],
-      next: EXECUTED,
+      next: length > LONG_RESULT_LENGTH ? executedAtLength(delivery.orderId) : EXECUTED,
     };
   }
 }

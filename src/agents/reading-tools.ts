@@ -31,10 +31,7 @@ import {
   StockInput,
 } from './agents.dto';
 import { ExportTooLarge, PasswordsNotRevealed } from './agents.errors';
-import { type Tool, tool, type ToolCall } from './tool';
-
-/** More would fill an agent's conversation. */
-const MAX_EXPORT_BYTES = 64 * 1024;
+import { MAX_RESULT_LENGTH, type Tool, tool, type ToolCall } from './tool';
 
 /** The tools that change nothing. */
 @Injectable()
@@ -204,7 +201,7 @@ export class ReadingTools {
     const written = await this.exporter.get(revision, options, hungUp);
     let text = '';
     for await (const part of Buffer.isBuffer(written) ? [written] : written) {
-      if (text.length + part.length > MAX_EXPORT_BYTES) throw new ExportTooLarge(MAX_EXPORT_BYTES);
+      if (text.length + part.length > MAX_RESULT_LENGTH) throw new ExportTooLarge(MAX_RESULT_LENGTH);
       text += part.toString();
     }
     return text;

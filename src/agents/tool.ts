@@ -2,6 +2,11 @@ import type { Type } from '@nestjs/common';
 import type { Request } from 'express';
 import type { Caller, CustomerScope } from '../auth';
 
+/** More would fill an agent's conversation. */
+export const MAX_RESULT_LENGTH = 64 * 1024;
+/** A longer result repeats no lists in its text. */
+export const LONG_RESULT_LENGTH = 16 * 1024;
+
 /** The request with which an agent calls a tool. */
 export interface ToolCall {
   readonly caller: Caller;

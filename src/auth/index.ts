@@ -12,6 +12,7 @@ export {
 export type { ApiToken, TokenOrigin } from './api-token';
 export {
   InvalidToken,
+  NotAuthenticated,
   NotEnoughPermissions,
   ScopeNotGrantable,
   StaffScopesForAnother,

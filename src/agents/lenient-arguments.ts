@@ -1,0 +1,41 @@
+import type { Type } from '@nestjs/common';
+import { jsonOrUndefined } from '../common';
+import { declaredFields, isJsonObject, type JsonValue } from '../http';
+
+/** Texts of digits, which models write as numbers. An `order_ref` is never converted. */
+const IDENTIFIER = /^version$|_ids?$/;
+/** More digits than any integer that is accepted. */
+const INTEGER = /^-?\d{1,20}$/;
+
+/**
+ * Converts arguments to the types of their fields where they can mean only one thing: models write `"2"`,
+ * `"true"`, `4` for a version, lists as text, and null for a default. Other mistakes are left to the DTO.
+ *
+ * @param given was parsed for this call alone
+ */
+export function readLeniently(input: Type<object>, given: JsonValue): void {
+  if (!isJsonObject(given)) return;
+  const values = given as Record<string, JsonValue>;
+  for (const [name, { schema }] of declaredFields(input.prototype as object)) {
+    if (!Object.hasOwn(values, name)) continue;
+    const value = values[name] ?? null;
+    if (value === null) delete values[name];
+    else values[name] = convert(value, name, schema['type']);
+  }
+}
+
+function convert(value: JsonValue, name: string, type: unknown): JsonValue {
+  if (type === 'integer' && typeof value === 'string' && INTEGER.test(value)) return BigInt(value);
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  if (type === 'string' && IDENTIFIER.test(name)) return textOf(value);
+  if (type !== 'array') return value;
+  const list = typeof value === 'string' ? (jsonOrUndefined(value) as JsonValue | undefined) : value;
+  if (!Array.isArray(list)) return value;
+  return IDENTIFIER.test(name) ? list.map(textOf) : list;
+}
+
+/** The text of a whole number that is exact. */
+const textOf = (value: JsonValue): JsonValue =>
+  (typeof value === 'bigint' || typeof value === 'number') && Number.isSafeInteger(Number(value))
+    ? String(value)
+    : value;

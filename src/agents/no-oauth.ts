@@ -1,0 +1,31 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Application, Request, Response } from 'express';
+import { InvalidToken, NotAuthenticated } from '../auth';
+import type { DomainError } from '../common';
+
+const DESCRIPTION = 'Use a token of this shop, in the header Authorization: Bearer prx_...';
+
+/** The paths where clients look for OAuth after a 401. */
+const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
+
+/** Responds in the error form of OAuth, whose description clients show to their user. */
+export function serveNoOAuth(app: NestExpressApplication): void {
+  const express = app.getHttpAdapter().getInstance() as Application;
+  const description = `This service has no OAuth. ${DESCRIPTION}`;
+  for (const path of PATHS) {
+    express.all(path, (_: Request, response: Response) => {
+      response.status(404).json({ error: 'invalid_request', error_description: description });
+    });
+  }
+}
+
+/** The challenge of other routes is specified, and has no description. */
+@Catch(NotAuthenticated, InvalidToken)
+export class WrongTokenFilter implements ExceptionFilter<DomainError> {
+  catch({ detail, code }: DomainError, host: ArgumentsHost): void {
+    const response = host.switchToHttp().getResponse<Response>();
+    const challenge = `Bearer error="invalid_token", error_description="${DESCRIPTION}"`;
+    response.status(401).set('WWW-Authenticate', challenge).json({ detail, code });
+  }
+}
