@@ -46,7 +46,7 @@ describe('an audit against the provider', () => {
       method: 'getproxy',
       match: { page: '1' },
       kind: 'altered',
-      changes: [{ path: ['list', proxy.id, 'type'], value: 'mtproto' }],
+      changes: [{ path: ['list', proxy.id, 'port'], value: 'none' }],
     });
     expect(await broken()).toEqual({});
     await service.control.resetFaults();

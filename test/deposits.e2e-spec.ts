@@ -583,6 +583,30 @@ describe('A payment that the provider shows', () => {
     expect(await available()).toBe('300.00');
   });
 
+  it.each<[what: string, fields: object]>([
+    ['an unknown state of its receipt', { receipt_registration: 'processing' }],
+    ['a state of its receipt that is no word', { receipt_registration: [1] }],
+    ['a reason that is no word', { cancellation_details: { reason: 7 } }],
+    ['an unreadable time of payment', { captured_at: 'soon' }],
+    ['an unreadable page', { confirmation: { confirmation_url: 7 } }],
+  ])('is credited when it has %s', async (_, fields) => {
+    payments.notifier.goWrong({ lost: true });
+    const { body } = await deposit('100');
+    payments.pay(paymentOf(body));
+    payments.alter = (method, result) => (method === 'read' ? { ...(result as object), ...fields } : result);
+    await checkNow();
+    await untilState(body.id, 'succeeded');
+  });
+
+  it('shows staff why it was canceled, in any words', async () => {
+    const { body } = await deposit('100');
+    payments.cancel(paymentOf(body), 'card expired of payer@example.com');
+    await untilState(body.id, 'canceled');
+    const staff = await createStaff(service);
+    const { body: list } = await staff.get<{ items: object[] }>(`/staff/deposits?user_id=${customer.id}`);
+    expect(list.items).toMatchObject([{ provider_reason: 'card expired of [address]' }]);
+  });
+
   it.each<[what: string, value: string, marked: Record<string, string>]>([
     ['NUL in its mark', '100.00', { environment: '\0', idempotency_key: '\0' }],
     ['a thousandth of a rouble', '0.001', {}],
@@ -744,6 +768,33 @@ describe('A receipt', () => {
     expect(await failed()).toBe(1);
     const list = await staff.get<{ items: object[] }>('/staff/deposits?receipt=canceled');
     expect(list.body.items).toHaveLength(1);
+  });
+
+  it('of an unknown state keeps its state and is followed until it is known', async () => {
+    payments.alter = (method, result) =>
+      method === 'create' || method === 'read'
+        ? { ...(result as object), receipt_registration: 'processing' }
+        : result;
+    const { body } = await post({});
+    const state = async () => {
+      const [row] = await service.dataSource.query<{ receipt: string }[]>(
+        'SELECT receipt_registration AS receipt FROM deposits WHERE id = $1',
+        [body.id],
+      );
+      return row?.receipt;
+    };
+    expect(await state()).toBe('pending');
+    const id = paymentOf(body);
+    payments.pay(id);
+    await untilState(body.id, 'succeeded');
+    expect(await state()).toBe('pending');
+    expect(log.lines.filter((line) => line.includes(`the receipt of ${id} has an unknown`))).toHaveLength(1);
+    payments.book.payment(id).receipt_registration = 'canceled';
+    await service.runJob('compare-payments');
+    expect(await state()).toBe('canceled');
+    payments.book.payment(id).receipt_registration = 'unheard of' as 'pending';
+    await service.runJob('compare-payments');
+    expect(await state()).toBe('canceled');
   });
 });
 
@@ -938,6 +989,18 @@ describe('Staff', () => {
     expect((await staff.post(`/staff/unmatched-payments/${id}/match`, match)).status).toBe(200);
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 1 });
     expect(await service.runJob('compare-payments')).toMatchObject({ found_refunds: 0 });
+  });
+
+  it('have a refund counted whose receipt and reason are unknown words', async () => {
+    const { id } = await paid('100');
+    payments.alter = (method, result) =>
+      method === 'refund'
+        ? { ...(result as object), receipt_registration: 'queued', cancellation_details: { reason: [] } }
+        : result;
+    const { body } = await refund(id, { reason: 'x' });
+    await untilRefund(body.id, 'succeeded');
+    const { body: list } = await staff.get<{ items: object[] }>('/staff/deposit-refunds?limit=1');
+    expect(list.items).toMatchObject([{ id: body.id, receipt_registration: 'pending' }]);
   });
 
   it('find a refund in the merchant profile that was pending for hours', async () => {

@@ -330,16 +330,29 @@ describe('The full sweep', () => {
       expect(await run()).toMatchObject({ changed: 0, unread_foreign: 2 });
       expect(await stored()).toEqual([CONFIRMED, CONFIRMED, CONFIRMED]);
       expect((await user.api.GET('/proxies')).data?.[0]).toMatchObject({ password: '852340' });
-      const fields = 'port, user, pass, type, unixtime, unixtime_end';
+      const fields = 'port, user, pass, unixtime, unixtime_end';
       expect(warned.mock.calls).toEqual(
         ['9001', '9002'].map((id) => [`the provider lists a row that cannot be read: row ${id}: ${fields}`]),
       );
     });
 
+    it('keeps the stored type of ours while an unknown one is listed, and names it once', async () => {
+      const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
+      await list(
+        { path: [`${ids[0]}`, 'type'], value: 'quic' },
+        { path: [`${ids[0]}`, 'port'], value: '8001' },
+        { path: [`${ids[1]}`, 'type'], value: 'quic' },
+      );
+      expect(await run()).toEqual({ ...NOTHING, listed: 3, changed: 1 });
+      const [first, second] = (await user.api.GET('/proxies')).data ?? [];
+      expect([first, second]).toMatchObject([{ proxy_type: 'http', port: '8001' }, { proxy_type: 'http' }]);
+      expect(warned.mock.calls).toEqual([['the provider lists an unknown type of proxies: quic']]);
+    });
+
     it('takes one of ours for listed, but not for compared', async () => {
       const [odd = 0, , gone = 0] = ids;
       await service.control.withdrawProxy(gone);
-      await list({ path: [`${odd}`, 'type'], value: 'mtproto' });
+      await list({ path: [`${odd}`, 'port'], value: 'none' });
       expect(await run()).toEqual({ ...NOTHING, listed: 2, unread_own: 1 });
       expect(await run()).toMatchObject({ withdrawn: 1, unread_own: 1 });
       expect(await stored()).toEqual([
@@ -373,7 +386,7 @@ describe('The full sweep', () => {
       await service.dataSource.query(`UPDATE completed_sweeps SET began_at = began_at - interval '2 hours'`);
       const [odd, ...good] = (await user.api.GET('/proxies')).data ?? [];
       const id = await service.providerIdOf(odd?.id);
-      await list(foreign('9001'), { path: [`${id}`, 'type'], value: 'mtproto' });
+      await list(foreign('9001'), { path: [`${id}`, 'port'], value: 'none' });
       const responses = await Promise.all([odd, ...good].map((proxy) => user.prolong(proxy?.id ?? '')));
       expect(responses.map(({ response }) => response.status)).toEqual([503, ...good.map(() => 200)]);
       expect((await service.balanceOf(user)).held).toBe('0.00');

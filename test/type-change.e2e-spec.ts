@@ -176,6 +176,15 @@ describe('A change of type whose response says nothing', () => {
     expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
   });
 
+  it('returns 503 while the provider lists a type that is not known', async () => {
+    const proxy = await buy();
+    const path = ['list', `${await service.providerIdOf(proxy.id)}`, 'type'];
+    await fault({ kind: 'altered', changes: [{ path, value: 'quic' }] }, 'getproxy');
+    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 503 });
+    expect(await list()).toEqual([proxy]);
+    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
+  });
+
   /** Changes a type at the provider, whose listing says nothing either. */
   async function changeUnseen() {
     const proxy = await buy();

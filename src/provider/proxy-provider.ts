@@ -216,8 +216,8 @@ export interface ProviderProxy {
   readonly port: string;
   readonly login: string;
   readonly password: string;
-  /** `auto`: both protocols on one port. */
-  readonly type: ProxyType | 'auto';
+  /** A `ProxyType`, `auto` for both protocols on one port, or another word, which changes no stored type. */
+  readonly type: string;
   readonly dateStart: Date;
   readonly dateEnd: Date;
 }

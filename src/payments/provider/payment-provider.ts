@@ -26,6 +26,9 @@ export interface NewPayment extends PaymentMark {
 /** The state of a fiscal receipt; null if there is none. */
 export type ReceiptState = 'pending' | 'succeeded' | 'canceled' | null;
 
+/** `unknown`: a state that this version does not know. */
+export type ProviderReceiptState = ReceiptState | 'unknown';
+
 export interface ProviderPayment {
   readonly id: string;
   readonly state: 'pending' | 'succeeded' | 'canceled' | 'expired';
@@ -35,7 +38,7 @@ export interface ProviderPayment {
   readonly mark: PaymentMark | null;
   /** Why it was canceled. */
   readonly reason: string | null;
-  readonly receipt: ReceiptState;
+  readonly receipt: ProviderReceiptState;
   /** Null if it can no longer be paid. */
   readonly paymentUrl: string | null;
   readonly isTest: boolean;
@@ -61,7 +64,7 @@ export interface ProviderRefund {
   readonly state: 'pending' | 'succeeded' | 'canceled';
   /** Why it was canceled. */
   readonly reason: string | null;
-  readonly receipt: ReceiptState;
+  readonly receipt: ProviderReceiptState;
   readonly amount: PaidAmount;
   readonly createdAt: Date;
   /** Null if this service did not create it. */

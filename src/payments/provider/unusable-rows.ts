@@ -20,9 +20,13 @@ export class UnusableRows {
     this.metrics.count('payment_rows_unusable_total', {});
     const { id } = Object(row) as { readonly id?: unknown };
     const shownId = typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : 'without an id';
-    const message = `a row of ${list} cannot be used: ${shownId} (${why})`;
+    this.note('error', `a row of ${list} cannot be used: ${shownId} (${why})`);
+  }
+
+  /** Logs a message once. */
+  note(level: 'error' | 'warn', message: string): void {
     if (this.logged.has(message)) return;
     this.logged.set(message, true);
-    this.logger.error(`${message}: look at it in the merchant profile`);
+    this.logger[level](`${message}: look at it in the merchant profile`);
   }
 }

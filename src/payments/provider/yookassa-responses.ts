@@ -4,7 +4,8 @@ import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-pro
 
 /*
  * The used fields of YooKassa's API v3. Unknown fields are ignored: the provider adds some without a new
- * version. Any other difference makes a response unusable, or a row of a list.
+ * version. Fields that decide about money (id, status, amount, test, created_at, metadata) make a response
+ * unusable, or a row of a list, if they cannot be read. The others are only shown, and count as absent then.
  */
 
 const amount = z.object({
@@ -31,18 +32,30 @@ const moment = z.string().transform((read, { issues }) => {
 /** Data on a payment or a refund. The shop may have some that are not ours. */
 const metadata = z.record(z.string(), z.unknown()).nullish();
 
-/** A word, such as `insufficient_funds`. */
-const cancellation = z.object({ reason: z.string().regex(/^\w{1,64}$/) }).nullish();
+const shown = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(null);
 
-const receipt = z.enum(['pending', 'succeeded', 'canceled']).optional();
+const MOST_OF_REASON = 300;
+
+/** One line without the address of a customer, which a reason may quote. */
+const toReason = (given: string): string =>
+  given
+    .replace(/[^\s@]*@[^\s@]*/g, '[address]')
+    .replace(/\p{C}+/gu, ' ')
+    .slice(0, MOST_OF_REASON);
+
+/** Usually a word, such as `insufficient_funds`. */
+const cancellation = shown(z.object({ reason: z.string().transform(toReason) }));
+
+/** A receipt in an unknown state must be followed further. */
+const receipt = z.enum(['pending', 'succeeded', 'canceled', 'unknown']).nullish().catch('unknown');
 
 const payment = z.object({
   id,
   status: z.enum(['pending', 'waiting_for_capture', 'succeeded', 'canceled']),
   amount,
   created_at: moment,
-  captured_at: moment.nullish(),
-  confirmation: z.object({ confirmation_url: text(2048).nullish() }).nullish(),
+  captured_at: shown(moment),
+  confirmation: shown(z.object({ confirmation_url: text(2048).nullish() })),
   cancellation_details: cancellation,
   receipt_registration: receipt,
   test: z.boolean(),
@@ -129,16 +142,9 @@ export const errorResponse = z.object({
   description: z.string().optional(),
 });
 
-const MOST_OF_REASON = 300;
-
-/** The reason of a refusal in a line, which may quote the address of a customer. */
+/** The reason of a refusal in a line. */
 export const reasonOf = ({ code, parameter, description }: z.output<typeof errorResponse> = {}): string =>
-  [code, parameter, description]
-    .filter((part) => part !== undefined)
-    .join(', ')
-    .replace(/[^\s@]*@[^\s@]*/g, '[address]')
-    .replace(/\p{C}+/gu, ' ')
-    .slice(0, MOST_OF_REASON);
+  toReason([code, parameter, description].filter((part) => part !== undefined).join(', '));
 
 /** The provider's largest page. */
 export const LISTED_AT_ONCE = 100;

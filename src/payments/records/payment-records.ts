@@ -4,6 +4,7 @@ import { Money } from '../../common';
 import { queryRows, refusedBy, violatedConstraint } from '../../database';
 import { BalanceTooLarge, OVERFLOW } from '../../ledger';
 import type { PaidAmount, ProviderPayment, ProviderRefund } from '../provider/payment-provider';
+import { UnusableRows } from '../provider/unusable-rows';
 import { endStatement } from './deposit-records';
 import type { UnmatchedReason } from './payment.dto';
 
@@ -53,7 +54,10 @@ export function roublesOf({ value, currency }: PaidAmount): Money | null {
 export class PaymentRecords {
   private readonly logger = new Logger('Payments');
 
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly unusable: UnusableRows,
+  ) {}
 
   /**
    * Applies the provider's state of a payment; idempotent. An earlier state changes nothing: an ended deposit
@@ -121,7 +125,7 @@ export class PaymentRecords {
     return found.length > 0;
   }
 
-  /** Records the registration of a receipt, if the provider shows it. */
+  /** Records the registration of a receipt, if it is shown. An unknown state keeps the stored one. */
   async recordReceipt(
     of: 'deposit' | 'refund',
     provider: string,
@@ -129,12 +133,15 @@ export class PaymentRecords {
   ): Promise<void> {
     if (receipt === null) return;
     const [rows, providerId] = RECEIPTS[of];
+    const isUnknown = receipt === 'unknown';
+    if (isUnknown) this.unusable.note('warn', `the receipt of ${id} has an unknown state`);
     const [recorded] = await queryRows<{ id: number }>(
       this.dataSource,
       `UPDATE ${rows} SET receipt_registration = $3
         WHERE provider = $1 AND ${providerId} = $2 AND receipt_registration IS DISTINCT FROM $3
+          AND (receipt_registration IS NULL OR NOT $4)
        RETURNING id`,
-      [provider, id, receipt],
+      [provider, id, isUnknown ? 'pending' : receipt, isUnknown],
     );
     if (recorded && receipt === 'canceled') {
       this.logger.warn(`the receipt of ${of} ${recorded.id} was not registered`);

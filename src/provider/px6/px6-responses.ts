@@ -49,12 +49,20 @@ const readDescr = (value: unknown): string | undefined => readText(value ?? '');
 const LATEST_UNIX_SECONDS = 99_999_999_999;
 const LAST_PORT = 65_535;
 
-const TYPES: ReadonlyMap<string | undefined, ProxyType | 'auto'> = new Map([
+const TYPES: ReadonlyMap<string, ProxyType | 'auto'> = new Map([
   ['http', 'http'],
   ['socks', 'socks'],
   ['socks5', 'socks'],
   ['auto', 'auto'],
 ]);
+
+export const isKnownType = (type: string): boolean => TYPES.has(type);
+
+/** It decides nothing: an order names its type. Another word is kept for the log. */
+const readType = (value: unknown): string => {
+  const word = readText(value, /^[\w-]{1,32}$/)?.toLowerCase() ?? 'unknown';
+  return TYPES.get(word) ?? word;
+};
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -99,13 +107,17 @@ const unixSeconds = field((value) => {
 const listOf = <Row extends z.ZodType>(row: Row) =>
   field((list) => readRows(isObject(list) ? Object.values(list) : list, Infinity, row));
 
+/**
+ * All fields but the type must be readable: the id identifies the proxy, customers pay for the next four, the
+ * start decides about the period of a forgotten order, and the end about renewals and refunds.
+ */
 const proxy = z.object({
   id: identifier,
   host: field((value) => (typeof value === 'string' ? readText(value, /^[\w.:-]{1,253}$/) : undefined)),
   port,
   user: field(readText),
   pass: field(readText),
-  type: field((value) => TYPES.get(readText(value)?.toLowerCase())),
+  type: z.transform(readType),
   unixtime: unixSeconds,
   unixtime_end: unixSeconds,
 });

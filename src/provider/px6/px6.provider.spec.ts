@@ -149,6 +149,7 @@ describe('the PROXY6 adapter', () => {
     ['numbers for strings', [{ ...PROXY, id: 11, port: 7330 }]],
     ['strings for numbers', [{ ...PROXY, unixtime: '1466379159', unixtime_end: '1468349441' }]],
     ['undocumented fields', [{ ...PROXY, date_mod: '2020-01-01', type: 'auto' }]],
+    ['a type that is not known', [{ ...PROXY, type: 'mtproto' }]],
   ])('reads a list that is %s', async (_, list) => {
     respond = json({ ...BOUGHT, list, count: '1', price: 28, balance: 48.8 });
     const purchase = await buy();
@@ -300,8 +301,8 @@ describe('the PROXY6 adapter', () => {
     });
 
     it.each<[string, unknown, number]>([
-      ['it has the order reference', { ...row('12'), type: 'mtproto' }, 1],
-      ['it has another order reference', { ...row('12', 'hand'), type: 'mtproto' }, 0],
+      ['it has the order reference', { ...row('12'), port: 'none' }, 1],
+      ['it has another order reference', { ...row('12', 'hand'), port: 'none' }, 0],
       ['it may have any order reference', null, 0],
     ])(
       'if its rows can be read and suffice, although another cannot, when %s',
@@ -346,7 +347,7 @@ describe('the PROXY6 adapter', () => {
     });
 
     it('beyond a page of rows that cannot be read', async () => {
-      const odd = [null, { ...PROXY, descr: 'hand', type: 'mtproto' }];
+      const odd = [null, { ...PROXY, descr: 'hand', port: 'none' }];
       pagesBy((page) => (page === 1 ? odd : rows(1, 3 - page)));
       const unread = [];
       for await (const page of provider.allProxies()) {
@@ -355,7 +356,7 @@ describe('the PROXY6 adapter', () => {
       }
       expect(unread).toEqual([
         { id: null, orderReference: '', fields: [] },
-        { id: '11', orderReference: 'hand', fields: ['type'] },
+        { id: '11', orderReference: 'hand', fields: ['port'] },
       ]);
       expect(urls).toHaveLength(3);
     });

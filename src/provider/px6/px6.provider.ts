@@ -33,7 +33,13 @@ import {
 import { RatePermits } from '../rate-permits';
 import { ApiKey } from './api-key';
 import { type MethodResponse, Px6Client } from './px6-client';
-import { type Px6ListedProxy, type Px6Method, type Px6Proxy, toUnreadRow } from './px6-responses';
+import {
+  isKnownType,
+  type Px6ListedProxy,
+  type Px6Method,
+  type Px6Proxy,
+  toUnreadRow,
+} from './px6-responses';
 
 /** The name of the provider in the database. */
 export const PX6 = 'px6';
@@ -51,7 +57,7 @@ const LONGEST_READ_WAIT_MS = 10_000;
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
-/** Rows that cannot be read are named once, and no more of them than this. */
+/** Rows and words that cannot be read are named once, and no more of them than this. */
 const MOST_NAMED = 1000;
 
 /** The balance has been read again after this time. */
@@ -223,14 +229,21 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   private toPage({ list: { rows, odd } }: MethodResponse<'getproxy'>): ListedPage {
     const unread = odd.map(toUnreadRow);
     for (const row of unread) this.nameUnread(row);
+    for (const { type } of rows) {
+      if (!isKnownType(type)) this.nameOnce(`an unknown type of proxies: ${type}`);
+    }
     return { proxies: rows.map(toListedProxy), unread };
   }
 
   private nameUnread({ id, fields }: UnreadRow): void {
     const row = `row ${id ?? 'without an id'}: ${fields.join(', ') || 'no fields'}`;
-    if (this.named.has(row) || this.named.size === MOST_NAMED) return;
-    this.named.add(row);
-    this.logger.warn(`the provider lists a row that cannot be read: ${row}`);
+    this.nameOnce(`a row that cannot be read: ${row}`);
+  }
+
+  private nameOnce(listed: string): void {
+    if (this.named.has(listed) || this.named.size === MOST_NAMED) return;
+    this.named.add(listed);
+    this.logger.warn(`the provider lists ${listed}`);
   }
 
   private async readPage(page: number, options: ReadOptions): Promise<ListedPage> {

@@ -118,7 +118,7 @@ export class ForgottenOrdersService {
         period: named?.period ?? period ?? rented,
         count: unmatched.length,
         foundCount: first.found,
-        proxyType: named?.proxyType ?? (first.type === 'auto' ? 'http' : first.type),
+        proxyType: named?.proxyType ?? (first.type === 'socks' ? 'socks' : 'http'),
         proxyId: null,
         dateEndBefore: null,
         unitPrice: price,

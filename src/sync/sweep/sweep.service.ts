@@ -190,8 +190,8 @@ export class SweepService {
    * A proxy that is listed again is no longer withdrawn; a refunded one stays as it is. While a
    * prolongation of it is open, or was settled after the page was requested, its end is not updated; and for
    * a day after one, an earlier end than the stored one counts as a listing that lags behind. The same
-   * applies to its type during a change of type. A proxy that supports both protocols keeps its rented type.
-   * During maintenance, a later end than the stored one is recorded as a found prolongation.
+   * applies to its type during a change of type. One of both protocols, or of an unknown type, keeps its
+   * rented type. During maintenance, a later end than the stored one is recorded as a found prolongation.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
     return queryRows<TakenOver>(
@@ -202,7 +202,7 @@ export class SweepService {
            FROM proxies, ${PAGE}
           WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id AND refunded_at IS NULL
             AND (absences <> 0
-                 OR listed.type NOT IN ('auto', proxies.proxy_type)
+                 OR (listed.type IN ('http', 'socks') AND listed.type <> proxies.proxy_type)
                  OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start,
                      proxies.date_end)
                     IS DISTINCT FROM
@@ -226,7 +226,8 @@ export class SweepService {
        UPDATE proxies
           SET host = changing.host, port = changing.port, login = changing.login,
               password = changing.password,
-              proxy_type = CASE changing.type WHEN 'auto' THEN proxies.proxy_type ELSE changing.type END,
+              proxy_type = CASE WHEN changing.type IN ('http', 'socks') THEN changing.type
+                                ELSE proxies.proxy_type END,
               date_start = changing.date_start, date_end = changing.date_end,
               active = proxies.active OR changing.date_end > now(), absences = 0, withdrawn_at = NULL
          FROM changing

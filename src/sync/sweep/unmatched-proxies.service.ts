@@ -100,7 +100,8 @@ export class UnmatchedProxiesService {
                               period, date_start, date_end, active, descr)
          SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id,
                 resolved.order_reference, $3, host, port, login, password,
-                CASE resolved.proxy_type WHEN 'auto' THEN orders.proxy_type ELSE resolved.proxy_type END,
+                CASE WHEN resolved.proxy_type IN ('http', 'socks') THEN resolved.proxy_type
+                     ELSE orders.proxy_type END,
                 coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version),
                 period, date_start, date_end, date_end > now(), orders.descr
            FROM resolved, orders WHERE orders.id = $2`,
