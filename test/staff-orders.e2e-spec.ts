@@ -73,6 +73,7 @@ describe('An order', () => {
         user: `/staff/users/${user.id}`,
         ledger: `/staff/users/${user.id}/ledger`,
       },
+      refundable: '50.16',
       review_reason: null,
       next_steps: [],
       kind: 'purchase',

@@ -1,5 +1,5 @@
 import type { ActionOut } from '../src/staff/audit-log/audit-log.dto';
-import type { PriceRuleOut, PriceRulesPage } from '../src/staff/prices/staff-prices.dto';
+import type { AddedPriceRuleOut, PriceRuleOut, PriceRulesPage } from '../src/staff/prices/staff-prices.dto';
 import { forAllTests, forEachTest } from './support/fixtures';
 import { PriceLead } from './support/price-lead';
 import { createStaff, type Json } from './support/staff';
@@ -7,6 +7,7 @@ import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService } from './support/test-service';
 
 type Rule = Json<PriceRuleOut>;
+type Added = Json<AddedPriceRuleOut>;
 type Rules = Json<PriceRulesPage>;
 type Action = Json<ActionOut>;
 
@@ -22,9 +23,10 @@ beforeEach(async () => {
 });
 
 async function add(rule: object): Promise<Rule> {
-  const { status, body } = await staff.post<Rule>('/staff/price-rules', { ...rule, ...REASON });
+  const { status, body } = await staff.post<Added>('/staff/price-rules', { ...rule, ...REASON });
   expect([status, body]).toEqual([201, expect.any(Object)]);
-  return body;
+  const { preview: _preview, ...added } = body;
+  return added;
 }
 
 const lastAction = async (rule: Rule): Promise<Action | undefined> =>
@@ -84,6 +86,32 @@ describe('A price rule', () => {
     await prices.applyChanges();
     expect([await quoted(), await charged()]).toEqual(['25.08', '25.08']);
     expect((await staff.get(`/staff/price-rules/${rule.id}`)).body).toEqual(ended);
+  });
+
+  it('for a country shows where it applies and is refused where it never does', async () => {
+    const rule = { user_id: user.id, country: 'us', version: '6', min_period: 30, max_period: 30, ...REASON };
+    const dear = await staff.post('/staff/price-rules', { ...rule, markup_percent: '50' });
+    expect([dear.status, dear.body]).toEqual([
+      400,
+      {
+        detail: expect.stringMatching(
+          /^A rule for a country applies only where .* set by the default markup:/,
+        ),
+        code: 'price-rule-without-effect',
+      },
+    ]);
+    const { body } = await staff.post<Added>('/staff/price-rules', { ...rule, markup_percent: '5' });
+    expect(body.preview).toMatchObject({
+      changed: 1,
+      offers: [{ country: 'us', period: 30, before: { by: 'default' }, after: { by: 'new' } }],
+    });
+    // The quote becomes cheaper than the rule for the country.
+    const cheap = await add({ user_id: user.id, version: '6', markup_percent: '1' });
+    const which = `user_id=${user.id}&country=us&period=30&at=${encodeURIComponent(cheap.valid_from)}`;
+    expect((await staff.get(`/staff/price-rules/which?${which}`)).body).toMatchObject({
+      rule: { id: cheap.id },
+      dearer_rule: { id: body.id },
+    });
   });
 
   it('is recorded when it is added, replaced and ended', async () => {
@@ -331,8 +359,14 @@ describe('The markup that applies', () => {
       at: rule.valid_from,
       markup_percent: '3.0000',
       rule,
+      dearer_rule: null,
     });
-    expect(await which(then)).toEqual({ at: rule.valid_from, markup_percent: '20.0000', rule: null });
+    expect(await which(then)).toEqual({
+      at: rule.valid_from,
+      markup_percent: '20.0000',
+      rule: null,
+      dearer_rule: null,
+    });
     expect(await which('country=us&at=2026-01-01T00:00:00Z')).toMatchObject({ rule: null });
     expect((await staff.get('/staff/price-rules/which')).status).toBe(422);
     expect((await staff.get('/staff/price-rules/first')).status).toBe(422);

@@ -3,6 +3,12 @@ export { MarkupHistoryService, NEW_RULE_ID } from './markup-history.service';
 export { invalidPeriods, type NewPriceRule, noPriceChange, type PriceChange } from './price-change';
 export type { PriceRule } from './price-rule';
 export { invalidTimes, OPEN_PRICE_RULES, PriceRulesService } from './price-rules.service';
-export { PriceChangeTooLate, PriceRuleEnded, PriceRuleNotFound, TooManyPriceRules } from './pricing.errors';
+export {
+  PriceChangeTooLate,
+  PriceRuleEnded,
+  PriceRuleNotFound,
+  PriceRuleWithoutEffect,
+  TooManyPriceRules,
+} from './pricing.errors';
 export { PricingModule } from './pricing.module';
 export { type Markup, matches, type MarkupRule, type PricedOffer } from './rule-book';

@@ -31,10 +31,14 @@ export class MarkupHistoryService {
   ) {}
 
   /** @param at by default now; for a moment in the future, the rules known today apply */
-  async heldAt(offer: PricedOffer, at?: Date): Promise<Markup & { readonly at: Date }> {
+  async heldAt(
+    offer: PricedOffer,
+    at?: Date,
+  ): Promise<Markup & { readonly at: Date; readonly dearerRuleId: number | null }> {
     const moment = at ?? (await databaseTime(this.dataSource));
     const book = new RuleBook(await this.rules.listAt(moment), await this.defaultAt(moment));
-    return { ...book.choose(offer, moment.getTime()), at: moment };
+    const atMs = moment.getTime();
+    return { ...book.choose(offer, atMs), dearerRuleId: book.findDearerRuleId(offer, atMs), at: moment };
   }
 
   /**

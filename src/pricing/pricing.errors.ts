@@ -4,6 +4,13 @@ export class InvalidPriceRule extends DomainError {
   readonly kind = 'bad-request';
 }
 
+export class PriceRuleWithoutEffect extends domainError(
+  'bad-request',
+  (why: string) =>
+    'A rule for a country applies only where it is cheaper than the quote, which has no country. ' +
+    `This rule would apply to nothing. ${why}`,
+) {}
+
 export class PriceRuleNotFound extends domainError('not-found', 'Price rule not found') {}
 
 export class PriceRuleEnded extends domainError(

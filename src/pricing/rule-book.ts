@@ -74,6 +74,13 @@ export class RuleBook {
     return compareDecimals(here.percent, quoted.percent) < 0 ? here : quoted;
   }
 
+  /** The id of the rule for the country of an offer that the quote makes irrelevant, or `null`. */
+  findDearerRuleId(offer: PricedOffer, atMs: number): number | null {
+    const rule = this.findMostSpecific(offer, atMs);
+    if (!rule || rule.country === null) return null;
+    return this.choose(offer, atMs).ruleId === rule.id ? null : rule.id;
+  }
+
   /** Finds the most specific rule, which may not count if it is for a country. */
   findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
     for (const userId of orAll(offer.userId)) {

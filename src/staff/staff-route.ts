@@ -46,7 +46,7 @@ export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsO
   return [`There is no such ${entities.join(', or no such ')}`, ...errors];
 }
 
-// Without an example: a second posting under a prefilled key would be taken for a retry.
+// Without an example: a second posting under a copied key would count as a retry. The page fills in a key.
 export const POSTING_KEY = {
   required: true,
   description:

@@ -58,7 +58,6 @@ export function filterOperations(tags: List<TagEntry>, phrase: string): List<Tag
 
 interface DescribedKey {
   readonly name: string;
-  readonly schema: { readonly examples?: readonly string[] };
   example?: string;
 }
 
@@ -69,8 +68,8 @@ interface PageSpec {
 }
 
 /**
- * A plugin that fills in a fresh Idempotency-Key where the description has an example of one, and another
- * after each success: Execute after a failure retries the request, and after a success it sends a new one.
+ * A plugin that fills in a fresh Idempotency-Key when the page is loaded, and another one after each
+ * success: Execute after a failure retries the request, and after a success it sends a new one.
  */
 export function fillKeys(): object {
   const HEADER = 'Idempotency-Key';
@@ -82,7 +81,7 @@ export function fillKeys(): object {
           updateJsonSpec: (original: (spec: PageSpec) => unknown) => (spec: PageSpec) => {
             const operations = Object.values(spec.paths ?? {}).flatMap((path) => Object.values(path));
             for (const key of operations.flatMap(({ parameters = [] }) => parameters)) {
-              if (key.name === HEADER && (key.example ?? key.schema.examples)) key.example = freshKey();
+              if (key.name === HEADER) key.example = freshKey();
             }
             return original(spec);
           },

@@ -1,3 +1,4 @@
+import { Money } from '../../common';
 import { withOrderLinks } from '../links';
 import type { OrderRecord, ReviewGuidance } from './staff-orders.dto';
 
@@ -23,5 +24,6 @@ function reviewGuidance({
 
 export const toOrderOut = (order: OrderRecord) => ({
   ...withOrderLinks(order),
+  refundable: Money.parse(order.captured).minus(Money.parse(order.refunded)).toString(),
   ...reviewGuidance(order),
 });

@@ -123,6 +123,9 @@ export class OrderOut extends IntersectionType(
   @ApiRoubles('Roubles paid', '25.08')
   captured!: string;
 
+  @ApiRoubles('Roubles paid that can still be refunded', '25.08')
+  refundable!: string;
+
   @ApiNullable('string', { example: '100500' })
   provider_order_id!: string | null;
 
@@ -145,7 +148,7 @@ export class OrderOut extends IntersectionType(
 }
 
 /** An order in the audit log. */
-export type OrderRecord = Omit<OrderOut, 'links' | keyof ReviewGuidance>;
+export type OrderRecord = Omit<OrderOut, 'links' | 'refundable' | keyof ReviewGuidance>;
 
 export class OrdersPage extends PageOf(OrderOut) {}
 

@@ -27,7 +27,14 @@ import type {
 /** Data from other tables is read by separate statements. */
 type OrderRow = Omit<
   OrderDetail,
-  'links' | keyof ReviewGuidance | 'batch' | 'entries' | 'provider_calls' | 'proxies' | 'actions'
+  | 'links'
+  | 'refundable'
+  | keyof ReviewGuidance
+  | 'batch'
+  | 'entries'
+  | 'provider_calls'
+  | 'proxies'
+  | 'actions'
 > & {
   readonly leader_reference: string | null;
 };

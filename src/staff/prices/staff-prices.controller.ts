@@ -9,12 +9,14 @@ import {
   PriceChangeTooLate,
   PriceRuleEnded,
   PriceRuleNotFound,
+  PriceRuleWithoutEffect,
   TooManyPriceRules,
 } from '../../pricing';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
+  AddedPriceRuleOut,
   EndPriceRuleRequest,
   HeldMarkupOut,
   NewPriceRuleRequest,
@@ -104,17 +106,24 @@ export class StaffPricesController {
       'an offer, the most specific one applies: by user, then by country, version and the fewest ' +
       'periods, then the newest. Without `valid_from` the rule begins in one or two seconds. It ' +
       'begins at the same moment on every replica, and the rule that it `replaces` ends then. A rule ' +
-      'for a country applies where it is cheaper than the quote.',
+      'for a country can only lower a price: it applies where it is cheaper than the quote, and is refused ' +
+      'if that is nowhere. `preview` of the response shows where the rule applies, and what sets the other ' +
+      'prices.',
     status: 201,
-    response: { description: 'The rule', type: PriceRuleOut },
+    response: { description: 'The rule', type: AddedPriceRuleOut },
     errors: {
-      400: ['Nothing was changed', invalidTimes(), invalidPeriods()],
+      400: [
+        'Nothing was changed',
+        invalidTimes(),
+        invalidPeriods(),
+        new PriceRuleWithoutEffect('The prices are set by the default markup'),
+      ],
       403: NOT_FOR_ONESELF,
       404: notFound(PriceRuleNotFound, UserNotFound),
       409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate, new TooManyPriceRules(10_000)],
     },
   })
-  add(@CurrentAudit() audit: AuditContext, @Body() body: NewPriceRuleRequest): Promise<PriceRuleOut> {
+  add(@CurrentAudit() audit: AuditContext, @Body() body: NewPriceRuleRequest): Promise<AddedPriceRuleOut> {
     return this.prices.add(audit, body);
   }
 
@@ -129,7 +138,7 @@ export class StaffPricesController {
     body: {
       type: PreviewRequest,
       examples: {
-        add: { value: { add: { country: 'ru', markup_percent: '12.5' } } },
+        add: { value: { add: { country: 'ru', version: '6', markup_percent: '12.5' } } },
         end: { value: { end: 5 } },
         replacement: { value: { add: { user_id: 42, markup_percent: '10' }, end: 5 } },
       },

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { PricePreviewOut } from '../../catalog';
 import { IP_VERSIONS, type IpVersion } from '../../common';
 import {
   ApiMoment,
@@ -181,6 +182,15 @@ export class PriceRuleOut {
   end_reason!: string | null;
 }
 
+export class AddedPriceRuleOut extends PriceRuleOut {
+  @ApiNullable(
+    PricePreviewOut,
+    'The offers that the rule matches, before and after, with the rule that sets each price. `null` if ' +
+      'the prices of the provider are unknown',
+  )
+  preview!: PricePreviewOut | null;
+}
+
 export class PriceRulesPage extends PageOf(PriceRuleOut) {}
 
 export class HeldMarkupOut {
@@ -192,4 +202,7 @@ export class HeldMarkupOut {
 
   @ApiNullable(PriceRuleOut, 'The rule that sets the markup. `null` for the setting MARKUP_PERCENT')
   rule!: PriceRuleOut | null;
+
+  @ApiNullable(PriceRuleOut, 'The rule for the country that does not apply, because the quote is cheaper')
+  dearer_rule!: PriceRuleOut | null;
 }

@@ -1,14 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { type PricePreviewOut, PricePreviewService } from '../../catalog';
+import { type PricePreviewOut, PricePreviewService, PricesUnknown } from '../../catalog';
 import { Conditions, type Queryable, queryRows } from '../../database';
 import { readPage } from '../../http';
-import { MarkupHistoryService, OPEN_PRICE_RULES, PriceRuleNotFound, PriceRulesService } from '../../pricing';
+import {
+  MarkupHistoryService,
+  OPEN_PRICE_RULES,
+  type PriceChange,
+  PriceRuleNotFound,
+  PriceRulesService,
+  PriceRuleWithoutEffect,
+} from '../../pricing';
 import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { usernameOf } from '../links';
 import {
+  type AddedPriceRuleOut,
   type EndPriceRuleRequest,
   type HeldMarkupOut,
   type NewPriceRuleRequest,
@@ -51,11 +59,17 @@ export class StaffPricesService {
   async findMarkup({ user_id: userId, at: moment, ...offer }: WhichQuery): Promise<HeldMarkupOut> {
     if (userId !== null) await this.users.assertExists(userId);
     const country = offer.country?.toLowerCase() ?? null;
-    const { percent, ruleId, at } = await this.history.heldAt(
+    const { percent, ruleId, dearerRuleId, at } = await this.history.heldAt(
       { ...offer, userId, country },
       moment ?? undefined,
     );
-    return { at, markup_percent: percent, rule: ruleId === null ? null : await this.get(ruleId) };
+    const ruleOf = async (id: number | null) => (id === null ? null : this.get(id));
+    return {
+      at,
+      markup_percent: percent,
+      rule: await ruleOf(ruleId),
+      dearer_rule: await ruleOf(dearerRuleId),
+    };
   }
 
   /**
@@ -76,22 +90,29 @@ export class StaffPricesService {
   }
 
   /**
-   * @throws OwnAccount, InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules,
-   *   PriceChangeTooLate
+   * @throws OwnAccount, InvalidPriceRule, PriceRuleWithoutEffect, UserNotFound, PriceRuleNotFound,
+   *   PriceRuleEnded, TooManyPriceRules, PriceChangeTooLate
    */
-  async add(audit: AuditContext, { replaces, reason, ...rule }: NewPriceRuleRequest): Promise<PriceRuleOut> {
+  async add(
+    audit: AuditContext,
+    { replaces, reason, ...rule }: NewPriceRuleRequest,
+  ): Promise<AddedPriceRuleOut> {
     audit.assertConcernsAnother(rule.user_id);
     const by = await this.nameOf(audit);
     // A rule changes only once: if this change succeeds, the rule is unchanged since this read.
     const before = replaces === null ? undefined : await this.get(replaces);
     audit.assertConcernsAnother(before?.user_id);
+    const preview = await this.previewIfKnown({ add: toNewPriceRule(rule), end: replaces ?? undefined });
+    if (rule.country !== null && preview && isWithoutEffect(preview)) {
+      throw new PriceRuleWithoutEffect(preview.unchanged_because ?? '');
+    }
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const signature = { by, reason };
       const added = await this.rules.add(toNewPriceRule(rule), signature, replaces ?? undefined, manager);
       const after = await this.get(added.id, manager);
       await record({ target: { type: 'price-rule', id: added.id }, reason, before, after });
       await this.rules.assertAhead(added.validFrom, manager);
-      return after;
+      return Object.assign(after, { preview });
     });
   }
 
@@ -109,6 +130,15 @@ export class StaffPricesService {
     });
   }
 
+  private async previewIfKnown(change: PriceChange): Promise<PricePreviewOut | null> {
+    try {
+      return await this.previews.preview(change);
+    } catch (error) {
+      if (error instanceof PricesUnknown) return null;
+      throw error;
+    }
+  }
+
   /** The author of a change as stored in the rule: `boris (42)`, or the name from a command. */
   private async nameOf({ caller, by }: AuditContext): Promise<string> {
     if (by !== undefined) return by;
@@ -117,3 +147,7 @@ export class StaffPricesService {
     return `${user?.username ?? user?.webUsername ?? 'user'} (${caller.userId})`;
   }
 }
+
+/** Whether offers match the new rule and another rule sets the price of each. */
+const isWithoutEffect = ({ offers }: PricePreviewOut): boolean =>
+  offers.length > 0 && offers.every(({ after }) => after.by !== 'new');
