@@ -12,6 +12,7 @@ import { type Daemon, runProgram, startDaemon } from '../../drills/support/daemo
 import { DEBIAN, missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
 import { REQUEST_TIMEOUT_MS } from '../../src/http/configure-http';
+import { connectAgent } from '../support/agent';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
 import { inLongForm } from '../support/long-form';
 import { describeWith, findProgram } from '../support/programs';
@@ -22,6 +23,8 @@ const OPERATIONS = join(__dirname, '..', '..', 'operations');
 /** A client of another machine: loopback has many addresses. */
 const OUTSIDE = '127.0.0.2';
 const STAFF = '127.0.0.3';
+
+const MCP_TYPES = 'application/json, text/event-stream';
 
 const KILLS = inLongForm(20, 2);
 
@@ -86,6 +89,45 @@ async function expectNoneTwice(
   await eventually(async () => (await get(`/api/${buyer.token}/getproxy`)).status === 200);
 }
 
+/**
+ * Kills the last replica while it has an order of each interface. The responses say how to send such an order
+ * again without a second purchase.
+ */
+async function expectSafeRetry(
+  replicas: Replicas,
+  last: BuiltService | undefined,
+  { token }: Customer,
+  send: (path: string, body?: string) => Promise<{ readonly status: number; readonly body: string }>,
+): Promise<void> {
+  const agent = await connectAgent(last?.baseUrl ?? '', token);
+  const order = { country: 'ru', period: 30, count: 1 };
+  const { order_ref } = (await agent.call('prepare_purchase', order)).result ?? {};
+  await agent.close();
+  const params = { name: 'place_order', arguments: { order_ref } };
+  const countOrders = async () => (await replicas.query('SELECT FROM orders')).length;
+  const before = await countOrders();
+  const responses = await replicas.holdPermits(async () => {
+    const sent = [
+      send('/proxies/buy', JSON.stringify(order)),
+      send('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })),
+      send(`/api/${token}/buy?count=1&period=30&country=ru&version=4`),
+    ];
+    await eventually(async () => (await countOrders()) === before + sent.length);
+    last?.kill('SIGKILL');
+    return Promise.all(sent);
+  });
+  expect(responses.map(({ status }) => status)).toEqual([503, 503, 503]);
+  expect(
+    responses.map(
+      ({ body }) => /^\{"detail":"The outcome of the request is unknown: (.*)"\}$/.exec(body)?.[1],
+    ),
+  ).toEqual([
+    'retry it with the same Idempotency-Key',
+    'call again with the same arguments, place_order with the same order_ref',
+    'buy again only with the same descr=key:NAME, otherwise look for the order with getproxy',
+  ]);
+}
+
 /** For requests by PROXY6's wire. */
 const WIRE = {
   PX6_COMPATIBLE: 'on',
@@ -119,8 +161,9 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     {
       from = OUTSIDE,
       key,
+      body = '{"country":"ru","period":30}',
       headers = {},
-    }: { from?: string; key?: string; headers?: Record<string, string> } = {},
+    }: { from?: string; key?: string; body?: string; headers?: Record<string, string> } = {},
   ): Promise<ServiceResponse> {
     const request = requestHttps({
       host: LOOPBACK,
@@ -138,7 +181,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
         ...headers,
       },
     });
-    request.end(key === undefined ? undefined : '{"country":"ru","period":30}');
+    request.end(key === undefined ? undefined : body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
   }
@@ -335,8 +378,12 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
     expect([status, JSON.parse(body)]).toMatchObject([200, { price_charged: '25.08' }]);
   });
 
+  it('says how to send an order again whose outcome is unknown', () =>
+    expectSafeRetry(replicas, running.at(-1), customer, (path, body) =>
+      send(path, body === undefined ? {} : { key: 'unknown', body, headers: { Accept: MCP_TYPES } }),
+    ));
+
   it('responds as the service does while no replica is there', async () => {
-    running.at(-1)?.kill('SIGKILL');
     const unavailable = await eventually(async () => {
       const response = await send('/me');
       return response.body.includes('temporarily') && response;
@@ -358,9 +405,13 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
   let directory: string;
   let servicePort = 0;
 
-  const get = (path: string): Promise<Response> =>
+  const call = (path: string, body?: string): Promise<Response> =>
     fetch(`http://${LOOPBACK}:${servicePort}${path}`, {
-      headers: { Authorization: `Bearer ${customer.token}` },
+      ...(body !== undefined && { method: 'POST', body }),
+      headers: {
+        Authorization: `Bearer ${customer.token}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json', Accept: MCP_TYPES }),
+      },
     });
 
   beforeAll(async () => {
@@ -386,7 +437,7 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
       files: directory,
     });
     await eventually(() =>
-      get('/health/ready').then(
+      call('/health/ready').then(
         ({ status }) => status === 200,
         () => false,
       ),
@@ -406,15 +457,21 @@ describeWith(missingPackages('haproxy'), 'The configuration of HAProxy', () => {
     const isOver = slow.then(() => true);
     const statuses: number[] = [];
     while (!(await Promise.race([isOver, pause(20)]))) {
-      statuses.push((await get('/me')).status, (await get('/health/ready')).status);
+      statuses.push((await call('/me')).status, (await call('/health/ready')).status);
     }
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(new Set(await slow)).toEqual(new Set(['408']));
   });
 
   it("sends no call of PROXY6's wire again when a replica is killed, and logs no path", async () => {
-    await expectNoneTwice(replicas, running[0], get);
+    await expectNoneTwice(replicas, running[0], (path) => call(path));
     await eventually(() => balancer.output().includes('service px6/replica-2'));
     expect(balancer.output()).not.toMatch(/\/api\/|prx_/);
   });
+
+  it('says how to send an order again whose outcome is unknown', () =>
+    expectSafeRetry(replicas, running[1], customer, async (path, body) => {
+      const response = await call(path, body);
+      return { status: response.status, body: await response.text() };
+    }));
 });
