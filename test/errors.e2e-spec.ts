@@ -1,3 +1,4 @@
+import { generateSecret } from '../src/auth/token-text';
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
 import { forAllTests } from './support/fixtures';
 import { VALUES } from './support/fuzz-cases';
@@ -138,6 +139,23 @@ describe('X-Request-Id', () => {
     expect(offered.status).toBe(status);
     expect(offered.headers['x-request-id']).toBe(`for-${status}`);
     expect((await send(request())).headers['x-request-id']).toMatch(NEW_ID);
+  });
+
+  it('is logged and stored without words that look like a token', async () => {
+    const buyer = await service.createUser();
+    const { token } = buyer;
+    const link = generateSecret('link').slice(0, 20);
+    const hash = 'f'.repeat(40);
+    for (const [id, logged] of [
+      [`job ${token}: ${link} ${hash}`, `job …: … ${hash}`],
+      [`${token.slice(4)} of ${token}'s`, `… of …'s`],
+    ] as const) {
+      const response = await sendAs(buyer, { ...buy(padded(0)), headers: { 'x-request-id': id } });
+      expect([response.status, response.headers['x-request-id']]).toEqual([200, id]);
+      expect(log.lines.join()).toContain(`"requestId":"${logged}"`);
+      expect((await buyer.api.GET('/orders')).data?.items[0]?.request_id).toBe(logged);
+    }
+    for (const secret of [token.slice(4), link]) expect(log.lines.join()).not.toContain(secret);
   });
 
   it('is on the log line of the request', async () => {

@@ -1,5 +1,5 @@
 import { TokensService } from '../src/auth';
-import { generateToken } from '../src/auth/token-text';
+import { generateSecret, generateToken } from '../src/auth/token-text';
 import { PriceRulesService } from '../src/pricing';
 import type * as dto from '../src/staff/audit-log/audit-log.dto';
 import { generateWebhookSecret } from '../src/webhooks/signing';
@@ -242,6 +242,7 @@ it.each(['limit=201', 'limit=0', 'user_id=x', 'from=yesterday', 'target=42', 'ta
 
 it.each([
   ['token', 'prx_…', generateToken],
+  ['secret of a link', 'prl_…', () => generateSecret('link')],
   ['secret of a webhook', 'whsec_…', generateWebhookSecret],
 ])('keeps no %s, even when the request contains one', async (_, kept, generate) => {
   expect((await staff.get(`/staff/users?query=${encodeURIComponent(generate())}`)).status).toBe(200);

@@ -24,6 +24,7 @@ export {
   setRequestLink,
   setRequestTool,
   setRequestUser,
+  withoutSecretWords,
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { jsonOrUndefined } from './json-or-undefined';

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { chooseRequestId, type RequestContext, runInRequest } from '../common';
+import { chooseRequestId, type RequestContext, runInRequest, withoutSecretWords } from '../common';
 import type { Metrics } from '../metrics';
 import { beginRequestSpan, type OpenSpan } from '../tracing';
 import { endUnlessComplete } from './end-soon';
@@ -17,11 +17,11 @@ const logger = new Logger('Http');
  */
 export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const requestId = chooseRequestId(request.get('x-request-id'));
-  const context: RequestContext = { requestId };
+  const context: RequestContext = { requestId: withoutSecretWords(requestId) };
   const span = beginRequestSpan(request.method, () => request.get('traceparent'));
   if (span?.traceId !== undefined) context.traceId = span.traceId;
   const startedMs = performance.now();
-  response.setHeader('X-Request-Id', context.requestId);
+  response.setHeader('X-Request-Id', requestId);
   response.on('close', () => {
     const elapsedMs = performance.now() - startedMs;
     endUnlessComplete(request);

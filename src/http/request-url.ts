@@ -1,3 +1,5 @@
+import { withoutSecretWords } from '../common';
+
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 /** A path without escapes and without characters that need them. */
 const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
@@ -19,12 +21,9 @@ export function toNormalUrl(url: string): string {
 
 /** The path of a secret link, or of a call with its token. The rest is secret, even if cut or mistyped. */
 const SECRET_PATH = /^(\/+(?:l|api)\/).*/is;
-/** Only secrets are that long: 53 characters, anywhere in a mistyped address. */
-const LONG_WORD = /\w{40,}/g;
 
 /** The path for logs. */
-export const withoutSecrets = (path: string): string =>
-  path.replace(SECRET_PATH, '$1…').replace(LONG_WORD, '…');
+export const withoutSecrets = (path: string): string => withoutSecretWords(path.replace(SECRET_PATH, '$1…'));
 
 /**
  * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of duplicate names

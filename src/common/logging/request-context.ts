@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 
 /** The request that the running code serves. */
 export interface RequestContext {
+  /** Without words that look like a secret. Only the header of the response has the caller's own text. */
   readonly requestId: string;
   /** The id of its trace, if that is recorded. */
   traceId?: string;
@@ -17,6 +18,12 @@ export interface RequestContext {
 }
 
 const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
+
+/** Secrets of ours have these prefixes. Without theirs, only they are that long, except for hashes. */
+const SECRET_LIKE = /\w*(?:pr[xl]|whsec)_[\w+/]*|\b(?![\da-f]+\b)\w{40,}/gi;
+
+/** Masks words that look like a secret of ours, even if it is cut or mistyped. */
+export const withoutSecretWords = (text: string): string => text.replace(SECRET_LIKE, '…');
 
 const contexts = new AsyncLocalStorage<RequestContext>();
 

@@ -56,8 +56,8 @@ export class AuditContext {
   }
 }
 
-/** Tokens, and the secrets of webhooks. */
-const SECRET = /(prx_|whsec_)[0-9A-Za-z+/]{20,}=*/g;
+/** Tokens, and the secrets of links and webhooks. */
+const SECRET = /(pr[xl]_|whsec_)[0-9A-Za-z+/]{20,}=*/g;
 
 /**
  * The request as the audit log records it. It is complete, so that nothing can be hidden in parameters that

@@ -1,3 +1,4 @@
+import { withoutSecretWords } from '../../common';
 import { Conditions, type Queryable, queryRow, queryRows } from '../../database';
 import { type PageRequest } from '../../http';
 import { usernameOf } from '../links';
@@ -93,7 +94,7 @@ export function searchOrders(
     );
   }
   if (providerOrderId) among(`SELECT id FROM orders WHERE provider_order_id = ${given(providerOrderId)}`);
-  if (requestId) among(`SELECT id FROM orders WHERE request_id = ${given(requestId)}`);
+  if (requestId) among(`SELECT id FROM orders WHERE request_id = ${given(withoutSecretWords(requestId))}`);
   if (providerProxyId) {
     amongThoseOf(
       `proxies.provider = ${given(provider)} AND proxies.provider_proxy_id = ${given(providerProxyId)}`,
