@@ -48,6 +48,53 @@ describe.each(['http', 'socks'] as const)('A request through a proxy of type %s'
     await close(target);
   });
 
+  /** Requests through a proxy that does something else. */
+  async function requestThroughOther(scheme: string, respond: (socket: net.Socket) => void) {
+    let connections = 0;
+    const sockets: net.Socket[] = [];
+    const other = net.createServer((socket) => {
+      connections += 1;
+      sockets.push(socket);
+      socket.on('error', () => undefined).once('data', () => respond(socket));
+    });
+    const proxy = { ...(await buy(type)), port: String(await listen(other)) };
+    const passage = await requestThrough(proxy, new URL(`${scheme}://127.0.0.1:1/`), 300);
+    for (const socket of sockets) socket.destroy();
+    await close(other);
+    return { connections, passage };
+  }
+
+  it.each(['http', 'https'])('gives up in time, after one connection, for a target by %s', async (scheme) => {
+    const isPlain = type === 'http' && scheme === 'http';
+    for (const [failure, respond] of [
+      ['closed', (socket: net.Socket) => socket.destroy()],
+      ['timeout', () => undefined],
+    ] as const) {
+      expect(await requestThroughOther(scheme, respond)).toMatchObject({
+        connections: 1,
+        // The proxy may have sent a plain request on.
+        passage: { result: { failure }, isAccepted: isPlain },
+      });
+    }
+  });
+
+  it.each(['http', 'https'])('notes acceptance before a target by %s fails', async (scheme) => {
+    const target = net.createServer((socket) => socket.on('error', () => undefined).resume());
+    const url = new URL(`${scheme}://127.0.0.1:${await listen(target)}/`);
+    const proxy = await buy(type);
+    expect(await requestThrough(proxy, url, 300)).toMatchObject({
+      isAccepted: true,
+      result: { failure: 'timeout' },
+    });
+    target.on('connection', (socket) => void socket.once('data', () => socket.destroy()));
+    expect(await requestThrough(proxy, url, TIMEOUT_MS)).toMatchObject({ isAccepted: true });
+    expect(await requestThrough({ ...proxy, port: '1' }, url, TIMEOUT_MS)).toMatchObject({
+      isAccepted: false,
+      result: { failure: 'refused' },
+    });
+    await close(target);
+  });
+
   it.each(['http', 'https'])('reports a wrong login for a target by %s', async (scheme) => {
     const proxy = { ...(await buy(type)), password: 'wrong' };
     const passage = await requestThrough(proxy, new URL(`${scheme}://127.0.0.1:1/`), TIMEOUT_MS);

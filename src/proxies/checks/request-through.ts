@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises';
+import { request } from 'node:http';
 import net from 'node:net';
 import { callbackify } from 'node:util';
 import { SocksClient } from 'socks';
-import type * as Undici from 'undici';
-import type { buildConnector, Client, Dispatcher } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import { isOverWithin } from '../../common';
 import type { Proxy } from '../proxy';
 import { isFaultOfPeer } from '../tcp-ping';
@@ -18,16 +18,11 @@ export type ProxyToCheck = Pick<Proxy, 'proxyType' | 'host' | 'port' | 'login' |
 export interface Passage {
   /** When the TCP connection to the proxy was open. */
   readonly connectMs: number | null;
+  /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
+  readonly isAccepted: boolean;
   /** When the first byte of a response arrived, from the target or the proxy. */
   readonly firstByteMs: number | null;
   readonly result: { readonly text: string } | { readonly failure: ThroughFailure };
-}
-
-interface Watch {
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  /** Called when a connection is open. */
-  readonly onConnected: () => void;
 }
 
 /** A resolver that takes longer is at fault itself. It takes nothing from a host that is an address. */
@@ -55,34 +50,50 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
  */
 export async function requestThrough(proxy: ProxyToCheck, url: URL, timeoutMs: number): Promise<Passage> {
   // Loaded on first use, because it takes 20 MB.
-  const undici = await import('undici');
+  const { buildConnector, Client } = await import('undici');
   const startedAt = performance.now();
   const sinceStart = () => Math.ceil(performance.now() - startedAt);
   const signal = AbortSignal.timeout(timeoutMs);
+  const isPlain = proxy.proxyType !== 'socks' && url.protocol === 'http:';
   let connectMs: number | null = null;
+  let isAccepted = false;
   let firstByteMs: number | null = null;
-  const watch: Watch = { timeoutMs, signal, onConnected: () => (connectMs ??= sinceStart()) };
-  let dispatcher: Dispatcher | undefined;
+  const progress = () => ({ connectMs, isAccepted, firstByteMs });
+
+  const overTls = buildConnector({});
+  const open = callbackify(async () => {
+    const socket = await connectTo(proxy, signal);
+    connectMs = sinceStart();
+    if (proxy.proxyType === 'socks') await openSocks(socket, proxy, url, timeoutMs);
+    else if (!isPlain) await openTunnel(socket, proxy, url);
+    isAccepted = true;
+    return socket;
+  });
+  const connect: buildConnector.connector = (options, callback) =>
+    open((error: Error | null, socket) => {
+      if (error) callback(error, null);
+      else if (url.protocol === 'https:') overTls({ ...options, httpSocket: socket }, callback);
+      else callback(null, socket);
+    });
+  const client = new Client(url.origin, { connect });
   try {
     if (!(await isOverWithin(LOOKUP_TIMEOUT_MS, lookup(proxy.host)))) {
-      return { connectMs, firstByteMs, result: { failure: 'network-down' } };
+      return { ...progress(), result: { failure: 'network-down' } };
     }
-    dispatcher = (proxy.proxyType === 'socks' ? throughSocks : throughHttp)(undici, proxy, url, watch);
-    const response = await dispatcher.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
+    const response = await client.request({
+      path: isPlain ? url.href : url.pathname + url.search,
       method: 'GET',
-      headers: { accept: 'application/json' },
+      headers: { accept: 'application/json', ...(isPlain && { 'proxy-authorization': basicOf(proxy) }) },
       signal,
     });
     firstByteMs = sinceStart();
     const text = await readResponse(response);
-    return { connectMs, firstByteMs, result: { text } };
+    return { ...progress(), result: { text } };
   } catch (error) {
-    return { connectMs, firstByteMs, result: { failure: failureOf(error, signal, connectMs !== null) } };
+    return { ...progress(), result: { failure: failureOf(error, signal, connectMs !== null) } };
   } finally {
     // Not awaited: a connection may still be opening.
-    void dispatcher?.destroy().catch(() => undefined);
+    void client.destroy().catch(() => undefined);
   }
 }
 
@@ -98,56 +109,42 @@ async function readResponse({ statusCode, body }: Dispatcher.ResponseData): Prom
   throw new ProxyFailure(UNREACHED.includes(statusCode) ? 'echo-unreachable' : 'wrong-response');
 }
 
-function throughHttp(
-  undici: typeof Undici,
-  { host, port, login, password }: ProxyToCheck,
-  url: URL,
-  { timeoutMs, onConnected }: Watch,
-): Dispatcher {
-  const client = (origin: string | URL, options: Client.Options) =>
-    new undici.Client(origin, { ...options, connect: noting(options.connect, onConnected) });
-  return new undici.ProxyAgent({
-    uri: `http://${net.isIPv6(host) ? `[${host}]` : host}:${port}`,
-    token: `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`,
-    proxyTunnel: url.protocol === 'https:',
-    proxyTls: { timeout: timeoutMs },
-    clientFactory: client,
-    factory: client,
-  });
-}
+const basicOf = ({ login, password }: ProxyToCheck): string =>
+  `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`;
 
-/** The first connection that is opened is the one to the proxy; a second one is the tunnel through it. */
-function noting(connect: Client.Options['connect'], onConnected: () => void): buildConnector.connector {
-  if (typeof connect !== 'function') throw new Error('undici connects otherwise than it did');
-  return (options, callback) =>
-    connect(options, (...result: Parameters<buildConnector.Callback>) => {
-      if (!result[0]) onConnected();
-      callback(...result);
-    });
-}
-
-function throughSocks(undici: typeof Undici, proxy: ProxyToCheck, url: URL, watch: Watch): Dispatcher {
-  const overTls = undici.buildConnector({});
-  const open = callbackify(() => openSocks(proxy, url, watch));
-  const connect: buildConnector.connector = (options, callback) =>
-    open((error: Error | null, socket) => {
-      if (error) callback(error, null);
-      else if (url.protocol === 'https:') overTls({ ...options, httpSocket: socket }, callback);
-      else callback(null, socket);
-    });
-  return new undici.Client(url.origin, { connect });
-}
-
-async function openSocks(
-  { host, port, login, password }: ProxyToCheck,
-  url: URL,
-  { timeoutMs, signal, onConnected }: Watch,
-): Promise<net.Socket> {
-  const socket = net.connect({ host, port: Number(port) }).once('connect', onConnected);
+async function connectTo({ host, port }: ProxyToCheck, signal: AbortSignal): Promise<net.Socket> {
+  const socket = net.connect({ host, port: Number(port) });
   // The code that waits for the socket handles its errors.
   socket.on('error', () => undefined);
   signal.addEventListener('abort', () => socket.destroy(new Error('timeout')), { once: true });
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  return socket;
+}
+
+/** @throws ProxyFailure */
+async function openTunnel(socket: net.Socket, proxy: ProxyToCheck, { host, port }: URL): Promise<void> {
+  const authority = port === '' ? `${host}:443` : host;
+  const asked = request({
+    createConnection: () => socket,
+    method: 'CONNECT',
+    path: authority,
+    headers: { Host: authority, 'Proxy-Authorization': basicOf(proxy) },
+  });
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    asked.once('connect', ({ statusCode }) => resolve(statusCode)).once('error', reject);
+    asked.end();
+  });
+  if (status === 200) return;
+  socket.destroy();
+  throw new ProxyFailure(status === 407 ? 'wrong-login' : 'echo-unreachable');
+}
+
+async function openSocks(
+  socket: net.Socket,
+  { host, port, login, password }: ProxyToCheck,
+  url: URL,
+  timeoutMs: number,
+): Promise<void> {
   const defaultPort = url.protocol === 'https:' ? 443 : 80;
   await SocksClient.createConnection({
     command: 'connect',
@@ -156,13 +153,12 @@ async function openSocks(
     proxy: { host, port: Number(port), type: 5, userId: login, password },
     destination: { host: hostOf(url), port: Number(url.port || defaultPort) },
   });
-  return socket;
 }
 
-/** undici and socks report the responses of a proxy only in the texts of their errors; tests check these. */
+/** The packages report the responses of a proxy only in the texts of their errors; tests check these. */
 const FAILURE_PATTERNS: readonly (readonly [RegExp, ThroughFailure])[] = [
-  [/\b407\b|Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
-  [/Proxy response \(\d+\)|Socks5 proxy rejected connection/i, 'echo-unreachable'],
+  [/Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
+  [/Socks5 proxy rejected connection/i, 'echo-unreachable'],
   [/CERT|certificate|SSL|TLS|HPE_|Invalid Socks5|invalid socks version|Parse Error/i, 'wrong-response'],
 ];
 
