@@ -9,7 +9,14 @@ import type { AppConfig } from './config';
 import { isDatabaseUnavailable, Notifier } from './database';
 import { EventsModule } from './events';
 import { HealthModule, Readiness } from './health';
-import { type ApiInterface, configureHttp, HttpAdapter, RequestLimits, serveDescription } from './http';
+import {
+  type ApiInterface,
+  type ClosedConnections,
+  configureHttp,
+  HttpAdapter,
+  RequestLimits,
+  serveDescription,
+} from './http';
 import { LedgerModule } from './ledger';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
@@ -100,7 +107,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     abortOnError: false,
     logger: new AppLogger(config.log),
   });
-  const onFull = () => app.get(RequestLimits).countFull();
+  const onFull = (closed: ClosedConnections) => app.get(RequestLimits).countFull(closed);
   const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs, onFull };
   const takesPayments = config.payments.provider !== 'off';
   configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics));

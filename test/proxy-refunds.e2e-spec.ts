@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { RequestLimits } from '../src/http';
 import { RefundRecords } from '../src/refunds';
@@ -19,7 +19,9 @@ import { startTestService, type TestUser } from './support/test-service';
 // There is an echo endpoint, the rule is on, and the sweep reads the proxies of all.
 const relay = forAllTests(startTcpRelay);
 const service = forAllTests(() =>
-  startTestService({ environment: { ECHO_URL: `http://127.0.0.1:${relay.port}/echo` } }),
+  startTestService({
+    environment: { ECHO_URL: `http://127.0.0.1:${relay.port}/echo`, MAX_CONNECTIONS: '200' },
+  }),
 );
 beforeClosing(() => service.audit({ withProvider: true }));
 
@@ -67,8 +69,8 @@ beforeEach(async () => {
 });
 
 /** Buys proxies that a listing has confirmed. */
-async function buy(count = 1, period = 30) {
-  const { data } = await user.buy({ count, period, version: '4' });
+async function buy(count = 1, period = 30, type = 'http') {
+  const { data } = await user.buy({ count, period, version: '4', proxy_type: type });
   await service.runJob('sweep');
   return (data?.proxies ?? []).map(({ id }) => id);
 }
@@ -76,8 +78,8 @@ async function buy(count = 1, period = 30) {
 const kill = async (id: string) => service.control.setProxyFault(await service.providerIdOf(id), 'close');
 
 /** Buys a proxy that does not work. */
-async function buyDead(period = 30): Promise<string> {
-  const [id = ''] = await buy(1, period);
+async function buyDead(period = 30, type = 'http'): Promise<string> {
+  const [id = ''] = await buy(1, period, type);
   await kill(id);
   return id;
 }
@@ -321,11 +323,6 @@ describe('A round of checks says nothing', () => {
     expect(await read(id)).toMatchObject(undecided);
     await service.control.setProxyFault(Number(third), null);
 
-    service.app.get(RequestLimits).countFull();
-    await check();
-    expect(await read(id)).toMatchObject(undecided);
-    await query('DELETE FROM request_counts');
-
     const swept = await query<{ began_at: Date }>('SELECT began_at FROM completed_sweeps');
     await query(`UPDATE completed_sweeps SET began_at = began_at - interval '2 hours'`);
     await check();
@@ -342,6 +339,46 @@ describe('A round of checks says nothing', () => {
     ]);
     await check();
     expect([await read(id), await reasonOf(id)]).toMatchObject([{ state: 'staff', code: null }, 'undecided']);
+  });
+
+  it('while a bound closes connections, unless the proxy failed before it needed one', async () => {
+    // One closes the connection in the SOCKS handshake; the other may have sent the plain request on.
+    const [early, late] = [await buyDead(30, 'socks'), await buyDead()];
+    await request(early);
+    await request(late);
+    const failures = async () => [(await read(early))?.failed_checks, (await read(late))?.failed_checks];
+    const sockets: Socket[] = [];
+    /** Opens silent connections until one of them is closed. */
+    const flood = async (...addresses: string[]) => {
+      const closed = addresses.flatMap((localAddress) =>
+        Array.from({ length: 101 }, () => {
+          const socket = connect({
+            port: Number(new URL(service.baseUrl).port),
+            host: '127.0.0.1',
+            localAddress,
+          });
+          sockets.push(socket.on('error', () => undefined));
+          return new Promise((resolve) => void socket.once('close', resolve));
+        }),
+      );
+      await Promise.race(closed);
+      await check();
+      for (const socket of sockets.splice(0)) socket.destroy();
+      await Promise.all(closed);
+      await query('DELETE FROM request_counts');
+    };
+    await flood('127.0.0.9');
+    expect(await failures()).toEqual([1, 0]);
+    await setRule({ failed_checks: 3 });
+    await flood('127.0.0.8', '127.0.0.9');
+    expect(await failures()).toEqual([2, 0]);
+    service.app.get(RequestLimits).countFull('of-any');
+    await check();
+    expect(await failures()).toEqual([2, 0]);
+    await query('DELETE FROM request_counts');
+    await check();
+    expect([await read(early), await failures()]).toMatchObject([{ state: 'refunded' }, [3, 1]]);
+    await check(2);
   });
 });
 

@@ -190,6 +190,9 @@ class MemoryLogger implements LoggerService {
   }
 }
 
+/** Whose connections the applications closed because of a bound. */
+const closedConnections: string[] = [];
+
 async function startApplication(
   maxConnections: number,
   trustedProxies: readonly string[],
@@ -199,7 +202,8 @@ async function startApplication(
     bodyParser: false,
     logger,
   });
-  configureHttp(made, { maxConnections, readerIdleMs: READER_IDLE_MS, trustedProxies });
+  const onFull = (closed: string) => void closedConnections.push(closed);
+  configureHttp(made, { maxConnections, readerIdleMs: READER_IDLE_MS, trustedProxies, onFull });
   const config = { server: { maxConnections }, tuning: { bodyStallMs: BODY_STALL_MS } } as AppConfig;
   made.useGlobalGuards(
     new DoorGuard(),
@@ -523,6 +527,7 @@ describe('An address', () => {
   it('opens no more when all are in use, and keeps no other address out', async () => {
     const busy = [await open(get('/held')), await open(get('/held')), await open(get('/held'))];
     await once((await open()).socket, 'close');
+    expect(closedConnections.at(-1)).toBe('of-fullest');
     expect(await (await open(get('/pages/1'), '127.0.0.2')).response).toMatch(/^HTTP\/1.1 200 /);
     letGo();
     for (const { response } of busy) expect(await response).toMatch(/^HTTP\/1.1 200 /);
@@ -557,7 +562,7 @@ describe('Connections that are all taken', () => {
     const ends = Promise.race(silent.map(({ socket }, at) => once(socket, 'close').then(() => at)));
     const next = await open('127.0.0.5', get('/pages/2'));
     expect(await next.data).toMatch(/^HTTP\/1.1 200 /);
-    expect(await ends).toBe(1);
+    expect([await ends, closedConnections.at(-1)]).toEqual([1, 'of-fullest']);
     expect(honest.socket.destroyed).toBe(false);
   });
 
@@ -567,13 +572,16 @@ describe('Connections that are all taken', () => {
     const other = await open('127.0.0.4', get('/slow/500'));
     const { socket: refused } = await open('127.0.0.5');
     if (!refused.closed) await new Promise((resolve) => refused.once('close', resolve));
+    expect(closedConnections.at(-1)).toBe('of-any');
     for (const { data } of [busy, other]) expect(await data).toMatch(/^HTTP\/1.1 200 /);
     expect(balancer.some(({ socket }) => socket.destroyed)).toBe(false);
   });
 
   it('are never all held by a load balancer, and a newcomer is served', async () => {
     const balancer = await Promise.all([1, 2, 3, 4, 5].map(() => open('127.0.0.9')));
+    closedConnections.length = 0;
     await once((await open('127.0.0.9')).socket, 'close');
+    expect(closedConnections).toEqual(['of-any']);
     for (const address of ['127.0.0.5', '127.0.0.6']) {
       expect(await (await open(address, get('/pages/1'))).data).toMatch(/^HTTP\/1.1 200 /);
     }

@@ -5,6 +5,7 @@ import type { Application, NextFunction, Request, Response } from 'express';
 import helmet from 'helmet';
 import { Metrics } from '../metrics';
 import { beginRequest } from './begin-request';
+import type { ClosedConnections } from './connections';
 import { preferFixedPaths } from './errors/allowed-methods';
 import { ErrorFilter } from './errors/error.filter';
 import { respondToMalformedRequests } from './errors/malformed-requests';
@@ -29,8 +30,8 @@ export interface ConnectionLimits {
   readonly readerIdleMs?: number | undefined;
   /** Their `X-Forwarded-For` is trusted, and their connections are not bounded by address. */
   readonly trustedProxies: readonly string[];
-  /** Called when a bound on connections is reached. */
-  readonly onFull?: () => void;
+  /** Called when a connection is closed because of a bound. */
+  readonly onFull?: (closed: ClosedConnections) => void;
 }
 
 /**

@@ -13,6 +13,12 @@ const PART_OF_NETWORK = 0.5;
 const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
+/**
+ * Whose connections are closed because of a bound: only those of the networks with most of them, where idle
+ * ones make room, or new ones of any network, where all are in use.
+ */
+export type ClosedConnections = 'of-fullest' | 'of-any';
+
 interface Connection {
   /** The peer's network; null for a trusted proxy, whose idle connections may be about to carry an order. */
   readonly network: string | null;
@@ -24,8 +30,8 @@ interface Connection {
 export interface ConnectionBounds {
   readonly most: number;
   readonly isTrusted: (address: string) => boolean;
-  /** Called when a bound is reached, so that a connection is closed. */
-  readonly onFull?: (() => void) | undefined;
+  /** Called when a connection is closed because of a bound. */
+  readonly onFull?: ((closed: ClosedConnections) => void) | undefined;
 }
 
 /** Bounds the connections of the server, of each network and in all. */
@@ -35,7 +41,7 @@ export class Connections {
   /** The connections of trusted proxies. */
   private trusted = 0;
   private readonly logger = new Logger('Http');
-  private onFull: (() => void) | undefined;
+  private onFull: ConnectionBounds['onFull'];
   private readonly warn = atMostEachMinute((message) => this.logger.warn(message));
 
   follow(server: Server, { most, isTrusted, onFull }: ConnectionBounds): void {
@@ -71,7 +77,6 @@ export class Connections {
     const enter = () => (network === null ? !isFull && turns.enter() : turns.enter(network));
     let leave = enter();
     if (!leave) {
-      this.onFull?.();
       const peer = network === null ? 'load balancers have' : `${network} has`;
       this.warn(
         `${isFull ? `${peer} ${mostOfPeer}` : `there are ${this.open.size}`} connections, the most: ` +
@@ -80,6 +85,7 @@ export class Connections {
       const silent = isFull ? this.idle.longestOf(network) : this.idle.longest();
       if (silent) this.leave(silent.destroy());
       leave = enter();
+      this.onFull?.(leave || (isFull && network !== null) ? 'of-fullest' : 'of-any');
     }
     if (!leave) {
       socket.destroy();

@@ -18,6 +18,7 @@ export {
   ApiTitled,
 } from './description/api-properties';
 export { configureHttp } from './configure-http';
+export type { ClosedConnections } from './connections';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';
 export { isJsonObject, type JsonValue } from './json/json-value';

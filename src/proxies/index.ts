@@ -15,7 +15,7 @@ export { LabelsService } from './labels/labels.service';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
 export { ProxyNotFound, ProxyRefunded } from './proxies.errors';
-export { ProxyChecksService, type ProxyToCheck } from './checks/proxy-checks.service';
+export { type Probe, ProxyChecksService, type ProxyToCheck } from './checks/proxy-checks.service';
 export { type ProxyCheckReason, worksBy } from './checks/verdict';
 export { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
 export { type Proxy } from './proxy';

@@ -4,7 +4,13 @@ import { RequestLimits } from '../http';
 import { Jobs, type LeasedRun } from '../jobs';
 import { Maintenance } from '../orders';
 import { ProviderError, ProxyProvider } from '../provider';
-import { type ProxyCheckReason, ProxyChecksService, type ProxyToCheck, worksBy } from '../proxies';
+import {
+  type Probe,
+  type ProxyCheckReason,
+  ProxyChecksService,
+  type ProxyToCheck,
+  worksBy,
+} from '../proxies';
 import { type DueRefund, RefundRecords } from './refund-records';
 import { type RefundRule, RefundRules } from './refund-rules';
 
@@ -91,30 +97,40 @@ export class RefundsJob {
   private async check(refund: DueRefund, rule: RefundRule): Promise<void> {
     const { id, failures } = refund;
     const found = await this.probe(refund);
-    if (worksBy(found) === true) {
+    const { reason } = found;
+    if (worksBy(reason) === true) {
       await this.records.refuse(id, 'proxy-works');
       return;
     }
     const saysSomething =
-      found !== null &&
-      worksBy(found) === false &&
+      reason !== null &&
+      worksBy(reason) === false &&
       (await this.countWorkingControls(refund)) >= WORKING_CONTROLS &&
-      !(await this.limits.wereConnectionsFull());
+      !(await this.mayBeOurs(found));
     if (!saysSomething) await this.records.postpone(id, rule.minutes_between);
-    else if (!OWN_FAULTS.includes(found)) await this.records.refuse(id, 'not-the-proxy');
+    else if (!OWN_FAULTS.includes(reason)) await this.records.refuse(id, 'not-the-proxy');
     else {
       const isLast = failures + 1 >= rule.failed_checks;
-      await this.records.recordFailure(id, found, rule.minutes_between, isLast);
+      await this.records.recordFailure(id, reason, rule.minutes_between, isLast);
     }
+  }
+
+  /**
+   * Whether this service may have closed the connection between the proxy and the echo endpoint. Anybody can
+   * fill the bound of a network, and a customer that of their proxy's own exit.
+   */
+  private async mayBeOurs({ reason, isAccepted }: Probe): Promise<boolean> {
+    const closed = await this.limits.closedConnections();
+    return closed.has('of-any') || (closed.size > 0 && isAccepted && OWN_FAULTS.includes(reason));
   }
 
   private async countWorkingControls(refund: DueRefund): Promise<number> {
     const controls = await this.records.findControls(refund, CONTROLS);
     const found = await Promise.all(controls.map((control) => this.probe(control)));
-    return found.filter((reason) => worksBy(reason) === true).length;
+    return found.filter(({ reason }) => worksBy(reason) === true).length;
   }
 
-  private probe(proxy: ProxyToCheck): Promise<ProxyCheckReason | null> {
+  private probe(proxy: ProxyToCheck): Promise<Probe> {
     return this.turns.run('check', () => this.checks.probe(proxy));
   }
 

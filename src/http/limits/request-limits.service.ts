@@ -4,6 +4,7 @@ import { Clock, networksOf } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
 import { Jobs } from '../../jobs';
+import type { ClosedConnections } from '../connections';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
@@ -61,7 +62,7 @@ export class RequestLimits {
   private readonly signIns = new RequestCounter('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
   private readonly webhookTests = new RequestCounter('webhook-test', WEBHOOK_TESTS_PER_MINUTE, MAX_CALLERS);
   /** How often this replica closed a connection because of a bound. */
-  private readonly full = new RequestCounter('connections-full', 1, 1);
+  private readonly full = new RequestCounter('connections-full', 1, 2);
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
   /** The last minute in which an address reached its limit. */
@@ -145,17 +146,19 @@ export class RequestLimits {
   }
 
   /** Counts a connection that was closed because of a bound on connections. */
-  countFull(): void {
-    this.full.add('all', this.nowMs());
+  countFull(closed: ClosedConnections): void {
+    this.full.add(closed, this.nowMs());
   }
 
-  /** Whether any replica closed a connection because of a bound, in this minute or the one before. */
-  async wereConnectionsFull(): Promise<boolean> {
+  /** The connections that any replica closed because of a bound, in this minute or the one before. */
+  async closedConnections(): Promise<ReadonlySet<ClosedConnections>> {
     await this.share();
-    const counted = await queryRows(this.dataSource, 'SELECT FROM request_counts WHERE name = $1 LIMIT 1', [
-      this.full.name,
-    ]);
-    return counted.length > 0;
+    const counted = await queryRows<{ key: ClosedConnections }>(
+      this.dataSource,
+      'SELECT DISTINCT key FROM request_counts WHERE name = $1',
+      [this.full.name],
+    );
+    return new Set(counted.map(({ key }) => key));
   }
 
   /** Whether any address has too many failed authentications in this minute. */

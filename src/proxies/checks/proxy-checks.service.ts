@@ -21,6 +21,13 @@ const CHECK_TIMEOUT_MS = 7000;
 
 type Result = Omit<ProxyCheckOut, 'checked_at' | 'works'>;
 
+/** The result of a check without a customer. The reason is null if the proxy works. */
+export interface Probe {
+  readonly reason: ProxyCheckReason | null;
+  /** Whether the proxy accepted the tunnel, or the connection of a plain request. */
+  readonly isAccepted: boolean;
+}
+
 /**
  * Proxy checks: a request through a customer's proxy to the echo endpoint shows whether the proxy works. A
  * proxy is reported dead only if the echo endpoint was reachable before and after.
@@ -82,26 +89,24 @@ export class ProxyChecksService {
   /**
    * Checks a proxy without storing the result, and without proof that the echo endpoint works: the caller
    * compares other proxies. It does not count as a customer's request. Never rejects.
-   *
-   * @returns the reason of a failure; null if the proxy works
    */
-  async probe(proxy: ProxyToCheck): Promise<ProxyCheckReason | null> {
+  async probe(proxy: ProxyToCheck): Promise<Probe> {
     const { url } = this.echo;
-    return url === undefined ? 'echo-down' : (await this.attempt(proxy, url)).reason;
+    return url === undefined ? { reason: 'echo-down', isAccepted: false } : this.attempt(proxy, url);
   }
 
-  private async attempt(proxy: ProxyToCheck, echoUrl: string): Promise<Result> {
+  private async attempt(proxy: ProxyToCheck, echoUrl: string): Promise<Result & Probe> {
     const { url, nonce } = this.echo.question(echoUrl);
     const timeoutMs = this.config.tuning.proxyCheckTimeoutMs ?? CHECK_TIMEOUT_MS;
-    const { connectMs, firstByteMs, result } = await requestThrough(proxy, url, timeoutMs);
-    const times = { connect_ms: connectMs, first_byte_ms: firstByteMs };
+    const { connectMs, isAccepted, firstByteMs, result } = await requestThrough(proxy, url, timeoutMs);
+    const progress = { connect_ms: connectMs, isAccepted, first_byte_ms: firstByteMs };
     const verdict = 'text' in result ? this.echo.read(result.text, nonce) : null;
     if (verdict) {
       const reason = verdict.forwarded_for ? 'leaks-forwarded-for' : null;
-      return { ...times, reason, exit_address: verdict.address };
+      return { ...progress, reason, exit_address: verdict.address };
     }
     const failure = 'text' in result ? 'wrong-response' : result.failure;
-    return { ...times, reason: failure, exit_address: null };
+    return { ...progress, reason: failure, exit_address: null };
   }
 
   /**
