@@ -559,6 +559,7 @@ describe('A payment that the provider shows', () => {
   it.each<[what: string, change: (row: Record<string, unknown>) => void, fields: string]>([
     ['an unknown status', (row) => (row['status'] = 'processing'), 'status'],
     ['no flag of tests', (row) => delete row['test'], 'test'],
+    ['succeeded without being paid', (row) => (row['paid'] = false), 'paid'],
     ['a negative amount', (row) => (row['amount'] = { value: '-1.00', currency: 'RUB' }), 'amount'],
   ])('costs no other its credit when it has %s', async (_, change, fields) => {
     payments.notifier.goWrong({ lost: true });

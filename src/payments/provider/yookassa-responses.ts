@@ -4,8 +4,9 @@ import type { PaymentMark, ProviderPayment, ProviderRefund } from './payment-pro
 
 /*
  * The used fields of YooKassa's API v3. Unknown fields are ignored: the provider adds some without a new
- * version. Fields that decide about money (id, status, amount, test, created_at, metadata) make a response
- * unusable, or a row of a list, if they cannot be read. The others are only shown, and count as absent then.
+ * version. Fields that decide about money (id, status, paid, amount, test, created_at, metadata) make a
+ * response unusable, or a row of a list, if they cannot be read or contradict each other. The others are only
+ * shown, and count as absent then.
  */
 
 const amount = z.object({
@@ -49,18 +50,21 @@ const cancellation = shown(z.object({ reason: z.string().transform(toReason) }))
 /** A receipt in an unknown state must be followed further. */
 const receipt = z.enum(['pending', 'succeeded', 'canceled', 'unknown']).nullish().catch('unknown');
 
-const payment = z.object({
-  id,
-  status: z.enum(['pending', 'waiting_for_capture', 'succeeded', 'canceled']),
-  amount,
-  created_at: moment,
-  captured_at: shown(moment),
-  confirmation: shown(z.object({ confirmation_url: text(2048).nullish() })),
-  cancellation_details: cancellation,
-  receipt_registration: receipt,
-  test: z.boolean(),
-  metadata,
-});
+const payment = z
+  .object({
+    id,
+    status: z.enum(['pending', 'waiting_for_capture', 'succeeded', 'canceled']),
+    paid: z.unknown(),
+    amount,
+    created_at: moment,
+    captured_at: shown(moment),
+    confirmation: shown(z.object({ confirmation_url: text(2048).nullish() })),
+    cancellation_details: cancellation,
+    receipt_registration: receipt,
+    test: z.boolean(),
+    metadata,
+  })
+  .refine(({ status, paid }) => status !== 'succeeded' || paid === true, { path: ['paid'] });
 
 const refund = z.object({
   id,
