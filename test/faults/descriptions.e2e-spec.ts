@@ -71,7 +71,7 @@ text(process.stdin).then((input) => {
 });
 `;
 
-/** `found-prolongations.write-off` → `zFoundProlongationsWriteOffResponse`. */
+/** The name of a generated schema: `z`, the words of the operation id and `Response`. */
 const schemaOf = ({ operationId, status }: Executed): string => {
   if (status === 422) return 'zHttpValidationError';
   if (status >= 400) return 'zErrorResponse';
