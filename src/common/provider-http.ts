@@ -1,3 +1,5 @@
+import { createOutgoingAgents, type OutgoingOptions } from './outgoing-agents';
+
 /** More than any documented response. */
 const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
@@ -6,11 +8,13 @@ const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
  * Unlike the body of `fetch()`, which Node 20 reads without its signal after a garbage collection, axios ends
  * a response that does not arrive in time.
  */
-export const PROVIDER_HTTP = {
-  maxContentLength: MAX_RESPONSE_BYTES,
-  maxRedirects: 0,
-  proxy: false,
-  responseType: 'text',
-  transformResponse: (body: unknown) => body,
-  validateStatus: () => true,
-} as const;
+export const providerHttp = (options: OutgoingOptions) =>
+  ({
+    ...createOutgoingAgents(options),
+    maxContentLength: MAX_RESPONSE_BYTES,
+    maxRedirects: 0,
+    proxy: false,
+    responseType: 'text',
+    transformResponse: (body: unknown) => body,
+    validateStatus: () => true,
+  }) as const;

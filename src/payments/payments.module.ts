@@ -1,7 +1,7 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
-import { PROVIDER_HTTP } from '../common';
+import { providerHttp } from '../common';
 import { AppConfig } from '../config';
 import { Retention } from '../jobs';
 import { DepositsController } from './deposits/deposits.controller';
@@ -29,7 +29,10 @@ const REFUNDABLE_DAYS = 3 * 366;
 
 /** Deposits, imported only by an application that accepts payments. */
 @Module({
-  imports: [AuthModule, HttpModule.register(PROVIDER_HTTP)],
+  imports: [
+    AuthModule,
+    HttpModule.registerAsync({ useFactory: () => providerHttp({ connectTimeoutMs: 5000, idleMs: 5000 }) }),
+  ],
   controllers: [DepositsController, NotificationsController, IntakeController],
   providers: [
     { provide: PaymentProvider, useClass: YooKassaProvider },

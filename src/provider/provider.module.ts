@@ -1,7 +1,7 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { PROVIDER_HTTP } from '../common';
+import { providerHttp } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { Retention, Jobs } from '../jobs';
@@ -11,18 +11,14 @@ import { ProxyProvider } from './proxy-provider';
 import { ApiKey } from './px6/api-key';
 import { Px6Client } from './px6/px6-client';
 import { PX6, Px6Provider } from './px6/px6.provider';
-import { createReadyAgents } from './px6/ready-agents';
 import { RatePermits } from './rate-permits';
 
 /** A mounted secret is changed in place, by renaming or by a link. Polling detects all three. */
 const READ_KEY_EVERY_MS = 2000;
-const CONNECT_TIMEOUT_MS = 3000;
 
 @Module({
   imports: [
-    HttpModule.registerAsync({
-      useFactory: () => ({ ...createReadyAgents(CONNECT_TIMEOUT_MS), ...PROVIDER_HTTP }),
-    }),
+    HttpModule.registerAsync({ useFactory: () => providerHttp({ connectTimeoutMs: 5000, idleMs: 10_000 }) }),
   ],
   providers: [
     ApiKey,

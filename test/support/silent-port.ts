@@ -3,18 +3,21 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 const QUEUE_LENGTH = 1;
-/** Listens, prints its port, and never accepts a connection. */
+/** Listens, prints its port, and accepts connections once it has read a byte. It ends with its input. */
 const LISTENER = `
   const options = { port: 0, host: '127.0.0.1', backlog: ${QUEUE_LENGTH} };
-  const server = require('node:net').createServer().listen(options, () => {
-    require('node:fs').writeSync(1, String(server.address().port));
-    // It ends by itself when its test has been killed.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600_000);
-    process.exit();
+  const server = require('node:http').createServer((_, response) => response.end('{}'));
+  server.listen(options, () => {
+    const { readSync, writeSync } = require('node:fs');
+    writeSync(1, String(server.address().port));
+    if (readSync(0, Buffer.alloc(1)) === 0) process.exit();
+    process.stdin.on('end', () => process.exit()).resume();
   });`;
 
 export interface SilentPort {
   readonly port: number;
+  /** From now on it serves HTTP. TCP repeats an attempt that it ignored a second after its begin. */
+  accept(): void;
   close(): Promise<void>;
 }
 
@@ -22,7 +25,7 @@ export interface SilentPort {
  * Opens a port that neither accepts nor refuses connections, like a firewall, because its queue stays full.
  */
 export async function openSilentPort(): Promise<SilentPort> {
-  const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['pipe', 'pipe', 'ignore'] });
   const ended = once(listener, 'exit');
   const [text] = (await once(listener.stdout, 'data')) as [Buffer];
   const port = Number(text.toString());
@@ -33,6 +36,7 @@ export async function openSilentPort(): Promise<SilentPort> {
   await Promise.all(fillers.slice(0, 1 + QUEUE_LENGTH).map((socket) => once(socket, 'connect')));
   return {
     port,
+    accept: () => void listener.stdin.write('.'),
     async close() {
       for (const socket of fillers) socket.destroy();
       listener.kill('SIGKILL');

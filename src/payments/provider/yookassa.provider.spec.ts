@@ -7,7 +7,8 @@ import { Test } from '@nestjs/testing';
 import { eventually } from '../../../test/support/built-service';
 import { forAllTests } from '../../../test/support/fixtures';
 import { listen } from '../../../test/support/listen';
-import { PROVIDER_HTTP } from '../../common';
+import { openSilentPort } from '../../../test/support/silent-port';
+import { providerHttp } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
 import {
@@ -42,7 +43,11 @@ describe('The adapter of YooKassa', () => {
   beforeAll(async () => {
     config.payments.baseUrl = `http://127.0.0.1:${await listen(server)}/v3`;
     const module = await Test.createTestingModule({
-      imports: [HttpModule.register(PROVIDER_HTTP)],
+      imports: [
+        HttpModule.registerAsync({
+          useFactory: () => providerHttp({ connectTimeoutMs: 5000, idleMs: 5000 }),
+        }),
+      ],
       providers: [
         YooKassaProvider,
         UnusableRows,
@@ -59,6 +64,10 @@ describe('The adapter of YooKassa', () => {
     config.payments.baseUrl = `http://127.0.0.1:${await listen(gone)}/v3`;
     await new Promise((resolve) => gone.close(resolve));
     await expect(provider.refund('key', '{}')).rejects.toThrow(PaymentsUnavailable);
+    const silent = await openSilentPort();
+    config.payments.baseUrl = `http://127.0.0.1:${silent.port}/v3`;
+    await expect(provider.refund('key', '{}')).rejects.toThrow(PaymentsUnavailable);
+    await silent.close();
     config.payments.baseUrl = baseUrl;
   });
 

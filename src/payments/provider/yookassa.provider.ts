@@ -1,3 +1,5 @@
+import http from 'node:http';
+import https from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HttpService } from '@nestjs/axios';
 import { Injectable, Logger } from '@nestjs/common';
@@ -36,8 +38,6 @@ import {
 const TIMEOUT_MS = 15_000;
 /** After 429 nothing is sent for this time. */
 const PAUSE_MS = 2000;
-/** There was no connection. */
-const NOT_SENT: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'];
 /** The documented ones. Any other status may come from a gateway that has sent the request on. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
@@ -259,6 +259,14 @@ export class YooKassaProvider extends PaymentProvider {
     path: string,
     post: Call<z.ZodType>['post'],
   ): Promise<{ readonly status: number; readonly json: unknown }> {
+    // The agents hand over connected sockets: without one, nothing was sent.
+    let hasSocket = false;
+    const transport = {
+      request: (options: https.RequestOptions, onResponse: (response: http.IncomingMessage) => void) =>
+        (options.protocol === 'https:' ? https : http)
+          .request(options, onResponse)
+          .once('socket', () => (hasSocket = true)),
+    };
     try {
       const response = await this.http.axiosRef.request<string>({
         url: `${this.config.payments.baseUrl}/${path}`,
@@ -268,6 +276,7 @@ export class YooKassaProvider extends PaymentProvider {
           ...(post && { 'Content-Type': 'application/json', 'Idempotence-Key': post.key }),
         },
         data: post?.body,
+        transport,
         signal: AbortSignal.timeout(this.config.tuning.paymentTimeoutMs ?? TIMEOUT_MS),
       });
       return { status: response.status, json: jsonOrUndefined(response.data) };
@@ -275,7 +284,7 @@ export class YooKassaProvider extends PaymentProvider {
       // The error contains the address and the key, so only its code is passed on.
       const { code } = error as { readonly code?: unknown };
       const reason = typeof code === 'string' ? code : 'no response';
-      if (NOT_SENT.includes(reason)) throw new PaymentsUnavailable(`${method} was not sent: ${reason}`);
+      if (!hasSocket) throw new PaymentsUnavailable(`${method} was not sent: ${reason}`);
       throw new PaymentOutcomeUnknown(`${method} was sent, then: ${reason}`);
     }
   }

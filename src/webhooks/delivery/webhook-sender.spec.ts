@@ -390,12 +390,12 @@ describe('The result of a webhook', () => {
     server.close();
   });
 
-  it('goes to the next address of a name only after a good part of its time', async () => {
+  it('goes to the next address of a name only after more than a second', async () => {
     const silent = await openSilentPort();
     const { outcome, durationMs } = await send(`http://far.test:${silent.port}/`, sender(LOOPBACK));
     expect(outcome).toBe('unreachable');
-    // A fifth of 3 s; Node's own default is 250 ms.
-    expect(durationMs).toBeGreaterThanOrEqual(590);
+    // Node's own default is 250 ms.
+    expect(durationMs).toBeGreaterThanOrEqual(1490);
     await silent.close();
   });
 

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { TimeLimit } from '../../common';
 import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
@@ -21,9 +21,6 @@ const MAX_RESPONSE_KB = 64;
  */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
-
-/** How many addresses of a name are tried within the time of a request if none of them responds. */
-const ADDRESSES_TRIED = 5;
 
 /** The outcome of one attempt. */
 export type Sent =
@@ -106,13 +103,7 @@ export class WebhookSender {
     signal: AbortSignal,
   ): Promise<ReceiverResponse> {
     const agent = url.protocol === 'https:' ? this.agents['https:'] : this.agents['http:'];
-    const options = {
-      headers,
-      signal,
-      lookup: this.lookup,
-      // Node allows each address but the last 250 ms, which is too short for distant ones.
-      autoSelectFamilyAttemptTimeout: this.timeoutMs / ADDRESSES_TRIED,
-    };
+    const options = { headers, signal, lookup: this.lookup };
     try {
       return await request(url, body, { ...options, agent });
     } catch (error) {
@@ -167,8 +158,7 @@ function boundResponse(call: http.ClientRequest): void {
 function request(
   url: URL,
   body: string,
-  options: Pick<https.RequestOptions, 'agent' | 'signal' | 'lookup'> &
-    Pick<TcpNetConnectOpts, 'autoSelectFamilyAttemptTimeout'> & { readonly headers: Headers },
+  options: Pick<https.RequestOptions, 'agent' | 'signal' | 'lookup'> & { readonly headers: Headers },
 ): Promise<ReceiverResponse> {
   return new Promise((resolve, reject) => {
     const bytes = Buffer.from(body);

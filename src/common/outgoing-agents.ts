@@ -6,17 +6,35 @@ import tls from 'node:tls';
 
 type Created = (error: Error | null, socket: Duplex) => void;
 
-const KEEP_ALIVE = { keepAlive: true, timeout: 10_000, maxSockets: 64 } as const;
+/**
+ * How long each address of a name has to accept a connection, unless it is the last one. Node's default of
+ * 250 ms excludes slow ones. TCP repeats a lost packet after a second.
+ */
+const ADDRESS_TIMEOUT_MS = 1500;
+// For all connections of the process, including those to the database and through customers' proxies.
+net.setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_TIMEOUT_MS);
+
+const MAX_CONNECTIONS = 64;
+
+interface OutgoingAgents {
+  readonly httpAgent: http.Agent;
+  readonly httpsAgent: https.Agent;
+}
+
+export interface OutgoingOptions {
+  /** For all addresses of a name, with the TLS handshake. */
+  readonly connectTimeoutMs: number;
+  /** How long an unused connection is kept. */
+  readonly idleMs: number;
+}
 
 /**
  * Creates keep-alive agents that hand a socket to a request only once it is connected and any TLS handshake
  * is done. The request then controls the very next write, and an earlier error proves that no byte of it was
  * sent.
  */
-export function createReadyAgents(connectTimeoutMs: number): {
-  readonly httpAgent: http.Agent;
-  readonly httpsAgent: https.Agent;
-} {
+export function createOutgoingAgents({ connectTimeoutMs, idleMs }: OutgoingOptions): OutgoingAgents {
+  const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };
   const handOverWhen = (
     readyEvent: 'connect' | 'secureConnect',
     socket: net.Socket,
@@ -35,12 +53,12 @@ export function createReadyAgents(connectTimeoutMs: number): {
     });
   };
 
-  const httpAgent = new http.Agent(KEEP_ALIVE);
+  const httpAgent = new http.Agent(keepAlive);
   httpAgent.createConnection = (options, created) => {
     if (created) handOverWhen('connect', net.connect(options as net.NetConnectOpts), created);
     return undefined;
   };
-  const httpsAgent = new https.Agent(KEEP_ALIVE);
+  const httpsAgent = new https.Agent(keepAlive);
   httpsAgent.createConnection = (options, created) => {
     if (created) handOverWhen('secureConnect', tls.connect(options as tls.ConnectionOptions), created);
     return undefined;
