@@ -28,7 +28,7 @@ export {
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { jsonOrUndefined } from './json-or-undefined';
-export { providerHttp } from './provider-http';
+export { providerHttp, RecordingTransport } from './provider-http';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { type OddRow, readRows } from './read-rows';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';

@@ -1,3 +1,5 @@
+import http from 'node:http';
+import https from 'node:https';
 import { createOutgoingAgents, type OutgoingOptions } from './outgoing-agents';
 
 /** More than any documented response. */
@@ -18,3 +20,16 @@ export const providerHttp = (options: OutgoingOptions) =>
     transformResponse: (body: unknown) => body,
     validateStatus: () => true,
   }) as const;
+
+/** A transport for axios that records whether any byte may have left: the agents hand over connected sockets. */
+export class RecordingTransport {
+  mayHaveSent = false;
+
+  readonly request = (
+    options: https.RequestOptions,
+    onResponse: (response: http.IncomingMessage) => void,
+  ): http.ClientRequest =>
+    (options.protocol === 'https:' ? https : http)
+      .request(options, onResponse)
+      .once('socket', () => (this.mayHaveSent = true));
+}

@@ -1,10 +1,8 @@
-import http from 'node:http';
-import https from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HttpService } from '@nestjs/axios';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
-import { jsonOrUndefined } from '../../common';
+import { jsonOrUndefined, RecordingTransport } from '../../common';
 import { AppConfig, type CashRegister } from '../../config';
 import { atMostEachMinute } from '../../http';
 import { Metrics } from '../../metrics';
@@ -259,14 +257,7 @@ export class YooKassaProvider extends PaymentProvider {
     path: string,
     post: Call<z.ZodType>['post'],
   ): Promise<{ readonly status: number; readonly json: unknown }> {
-    // The agents hand over connected sockets: without one, nothing was sent.
-    let hasSocket = false;
-    const transport = {
-      request: (options: https.RequestOptions, onResponse: (response: http.IncomingMessage) => void) =>
-        (options.protocol === 'https:' ? https : http)
-          .request(options, onResponse)
-          .once('socket', () => (hasSocket = true)),
-    };
+    const transport = new RecordingTransport();
     try {
       const response = await this.http.axiosRef.request<string>({
         url: `${this.config.payments.baseUrl}/${path}`,
@@ -284,7 +275,7 @@ export class YooKassaProvider extends PaymentProvider {
       // The error contains the address and the key, so only its code is passed on.
       const { code } = error as { readonly code?: unknown };
       const reason = typeof code === 'string' ? code : 'no response';
-      if (!hasSocket) throw new PaymentsUnavailable(`${method} was not sent: ${reason}`);
+      if (!transport.mayHaveSent) throw new PaymentsUnavailable(`${method} was not sent: ${reason}`);
       throw new PaymentOutcomeUnknown(`${method} was sent, then: ${reason}`);
     }
   }
