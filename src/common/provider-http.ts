@@ -21,7 +21,7 @@ export const providerHttp = (options: OutgoingOptions) =>
     validateStatus: () => true,
   }) as const;
 
-/** A transport for axios that records whether any byte may have left: the agents hand over connected sockets. */
+/** Records for axios whether any byte may have left: our agents hand over connected sockets. */
 export class RecordingTransport {
   mayHaveSent = false;
 
