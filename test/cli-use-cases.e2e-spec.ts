@@ -186,6 +186,18 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
       return `--id ${id} --as write-off ${REASON}`;
     },
   ],
+  'deposits end-refund': [
+    'deposit-refunds.end',
+    async () => {
+      const id = await insert(
+        `INSERT INTO deposit_refunds (deposit_id, user_id, amount, state, provider)
+         VALUES ($1, $2, 10, 'held', 'sandbox') RETURNING id`,
+        await paidDeposit(),
+        customer.id,
+      );
+      return `--id ${id} ${REASON}`;
+    },
+  ],
   'payments list': ['payments.list', async () => ''],
   'payments match': [
     'payments.match',
@@ -294,6 +306,7 @@ const CREATED: Readonly<Record<string, string>> = {
   'prices.add': 'price-rule',
   'deposits.refund': 'user',
   'deposit-refunds.decide': 'user',
+  'deposit-refunds.end': 'user',
   'payments.match': 'user',
 };
 

@@ -337,6 +337,18 @@ describe('Without its notification', () => {
   });
 });
 
+it('A deposit whose creation was lost sends its key no more after 23 hours', async () => {
+  payments.fail('create', 'lost');
+  const { body } = await deposit('100', 'long-lost');
+  expect(body.id).toBeUndefined();
+  await service.owner.query(
+    `UPDATE deposits SET created_at = created_at - interval '23.1 hours' WHERE idempotency_key = 'long-lost'`,
+  );
+  const created = payments.calls.create;
+  expect(await deposit('100', 'long-lost')).toMatchObject({ status: 201, body: { payment_url: null } });
+  expect(payments.calls.create).toBe(created);
+});
+
 describe('A notification', () => {
   it('that is doubled, late or forged credits nothing twice', async () => {
     payments.notifier.goWrong({ times: 5 });
@@ -873,7 +885,27 @@ describe('Staff', () => {
       return body.items.some((one) => one.id === id && one.state === state);
     });
   const TRY_NOW = 'next_try_at = now()';
-  const REQUESTED_LONG_AGO = `${TRY_NOW}, requested_at = requested_at - interval '25 hours'`;
+  const sentAgo = (hours: number) =>
+    `${TRY_NOW}, first_sent_at = first_sent_at - interval '${hours} hours',
+     sent_at = sent_at - interval '${hours} hours'`;
+  const SENT_LONG_AGO = sentAgo(25);
+  const endRefund = (id: number, by = staff) =>
+    by.post<{ state: string; ending: boolean }>(`/staff/deposit-refunds/${id}/end`, { reason: 'no longer' });
+  const shownRefund = async (id: number) => {
+    const { body } = await staff.get<{ items: { id: number; provider_reason: string | null }[] }>(
+      '/staff/deposit-refunds',
+    );
+    return body.items.find((one) => one.id === id);
+  };
+  /** Has a refund looked at a few times. */
+  async function lookAt(id: number, change = TRY_NOW): Promise<void> {
+    await service.dataSource.query(`UPDATE deposit_refunds SET ${change} WHERE id = $1`, [id]);
+    for (let n = 0; n < 3; n += 1) {
+      const before = payments.calls.refunds;
+      await service.dataSource.query(`UPDATE deposit_refunds SET ${TRY_NOW} WHERE id = $1`, [id]);
+      await eventually(() => payments.calls.refunds > before);
+    }
+  }
 
   it('find deposits, also from the page of their customer', async () => {
     const shown = await staff.get<{ links: object }>(`/staff/users/${customer.id}`);
@@ -1198,8 +1230,71 @@ describe('Staff', () => {
     const { id } = await paid('100');
     payments.fail('refund', '401', '403');
     const { body } = await refund(id, { reason: 'x' });
+    await eventually(async () => (await shownRefund(body.id))?.provider_reason?.startsWith('invalid_cred'));
     await untilRefund(body.id, 'succeeded', TRY_NOW);
+    expect(await shownRefund(body.id)).toMatchObject({ provider_reason: null });
     expect(await available()).toBe('0.00');
+  });
+
+  it('end a refund that is refused, when a complete list lacks it a day after its last call', async () => {
+    const { id } = await paid('100');
+    payments.fail('refund', ...Array<'403'>(50).fill('403'));
+    const { body } = await refund(id, { amount: '30', reason: 'x' });
+    await eventually(async () => (await shownRefund(body.id))?.provider_reason?.startsWith('forbidden'));
+    const { text } = await service.app
+      .get(TokensService)
+      .issue({ userId: customer.id, scopes: ['staff:balance'] });
+    expect((await endRefund(body.id, staffWith(service, customer.id, text, 0))).status).toBe(403);
+    expect(await endRefund(body.id)).toMatchObject({ status: 200, body: { state: 'held', ending: true } });
+    expect((await endRefund(body.id)).status).toBe(409);
+    payments.resetFaults();
+    const sent = payments.calls.refund;
+    await lookAt(body.id);
+    payments.fail('refunds', '403', '403', '403', '403');
+    await lookAt(body.id, SENT_LONG_AGO);
+    expect(await shownRefund(body.id)).toMatchObject({
+      provider_reason: expect.stringContaining('forbidden'),
+    });
+    payments.resetFaults();
+    payments.alter = (method, result) => (method === 'refunds' ? { items: [{ id: 'odd' }] } : result);
+    await lookAt(body.id);
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '70.00', held: '30.00' });
+    payments.resetFaults();
+    await untilRefund(body.id, 'failed', TRY_NOW);
+    expect(payments.calls.refund).toBe(sent);
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '100.00', held: '0.00' });
+    const actions = await staff.get<{ items: object[] }>('/staff/actions?action=deposit-refunds.end');
+    const after = expect.objectContaining({ id: body.id, ending: true });
+    expect(actions.body.items).toContainEqual(expect.objectContaining({ reason: 'no longer', after }));
+    expect((await endRefund(body.id)).status).toBe(409);
+  });
+
+  it('see a refund succeed that was being made when they ended it', async () => {
+    const { id } = await paid('100');
+    payments.fail('refund', 'late');
+    const sent = payments.calls.refund;
+    const { body } = await refund(id, { amount: '30', reason: 'x' });
+    await eventually(() => payments.calls.refund > sent);
+    expect((await endRefund(body.id)).status).toBe(200);
+    await untilRefund(body.id, 'succeeded', TRY_NOW);
+    expect(await available()).toBe('70.00');
+  });
+
+  it('have no key sent again 23 hours after its first call, although each was refused', async () => {
+    const { id } = await paid('100');
+    payments.fail('refund', ...Array<'403'>(50).fill('403'));
+    const { body } = await refund(id, { amount: '30', reason: 'x' });
+    await eventually(async () => (await shownRefund(body.id))?.provider_reason?.startsWith('forbidden'));
+    payments.resetFaults();
+    await service.dataSource.query(
+      `UPDATE deposit_refunds SET first_sent_at = now() - interval '23.1 hours' WHERE id = $1`,
+      [body.id],
+    );
+    const sent = payments.calls.refund;
+    await lookAt(body.id);
+    expect(payments.calls.refund).toBe(sent);
+    await untilRefund(body.id, 'failed', SENT_LONG_AGO);
+    expect(await available()).toBe('100.00');
   });
 
   it('have the money back on the balance when the provider refuses, or nothing was made', async () => {
@@ -1215,7 +1310,7 @@ describe('Staff', () => {
     });
     payments.fail('refund', '500');
     const lost = await refund(id, { amount: '10', reason: 'x' });
-    await untilRefund(lost.body.id, 'failed', REQUESTED_LONG_AGO);
+    await untilRefund(lost.body.id, 'failed', SENT_LONG_AGO);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '100.00', held: '0.00' });
   });
 
@@ -1243,8 +1338,8 @@ describe('Staff', () => {
     await eventually(async () => {
       const [row] = await queryRows<{ looked: boolean }>(
         service.dataSource,
-        `UPDATE deposit_refunds SET ${TRY_NOW}, requested_at = now() - interval '23.5 hours'
-          WHERE id = $1 AND requested_at IS NOT NULL RETURNING true AS looked`,
+        `UPDATE deposit_refunds SET ${TRY_NOW}, first_sent_at = now() - interval '23.5 hours'
+          WHERE id = $1 AND first_sent_at IS NOT NULL RETURNING true AS looked`,
         [late.body.id],
       );
       return row?.looked;
@@ -1253,7 +1348,7 @@ describe('Staff', () => {
     await eventually(() => payments.calls.refunds > listed);
     expect(payments.calls.refund).toBeLessThanOrEqual(calls + 1);
     expect(await service.balanceOf(customer)).toMatchObject({ held: '10.00' });
-    await untilRefund(late.body.id, 'failed', REQUESTED_LONG_AGO);
+    await untilRefund(late.body.id, 'failed', SENT_LONG_AGO);
     expect(await service.balanceOf(customer)).toMatchObject({ available: '50.00', held: '0.00' });
   });
 
@@ -1297,7 +1392,7 @@ describe('Staff', () => {
     const deposited = await paid('100');
     payments.fail('refund', '500');
     const late = await refund(deposited.id, { amount: '40', reason: 'x' });
-    await untilRefund(late.body.id, 'failed', REQUESTED_LONG_AGO);
+    await untilRefund(late.body.id, 'failed', SENT_LONG_AGO);
     payments.notifier.goWrong({ lost: true });
     const whole = await refund(deposited.id, { reason: 'x' });
     await untilRefund(whole.body.id, 'succeeded');

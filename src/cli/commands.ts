@@ -77,6 +77,7 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('deposits list', { action: 'deposits.search' }),
   routeCommand('deposits refund'),
   routeCommand('deposits refunds', { action: 'deposit-refunds.list' }),
+  routeCommand('deposits end-refund', { action: 'deposit-refunds.end' }),
   routeCommand('deposits decide', { action: 'deposit-refunds.decide', names: { decision: 'as' } }),
   routeCommand('payments list'),
   routeCommand('payments match'),

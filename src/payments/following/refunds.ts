@@ -4,6 +4,7 @@ import {
   PaymentError,
   PaymentProvider,
   PaymentRefused,
+  PaymentsForbidden,
   PaymentsUnavailable,
   type ProviderRefund,
 } from '../provider/payment-provider';
@@ -12,15 +13,14 @@ import { type DueRefund, RefundRecords } from '../records/refund-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
-/** The provider remembers a key for 24 hours: a later repeat would refund again. */
-const REPEATED_FOR_SECONDS = 23 * 3600;
-/** Some time after the last repeat, a refund that no complete list has was not made. */
-const GIVEN_UP_AFTER_SECONDS = 24 * 3600;
+/** A process that was frozen since it recorded a call does not make it: others look for its effect. */
+const SENT_WITHIN_MS = 10_000;
 
 /**
  * Requests refunds from the provider, and applies their states. The refusal of the first call ends a refund.
- * After any other outcome, or a crash before the call, the list of the payment's refunds decides: while it
- * lacks the refund, the same request is retried under the same key.
+ * After any other outcome the list of the payment's refunds decides: while it lacks the refund, the same
+ * request is retried under the same key. A refund that is no longer sent fails when a complete list a day
+ * after the last call lacks it.
  */
 @Injectable()
 export class Refunds {
@@ -43,7 +43,8 @@ export class Refunds {
         const rows = await this.records.claimDue(this.provider.name, room);
         return { rows, isMore: rows.length === room };
       },
-      execute: (refund) => (refund.isRequested ? this.follow(refund) : this.request(refund)),
+      execute: (refund) =>
+        refund.isSendable && !refund.mayBeMade ? this.request(refund) : this.follow(refund),
     });
   }
 
@@ -64,16 +65,16 @@ export class Refunds {
 
   private async request(refund: DueRefund): Promise<void> {
     try {
-      await this.send(refund, performance.now());
+      await this.send(refund);
     } catch (error) {
       if (error instanceof PaymentRefused) await this.fail(refund.refundKey, error.reason, refund.nextTry);
-      else if (error instanceof PaymentsUnavailable) await this.records.giveBack(refund);
-      else if (!(error instanceof PaymentError)) throw error;
+      else if (error instanceof PaymentsUnavailable) {
+        await this.records.recordRefusal(refund, reasonOf(error), true);
+      } else if (!(error instanceof PaymentError)) throw error;
     }
   }
 
   private async follow(refund: DueRefund): Promise<void> {
-    const claimedAtMs = performance.now();
     try {
       let unreadable = 0;
       for await (const page of this.provider.refundsOf(refund.paymentId)) {
@@ -83,24 +84,25 @@ export class Refunds {
       }
       // A row that cannot be read may be this refund.
       if (unreadable > 0) return;
-      if (refund.ageSeconds < REPEATED_FOR_SECONDS) await this.send(refund, claimedAtMs);
-      else if (refund.ageSeconds > GIVEN_UP_AFTER_SECONDS) await this.fail(refund.refundKey, 'not listed');
+      if (refund.isSendable) await this.send(refund);
+      else if (refund.isListedByNow) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
-      // Not even a refusal ends it: an earlier call may have been executed, and the list may be late.
       if (!(error instanceof PaymentError)) throw error;
+      // Not even a refusal ends it: an earlier call may have been executed, and the list may be late.
+      const reason = reasonOf(error);
+      if (reason !== null) await this.records.recordRefusal(refund, reason, false);
     }
   }
 
   /** @throws PaymentError */
-  private async send(refund: DueRefund, claimedAtMs: number): Promise<void> {
-    const request =
-      refund.request ??
-      (await this.records.storeRequest(refund.refundKey, this.provider.refundRequest(refund)));
-    // The process may have been frozen since it claimed the refund.
-    const ageSeconds = refund.ageSeconds + (performance.now() - claimedAtMs) / 1000;
-    if (ageSeconds < REPEATED_FOR_SECONDS) {
-      await this.settle(await this.provider.refund(refund.refundKey, request));
-    }
+  private async send(refund: DueRefund): Promise<void> {
+    const beganMs = performance.now();
+    const request = await this.records.recordSending(
+      refund,
+      refund.request ?? this.provider.refundRequest(refund),
+    );
+    if (request === null || performance.now() - beganMs > SENT_WITHIN_MS) return;
+    await this.settle(await this.provider.refund(refund.refundKey, request));
   }
 
   private async settle(refund: ProviderRefund): Promise<void> {
@@ -118,3 +120,6 @@ export class Refunds {
     if (await this.records.fail(refundKey, reason, nextTry)) this.logger.warn(`a refund failed: ${reason}`);
   }
 }
+
+const reasonOf = (error: PaymentError): string | null =>
+  error instanceof PaymentRefused || error instanceof PaymentsForbidden ? error.reason : null;

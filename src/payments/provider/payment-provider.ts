@@ -96,7 +96,16 @@ export class PaymentRefused extends PaymentError {
 export class PaymentsUnavailable extends PaymentError {}
 
 /** The provider refuses the shop or its key. The operator can change that, and a retry may succeed. */
-export class PaymentsForbidden extends PaymentsUnavailable {}
+export class PaymentsForbidden extends PaymentsUnavailable {
+  /** @param reason the provider's, for staff */
+  constructor(
+    method: string,
+    status: number,
+    readonly reason: string,
+  ) {
+    super(`${method} returned ${status}: ${reason}`);
+  }
+}
 
 /** The provider may have executed the call. Only its listing shows the outcome. */
 export class PaymentOutcomeUnknown extends PaymentError {}

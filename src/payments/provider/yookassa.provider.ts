@@ -233,13 +233,12 @@ export class YooKassaProvider extends PaymentProvider {
     if (reason?.parameter === 'Idempotence-Key') {
       throw new PaymentOutcomeUnknown(`${method} returned ${status}: its key was used by another request`);
     }
+    const why = this.withoutKey(reasonOf(reason)) || String(status);
     if (OF_THE_OPERATOR.includes(status)) {
       this.warn(`the payment provider refuses the shop or its key (${status}): check YOOKASSA_SECRET_KEY`);
-      throw new PaymentsForbidden(`${method} returned ${status}`);
+      throw new PaymentsForbidden(method, status, why);
     }
-    if (REFUSALS.includes(status)) {
-      throw new PaymentRefused(method, status, this.withoutKey(reasonOf(reason)));
-    }
+    if (REFUSALS.includes(status)) throw new PaymentRefused(method, status, why);
     const read = status === 200 ? schema.safeParse(json) : undefined;
     if (read?.success !== true) {
       throw new PaymentOutcomeUnknown(`${method} returned ${status} without a result`);

@@ -159,7 +159,9 @@ export class DepositRecords {
     const [wanted] = await queryRows<WantedPayment & { readonly isRefused: boolean }>(
       this.dataSource,
       `SELECT ${WANTED_COLUMNS}, state = 'canceled' AS "isRefused" FROM deposits
-        WHERE id = $1 AND state IN ('pending', 'canceled') AND provider_payment_id IS NULL`,
+        WHERE id = $1 AND provider_payment_id IS NULL
+          -- The provider remembers a key for 24 hours.
+          AND (state = 'canceled' OR (state = 'pending' AND created_at > now() - interval '23 hours'))`,
       [id],
     );
     return wanted ?? null;

@@ -143,6 +143,12 @@ export class DepositRefundOut {
   )
   state!: RefundState;
 
+  @ApiBoolean(
+    'Whether staff have ended it: it is no longer sent, and fails unless it was made already',
+    false,
+  )
+  ending!: boolean;
+
   @ApiNullable('string', { example: 'Wrong amount' })
   reason!: string | null;
 

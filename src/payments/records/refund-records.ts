@@ -1,75 +1,97 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { preparedRows, queryRow, queryRows, violatedConstraint } from '../../database';
+import { preparedRows, queryRows, violatedConstraint } from '../../database';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
 
 /** A refund to request from the provider, or to look up there. */
 export interface DueRefund extends NewRefund {
-  /** Whether its first call was made, or may have been. */
-  readonly isRequested: boolean;
+  /** Whether a call may have had an effect. */
+  readonly mayBeMade: boolean;
+  /** Whether it may be sent: staff have not ended it, and the provider remembers its key. */
+  readonly isSendable: boolean;
+  /** Whether the last call is so long ago that any list contains its effect. */
+  readonly isListedByNow: boolean;
   /** The time that the claim has set. */
   readonly nextTry: string;
   /** The body of the call; null before the first one. */
   readonly request: string | null;
-  /** Since the claim for its first call; 0 before. */
-  readonly ageSeconds: number;
 }
 
 /** Pauses between tries grow as those of deposits. */
 const SHORTEST_PAUSE_SECONDS = 5;
 const LONGEST_PAUSE_SECONDS = 600;
-/** The first call is over, unless the process was frozen. */
-const FIRST_PAUSE_SECONDS = 20;
+/** A call is over, unless the process was frozen. */
+const CALL_SECONDS = 20;
+/** The provider remembers a key for 24 hours: a later repeat would refund again. */
+const IS_SENDABLE = `refund.end_action_id IS NULL
+  AND (refund.first_sent_at IS NULL OR refund.first_sent_at > now() - interval '23 hours')`;
 
 /** The job's statements of refunds, each guarded by the state before. Staff's hold the money first. */
 @Injectable()
 export class RefundRecords {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Claims due refunds, to request them or to look for them. The claim records the request. */
+  /** Claims due refunds, to request them or to look for them. */
   claimDue(provider: string, room: number): Promise<DueRefund[]> {
     return preparedRows<DueRefund>(
       this.dataSource,
       `WITH due AS (
-         SELECT id, requested_at FROM deposit_refunds
+         SELECT id FROM deposit_refunds
           WHERE next_try_at <= now() AND state = 'held' AND provider = $1
           ORDER BY next_try_at LIMIT $2 FOR UPDATE SKIP LOCKED
        )
        UPDATE deposit_refunds AS refund
-          SET requested_at = coalesce(refund.requested_at, now()),
-              next_try_at = now() + make_interval(secs => CASE WHEN due.requested_at IS NULL
-                THEN ${FIRST_PAUSE_SECONDS} ELSE least(${LONGEST_PAUSE_SECONDS},
-                greatest(${SHORTEST_PAUSE_SECONDS}, extract(epoch FROM now() - due.requested_at) / 4)) END)
+          SET next_try_at = now() + make_interval(secs => least(${LONGEST_PAUSE_SECONDS}, greatest(
+                CASE WHEN refund.may_be_made THEN ${SHORTEST_PAUSE_SECONDS} ELSE ${CALL_SECONDS} END,
+                extract(epoch FROM now() - refund.first_sent_at) / 4)))
          FROM due JOIN deposit_refunds USING (id) JOIN deposits ON deposits.id = deposit_refunds.deposit_id
         WHERE refund.id = due.id
        RETURNING refund.id AS "refundId", refund.refund_key AS "refundKey", refund.amount,
                  refund.next_try_at::text AS "nextTry", refund.request,
                  deposits.amount AS "paidAmount", deposits.request AS "paymentRequest",
-                 deposits.provider_payment_id AS "paymentId", due.requested_at IS NOT NULL AS "isRequested",
-                 coalesce(extract(epoch FROM now() - due.requested_at), 0)::double precision AS "ageSeconds"`,
+                 deposits.provider_payment_id AS "paymentId", refund.may_be_made AS "mayBeMade",
+                 ${IS_SENDABLE} AS "isSendable",
+                 coalesce(refund.sent_at < now() - interval '24 hours', true) AS "isListedByNow"`,
       [provider, room],
     );
   }
 
-  /** Stores the request of a refund, before the first call. @returns the one that was first */
-  async storeRequest(refundKey: string, request: string): Promise<string> {
-    const stored = await queryRow<{ request: string }>(
+  /**
+   * Stores that a refund is being sent, with its request, before the call.
+   *
+   * @returns the request that was first; null if the refund must not be sent, or was claimed again
+   */
+  async recordSending({ refundKey, nextTry }: DueRefund, request: string): Promise<string | null> {
+    const [sent] = await queryRows<{ request: string }>(
       this.dataSource,
-      'UPDATE deposit_refunds SET request = coalesce(request, $2) WHERE refund_key = $1 RETURNING request',
-      [refundKey, request],
+      `UPDATE deposit_refunds AS refund
+          SET request = coalesce(request, $3), may_be_made = true,
+              first_sent_at = coalesce(first_sent_at, now()), sent_at = now()
+        WHERE refund_key = $1 AND state = 'held' AND next_try_at = $2::text::timestamptz AND ${IS_SENDABLE}
+       RETURNING request`,
+      [refundKey, nextTry, request],
     );
-    return stored.request;
+    return sent?.request ?? null;
   }
 
-  /** Returns a refund for which the provider was certainly not called, to be requested later. */
-  async giveBack({ refundKey, nextTry }: DueRefund): Promise<void> {
+  /**
+   * Records why the provider refused a call.
+   *
+   * @param isUnmade whether this call and all before it certainly had no effect
+   */
+  async recordRefusal(
+    { refundKey, nextTry }: DueRefund,
+    reason: string | null,
+    isUnmade: boolean,
+  ): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE deposit_refunds SET requested_at = NULL
+      `UPDATE deposit_refunds SET may_be_made = may_be_made AND NOT $4,
+                                  provider_reason = coalesce($3, provider_reason)
         WHERE refund_key = $1 AND state = 'held' AND next_try_at = $2::text::timestamptz`,
-      [refundKey, nextTry],
+      [refundKey, nextTry, reason, isUnmade],
     );
   }
 
@@ -91,7 +113,7 @@ export class RefundRecords {
       this.dataSource,
       `WITH refund AS (
          UPDATE deposit_refunds SET state = 'succeeded', provider_refund_id = $2, closed_at = now(),
-                                    next_try_at = NULL, request = NULL
+                                    next_try_at = NULL, request = NULL, provider_reason = NULL
           WHERE refund_key = $1 AND provider = $3 AND state = 'held'
          RETURNING id, deposit_id, user_id, amount, reason
        ),

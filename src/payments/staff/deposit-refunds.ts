@@ -61,7 +61,8 @@ const CHARGED_BACK = `(SELECT coalesce(-sum(available_delta), 0)::numeric(14,2) 
     WHERE user_id = deposits.user_id AND ${SHOWN_KIND} = 'debit'
       AND reference = deposits.provider_payment_id) AS charged_back`;
 
-const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state, reason, provider_reason, receipt_registration,
+const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state,
+  state = 'held' AND end_action_id IS NOT NULL AS ending, reason, provider_reason, receipt_registration,
   created_at, closed_at`;
 
 @Injectable()
@@ -175,10 +176,25 @@ export class DepositRefunds {
   }
 
   /** @throws RefundNotFound, RefundDecided */
-  async lockFound(id: number, manager: EntityManager): Promise<DepositRefundOut> {
+  async lockUndecided(
+    id: number,
+    state: 'found' | 'held',
+    manager: EntityManager,
+  ): Promise<DepositRefundOut> {
     const refund = await this.get(id, manager, 'FOR UPDATE');
-    if (refund.state !== 'found') throw new RefundDecided();
+    if (refund.state !== state || refund.ending) throw new RefundDecided();
     return refund;
+  }
+
+  /** Stops the sending of a held refund. Its job fails it when the provider's list proves that it may. */
+  async end({ id }: DepositRefundOut, actionId: number, manager: EntityManager): Promise<DepositRefundOut> {
+    await queryRows(
+      manager,
+      `UPDATE deposit_refunds SET end_action_id = $2, next_try_at = now()
+        WHERE id = $1 AND state = 'held' AND end_action_id IS NULL`,
+      [id, actionId],
+    );
+    return this.get(id, manager);
   }
 
   /** Debits the balance for a found refund, or leaves the cost to the shop. @throws InsufficientBalance */

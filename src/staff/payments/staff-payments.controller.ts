@@ -131,6 +131,30 @@ export class StaffPaymentsController {
     return this.payments.decideRefund(audit, refundId, decision, reason);
   }
 
+  @Post('deposit-refunds/:refund_id/end')
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'deposit-refunds.end',
+    summary: 'End a held refund',
+    description:
+      'For accounting, when the provider refuses a refund: it is no longer sent. 24 hours after the last ' +
+      'call it fails, and its money is released, if the complete list of the provider lacks it. It ' +
+      'succeeds if the list contains it. While the provider refuses the list, it stays held.',
+    response: { description: 'The refund as it is now', type: DepositRefundOut },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(RefundNotFound),
+      409: ['Nothing was changed', RefundDecided],
+    },
+  })
+  endRefund(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('refund_id', 'Id of the refund') refundId: number,
+    @Body() { reason }: ReasonRequest,
+  ): Promise<DepositRefundOut> {
+    return this.payments.endRefund(audit, refundId, reason);
+  }
+
   @Get('unmatched-payments')
   @StaffRoute({
     scope: 'staff:balance',

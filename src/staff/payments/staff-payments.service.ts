@@ -88,11 +88,22 @@ export class StaffPaymentsService {
     reason: string,
   ): Promise<DepositRefundOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.deposits.lockFound(refundId, manager);
+      const before = await this.deposits.lockUndecided(refundId, 'found', manager);
       audit.assertConcernsAnother(before.user_id);
       const after = Object.assign({}, before, { state: decision === 'debit' ? 'succeeded' : 'written-off' });
       const actionId = await record({ target: userOf(before), reason, before, after });
       return this.deposits.decideFound(before, decision === 'debit', { actionId, reason }, manager);
+    });
+  }
+
+  /** @throws RefundNotFound, RefundDecided, OwnAccount */
+  endRefund(audit: AuditContext, refundId: number, reason: string): Promise<DepositRefundOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.deposits.lockUndecided(refundId, 'held', manager);
+      audit.assertConcernsAnother(before.user_id);
+      const after = Object.assign({}, before, { ending: true });
+      const actionId = await record({ target: userOf(before), reason, before, after });
+      return this.deposits.end(before, actionId, manager);
     });
   }
 

@@ -103,8 +103,14 @@ CREATE TABLE deposit_refunds (
   reason text,
   action_id bigint REFERENCES audit_log,
   created_at timestamptz NOT NULL DEFAULT now(),
-  -- The one call: null before it.
-  requested_at timestamptz,
+  -- The first and the last call, stored before it. Neither is ever cleared: its key must not be sent again
+  -- when the provider may have forgotten it.
+  first_sent_at timestamptz,
+  sent_at timestamptz,
+  -- A call may have had an effect. Otherwise a refusal of the next one ends the refund.
+  may_be_made boolean NOT NULL DEFAULT false,
+  -- The action of staff after which it is never sent again. It is still held.
+  end_action_id bigint REFERENCES audit_log,
   next_try_at timestamptz,
   closed_at timestamptz,
   UNIQUE (id, user_id),
@@ -116,6 +122,8 @@ CREATE INDEX deposit_refunds_receipts_idx ON deposit_refunds (closed_at)
   WHERE receipt_registration IN ('pending', 'canceled');
 CREATE INDEX deposit_refunds_found_idx ON deposit_refunds (id) WHERE state = 'found';
 CREATE INDEX deposit_refunds_action_id_idx ON deposit_refunds (action_id) WHERE action_id IS NOT NULL;
+CREATE INDEX deposit_refunds_end_action_id_idx ON deposit_refunds (end_action_id)
+  WHERE end_action_id IS NOT NULL;
 CREATE INDEX deposit_refunds_created_at_idx ON deposit_refunds (created_at);
 
 -- Up to which moment the lists of a provider were compared in full.
