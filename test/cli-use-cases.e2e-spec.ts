@@ -258,6 +258,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   ],
   'renewals list': ['renewals.list', async () => '--due'],
   'refunds list': ['refunds.list', async () => '--state staff'],
+  'refunds shares': ['refunds.shares', async () => ''],
   'refunds file': ['refunds.file', async () => PERIOD],
   'refunds decide': ['refunds.decide', async () => `--id ${await leftRefund()} --as refuse ${REASON}`],
   'refunds rule': ['refund-rule.read', async () => ''],

@@ -5,6 +5,7 @@ import { RequestLimits } from '../src/http';
 import { RefundRecords } from '../src/refunds';
 import { WithdrawalsService } from '../src/sync';
 import { TypeChangeService } from '../src/sync/type-change/type-change.service';
+import { connectAgent } from './support/agent';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
@@ -103,6 +104,17 @@ async function check(times = 1): Promise<void> {
   }
 }
 
+/** A refund as staff see it. */
+async function shownToStaff(id: string) {
+  const { body } = await staff.get<{
+    items: { proxy_id: number; failures: string[]; failed_at: string[] }[];
+  }>('/staff/refunds');
+  const shown = body.items.find(({ proxy_id: proxyId }) => proxyId === Number(id));
+  if (!shown) throw new Error('there is no refund');
+  return shown;
+}
+const failuresOf = async (id: string) => (await shownToStaff(id)).failures.length;
+
 const reasonOf = async (id: string): Promise<unknown> => {
   const [row] = await query<{ reason: unknown }>(
     'SELECT reason FROM proxy_refunds WHERE proxy_id = $1 ORDER BY id DESC LIMIT 1',
@@ -111,6 +123,10 @@ const reasonOf = async (id: string): Promise<unknown> => {
   return row?.reason;
 };
 
+const refundIdOf = async (proxyId: string): Promise<string> => {
+  const [row] = await query<{ id: string }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [proxyId]);
+  return String(row?.id);
+};
 const orderOf = async (id: string): Promise<string> => {
   const [row] = await query<{ id: string }>('SELECT order_id AS id FROM proxies WHERE id = $1', [id]);
   return String(row?.id);
@@ -142,7 +158,16 @@ describe('A proxy that does not work', () => {
     // Right after the delivery, nothing is checked.
     expect(await read(dead)).toMatchObject({ state: 'checking', failed_checks: 0 });
     await check();
-    expect(await read(dead)).toMatchObject({ state: 'checking', failed_checks: 1 });
+    // Customers do not see when the service checks.
+    expect(await call('GET', dead)).toMatchObject({ data: first.data });
+    const agent = await connectAgent(service.baseUrl, user.token);
+    expect((await agent.call('get_refund', { proxy_id: dead })).result).toMatchObject({ failed_checks: 0 });
+    await agent.close();
+    expect(await shownToStaff(dead)).toMatchObject({
+      failures: ['closed'],
+      failed_at: [expect.any(String)],
+      next_check_at: expect.any(String),
+    });
     await check();
     expect((await waiting).data).toMatchObject({ state: 'refunded', amount, failed_checks: 2 });
     expect(await request(dead)).toEqual(await read(dead));
@@ -192,10 +217,36 @@ describe('A proxy that does not work', () => {
       proxy_id: Number(dead),
       amount,
       failures: ['closed', 'closed'],
+      failed_at: [expect.any(String), expect.any(String)],
+      next_check_at: null,
       subnet: '127.0.0.0/24',
       deleted_at: expect.any(String),
     });
   });
+});
+
+it('The next check comes after a random time, from the minutes of the rule to twice as many', async () => {
+  const dead = await buy(6);
+  for (const id of dead) await kill(id);
+  await Promise.all(dead.map(request));
+  const minutesUntilNext = async () => {
+    await check();
+    const rows = await query<{ minutes: number }>(
+      `SELECT extract(epoch FROM next_check_at - failed_at[cardinality(failed_at)])::float / 60 AS minutes
+         FROM proxy_refunds WHERE user_id = $1`,
+      [user.id],
+    );
+    return rows.map(({ minutes }) => minutes);
+  };
+  const minutes = await minutesUntilNext();
+  expect(Math.min(...minutes)).toBeGreaterThanOrEqual(10);
+  expect(Math.max(...minutes)).toBeLessThanOrEqual(20);
+  expect(new Set(minutes).size).toBeGreaterThan(1);
+  // All checks of a rule take place within a day.
+  await setRule({ failed_checks: 20, minutes_between: 60 });
+  expect(await minutesUntilNext()).toEqual(Array(6).fill(60));
+  await setRule({ enabled: false });
+  await check();
 });
 
 describe('A refund is refused', () => {
@@ -306,33 +357,35 @@ describe('A refund is refused', () => {
 });
 
 describe('A round of checks says nothing', () => {
-  const undecided = { state: 'checking', failed_checks: 0 };
+  /** The state, and the failures as staff see them. */
+  const progress = async (id: string) => [(await read(id))?.state, await failuresOf(id)];
+  const undecided = ['checking', 0];
 
   it('while the echo endpoint is down, others fail, bounds are reached, or it is not confirmed', async () => {
     const id = await buyDead();
     await request(id);
     relay.target = 9;
     await check();
-    expect(await read(id)).toMatchObject(undecided);
+    expect(await progress(id)).toEqual(undecided);
     relay.target = Number(new URL(service.baseUrl).port);
 
     const controls = await query<{ id: string }>(`SELECT id FROM proxies WHERE host = 'localhost'`);
     const [, second, third] = await Promise.all(controls.map((row) => service.providerIdOf(row.id)));
     for (const dead of [second, third]) await service.control.setProxyFault(Number(dead), 'close');
     await check();
-    expect(await read(id)).toMatchObject(undecided);
+    expect(await progress(id)).toEqual(undecided);
     await service.control.setProxyFault(Number(third), null);
 
     const swept = await query<{ began_at: Date }>('SELECT began_at FROM completed_sweeps');
     await query(`UPDATE completed_sweeps SET began_at = began_at - interval '2 hours'`);
     await check();
-    expect(await read(id)).toMatchObject(undecided);
+    expect(await progress(id)).toEqual(undecided);
     expect(swept.length).toBeGreaterThan(0);
     await service.runJob('sweep');
 
     // With two of three others it says something.
     await check();
-    expect(await read(id)).toMatchObject({ state: 'checking', failed_checks: 1 });
+    expect(await progress(id)).toEqual(['checking', 1]);
     await service.control.setProxyFault(Number(second), null);
     await query(`UPDATE proxy_refunds SET requested_at = now() - interval '25 hours' WHERE proxy_id = $1`, [
       id,
@@ -346,7 +399,7 @@ describe('A round of checks says nothing', () => {
     const [early, late] = [await buyDead(30, 'socks'), await buyDead()];
     await request(early);
     await request(late);
-    const failures = async () => [(await read(early))?.failed_checks, (await read(late))?.failed_checks];
+    const failures = () => Promise.all([failuresOf(early), failuresOf(late)]);
     const sockets: Socket[] = [];
     /** Opens silent connections until one of them is closed. */
     const flood = async (...addresses: string[]) => {
@@ -382,6 +435,70 @@ describe('A round of checks says nothing', () => {
   });
 });
 
+it('A round compares with one proxy of each customer first, however many of one are dead', async () => {
+  const [crowd, honest] = [await service.createUser(), await service.createUser()];
+  const bought: number[] = [];
+  for (const [buyer, count] of [
+    [crowd, 10],
+    [honest, 1],
+  ] as const) {
+    const { data } = await buyer.buy({ count, version: '4' });
+    for (const { id } of data?.proxies ?? []) {
+      const providerId = await service.providerIdOf(id);
+      bought.push(providerId);
+      await service.control.changeProxy(providerId, { host: 'localhost' });
+      if (buyer === crowd) await service.control.setProxyFault(providerId, 'close');
+    }
+  }
+  const id = await buyDead();
+  await setRule({ failed_checks: 6 });
+  await request(id);
+  await check(5);
+  expect(await failuresOf(id)).toBe(5);
+  for (const providerId of bought) await service.control.setProxyFault(providerId, null);
+  await check();
+});
+
+describe('The share that the rule refunded', () => {
+  interface Shares {
+    paid: string;
+    refunded: string;
+    customers: { user_id: number; paid: string; refunded: string; share_percent: string }[];
+  }
+  const shares = async (filter = '') => (await staff.get<Shares>(`/staff/refunds/shares${filter}`)).body;
+  const percentOf = (refunded: string, paid: string) => ((100 * Number(refunded)) / Number(paid)).toFixed(1);
+
+  it('is shown for all customers and for each one, without what staff decided', async () => {
+    const before = await shares();
+    const [byRule = '', byStaff = '', alive = ''] = await buy(3);
+    for (const id of [byRule, byStaff]) await kill(id);
+    await request(byRule);
+    await check(2);
+    await request(byStaff);
+    await setRule({ enabled: false });
+    await check();
+    await staff.post(`/staff/refunds/${await refundIdOf(byStaff)}/decide`, {
+      decision: 'refund',
+      reason: 'a test',
+    });
+    const refunded = await refundOf(byRule);
+    const paid = (3 * (await unitPrice(alive))).toFixed(2);
+    const own = { user_id: user.id, paid, refunded, share_percent: percentOf(refunded, paid) };
+    expect(await shares(`?user_id=${user.id}`)).toMatchObject({ customers: [own] });
+    const after = await shares();
+    expect(after.customers).toContainEqual(own);
+    expect((Number(after.refunded) - Number(before.refunded)).toFixed(2)).toBe(refunded);
+    expect((Number(after.paid) - Number(before.paid)).toFixed(2)).toBe(paid);
+    expect(after).toMatchObject({ share_percent: percentOf(after.refunded, after.paid) });
+    const sums = after.customers.map((one) => Number(one.refunded));
+    expect(sums).toEqual([...sums].sort((one, other) => other - one));
+    await query(`UPDATE proxy_refunds SET closed_at = now() - interval '31 days' WHERE proxy_id = $1`, [
+      byRule,
+    ]);
+    expect(await shares(`?user_id=${user.id}`)).toMatchObject({ refunded: before.refunded, customers: [] });
+  });
+});
+
 describe('A refund is left to staff', () => {
   /** Requests a refund of a proxy that does not work, and has it decided. */
   async function decided(id: string): Promise<unknown> {
@@ -390,12 +507,8 @@ describe('A refund is left to staff', () => {
     expect(await read(id)).toMatchObject({ state: 'staff' });
     return reasonOf(id);
   }
-  const idOf = async (proxyId: string): Promise<string> => {
-    const [row] = await query<{ id: string }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [proxyId]);
-    return String(row?.id);
-  };
   const decide = async (proxyId: string, decision: string, by = staff) =>
-    by.post(`/staff/refunds/${await idOf(proxyId)}/decide`, { decision, reason: 'a test' });
+    by.post(`/staff/refunds/${await refundIdOf(proxyId)}/decide`, { decision, reason: 'a test' });
 
   it('if the check of the provider says that the proxy works', async () => {
     const id = await buyDead();

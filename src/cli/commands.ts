@@ -98,6 +98,7 @@ export const COMMANDS: readonly AddCommand[] = [
   routeCommand('unmatched-proxies mark', { names: { state: 'as' } }),
 
   routeCommand('refunds list'),
+  routeCommand('refunds shares'),
   routeCommand('refunds file'),
   routeCommand('refunds decide', { names: { decision: 'as' } }),
   routeCommand('refunds rule', { action: 'refund-rule.read' }),

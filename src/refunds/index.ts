@@ -1,5 +1,12 @@
 export { RefundRuleOut, StaffRefundRuleOut } from './dto/refund-rule.dto';
-export { REFUND_STATES, RefundOut, RefundQuery, type RefundState, StaffRefundOut } from './dto/refund.dto';
+export {
+  REFUND_STATES,
+  RefundOut,
+  RefundQuery,
+  RefundSharesOut,
+  type RefundState,
+  StaffRefundOut,
+} from './dto/refund.dto';
 export { RefundNotFound, RefundNotForStaff, RefundWaits } from './refunds.errors';
 export { RefundsModule } from './refunds.module';
 export { RefundsService } from './refunds.service';

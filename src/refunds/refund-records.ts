@@ -144,34 +144,37 @@ export class RefundRecords {
     );
   }
 
-  /** Proxies of the same version, of other customers and at other hosts, to compare with. */
+  /**
+   * Proxies of the same version, of other customers and at other hosts, to compare with: one of each customer
+   * before a second one of any, because all of a customer may be dead.
+   */
   findControls({ version, userId, host }: DueRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
       this.dataSource,
-      `SELECT host, port, login, password, proxy_type AS "proxyType" FROM proxies
-        WHERE active AND date_end > now() AND absences = 0 AND version = $1 AND user_id <> $2 AND host <> $3
-          AND NOT EXISTS (SELECT FROM proxy_refunds
-                           WHERE proxy_id = proxies.id AND state IN ('checking', 'staff'))
-        ORDER BY random() LIMIT $4`,
+      `SELECT host, port, login, password, "proxyType"
+         FROM (SELECT host, port, login, password, proxy_type AS "proxyType",
+                      row_number() OVER (PARTITION BY user_id ORDER BY random()) AS place
+                 FROM proxies
+                WHERE active AND date_end > now() AND absences = 0
+                  AND version = $1 AND user_id <> $2 AND host <> $3
+                  AND NOT EXISTS (SELECT FROM proxy_refunds
+                                   WHERE proxy_id = proxies.id AND state IN ('checking', 'staff'))) AS others
+        ORDER BY place, random() LIMIT $4`,
       [version, userId, host, count],
     );
   }
 
-  async recordFailure(
-    id: number,
-    failure: ProxyCheckReason,
-    minutes: number,
-    isLast: boolean,
-  ): Promise<void> {
+  async recordFailure(id: number, failure: ProxyCheckReason, seconds: number): Promise<void> {
     await this.change(
       id,
-      `failures = failures || $2::text, next_check_at = now() + make_interval(mins => $3)`,
-      [failure, isLast ? 0 : minutes],
+      `failures = failures || $2::text, failed_at = failed_at || now(),
+       next_check_at = now() + make_interval(secs => $3)`,
+      [failure, seconds],
     );
   }
 
-  async postpone(id: number, minutes: number): Promise<void> {
-    await this.change(id, 'next_check_at = now() + make_interval(mins => $2)', [minutes]);
+  async postpone(id: number, seconds: number): Promise<void> {
+    await this.change(id, 'next_check_at = now() + make_interval(secs => $2)', [seconds]);
   }
 
   async refuse(id: number, code: RefundRefusal): Promise<void> {

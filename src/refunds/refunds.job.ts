@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { messageOf, Turns } from '../common';
 import { RequestLimits } from '../http';
@@ -21,7 +22,9 @@ const CONTROLS = 3;
 /** If fewer of them work, the round says nothing about the proxy. */
 const WORKING_CONTROLS = 2;
 /** When a refund is looked at again that something keeps from a check. */
-const POSTPONED_MINUTES = 1;
+const POSTPONED_SECONDS = 60;
+/** A day without a decision leaves a refund to staff: random spacing adds nothing beyond this. */
+const MOST_MINUTES_OF_CHECKS = 20 * 60;
 
 /** The failures that only the proxy itself can cause. Others may be those of a target, or of the service. */
 const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 'closed'];
@@ -73,7 +76,7 @@ export class RefundsJob {
         await this.decide(refund).catch(async (error: unknown) => {
           // One that fails keeps no other from being decided.
           this.logger.error(`refund ${refund.id} could not be decided: ${messageOf(error)}`);
-          await this.records.postpone(refund.id, POSTPONED_MINUTES);
+          await this.records.postpone(refund.id, POSTPONED_SECONDS);
         });
       }
       report.looks += due.length;
@@ -87,7 +90,7 @@ export class RefundsJob {
     if (!rule.enabled) await this.leaveToStaff(id, 'rule-off');
     else if (isWithdrawn) await this.leaveToStaff(id, 'withdrawn');
     else if (isLate) await this.leaveToStaff(id, 'undecided');
-    else if (!isConfirmed) await this.records.postpone(id, POSTPONED_MINUTES);
+    else if (!isConfirmed) await this.records.postpone(id, POSTPONED_SECONDS);
     else if (failures >= rule.failed_checks) return true;
     else await this.check(refund, rule);
     return false;
@@ -107,11 +110,11 @@ export class RefundsJob {
       worksBy(reason) === false &&
       (await this.countWorkingControls(refund)) >= WORKING_CONTROLS &&
       !(await this.mayBeOurs(found));
-    if (!saysSomething) await this.records.postpone(id, rule.minutes_between);
+    if (!saysSomething) await this.records.postpone(id, secondsBetween(rule));
     else if (!OWN_FAULTS.includes(reason)) await this.records.refuse(id, 'not-the-proxy');
     else {
       const isLast = failures + 1 >= rule.failed_checks;
-      await this.records.recordFailure(id, reason, rule.minutes_between, isLast);
+      await this.records.recordFailure(id, reason, isLast ? 0 : secondsBetween(rule));
     }
   }
 
@@ -143,7 +146,7 @@ export class RefundsJob {
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       this.logger.warn(`refund ${id} waits for the check of the provider: ${messageOf(error)}`);
-      await this.records.postpone(id, POSTPONED_MINUTES);
+      await this.records.postpone(id, POSTPONED_SECONDS);
       return;
     }
     if (works) {
@@ -152,7 +155,7 @@ export class RefundsJob {
     }
     const obstacle = await this.records.refundByRule(id);
     if (obstacle === null) this.logger.log(`proxy ${refund.proxyId} does not work: refund ${id} was made`);
-    else if (obstacle === 'open') await this.records.postpone(id, POSTPONED_MINUTES);
+    else if (obstacle === 'open') await this.records.postpone(id, POSTPONED_SECONDS);
     else if (obstacle === 'refund-quota-used' || obstacle === 'prolonged') {
       await this.records.refuse(id, obstacle);
     } else await this.leaveToStaff(id, obstacle);
@@ -162,4 +165,10 @@ export class RefundsJob {
     await this.records.leaveToStaff(id, reason);
     this.logger.warn(`refund ${id} is left to staff: ${reason}`);
   }
+}
+
+/** Random, because a customer could make a check fail whose moment they know. */
+function secondsBetween({ minutes_between: least, failed_checks: checks }: RefundRule): number {
+  const most = Math.max(least, Math.min(2 * least, MOST_MINUTES_OF_CHECKS / checks));
+  return randomInt(60 * least, 60 * most + 1);
 }

@@ -101,8 +101,10 @@ function toCode(code: RefundRefusal | null, rule: RefundRuleOut): Pick<RefundOut
 }
 
 function toRefundOut(row: RefundRow, rule: RefundRuleOut): RefundOut {
-  const { state, amount, failed_checks, requested_at, closed_at } = row;
+  const { state, amount, requested_at, closed_at } = row;
   const refusal = REFUND_REFUSALS.find((code) => code === row.reason) ?? 'not-refundable';
   const code = state === 'refused' ? refusal : null;
-  return { state, ...toCode(code, rule), amount, failed_checks, requested_at, closed_at };
+  // A customer who saw a check could make the next one fail.
+  const failedChecks = state === 'checking' ? 0 : row.failed_checks;
+  return { state, ...toCode(code, rule), amount, failed_checks: failedChecks, requested_at, closed_at };
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Conditions, type Queryable, queryRows } from '../database';
 import type { PageRequest } from '../http';
-import type { RefundState, StaffRefundOut } from './dto/refund.dto';
+import type { CustomerRefundShareOut, RefundSharesOut, RefundState, StaffRefundOut } from './dto/refund.dto';
 import { RefundRecords } from './refund-records';
 import { RefundNotForStaff, RefundNotFound, RefundWaits } from './refunds.errors';
 
@@ -16,13 +16,16 @@ export interface StaffRefundFilter {
 const SHOWN = `
   SELECT refund.id, state, reason, refund.user_id, proxy_id, provider_proxy_id, host,
          CASE WHEN host ~ '^(\\d+\\.){3}\\d+$' THEN regexp_replace(host, '\\d+$', '0/24') END AS subnet,
-         country, version, failures,
+         country, version, failures, failed_at, next_check_at,
          coalesce(amount, refund_amount(proxy_id, requested_at, NULL)) AS amount,
          CASE WHEN amount IS NULL THEN refund_amount(proxy_id, requested_at, last_order_id) END
            AS amount_at_request,
          is_prolonged_since(proxy_id, last_order_id) AS is_prolonged_since,
          requested_at, closed_at, deleted_at
     FROM proxy_refunds refund JOIN proxies ON proxies.id = proxy_id`;
+
+/** The customers whose shares are shown. */
+const MOST_CUSTOMERS = 100;
 
 /** Refunds for staff, and the decisions that the rule leaves to them. */
 @Injectable()
@@ -44,6 +47,39 @@ export class StaffRefunds {
     conditions.by(to, (moment) => `requested_at < ${moment}`);
     const statement = `${SHOWN} ${conditions.toPageSql(page, 'refund.id')}`;
     return queryRows(this.dataSource, statement, conditions.parameters);
+  }
+
+  /**
+   * Sums up what the rule refunded since a day (UTC), over all and to the customers with the largest sums.
+   *
+   * @param paid roubles that all customers paid since then
+   * @param userId the only customer to show
+   */
+  async shares(since: string, paid: string, userId: number | null): Promise<RefundSharesOut> {
+    const [all, ...customers] = await queryRows<CustomerRefundShareOut>(
+      this.dataSource,
+      `WITH sums AS MATERIALIZED (
+         SELECT user_id, coalesce(sum(amount), 0)::numeric(14,2) AS refunded
+           FROM proxy_refunds
+          WHERE state = 'refunded' AND action_id IS NULL
+            AND closed_at >= $1::date::timestamp AT TIME ZONE 'UTC'
+          GROUP BY GROUPING SETS ((), (user_id))
+         HAVING user_id IS NULL OR user_id = coalesce($3, user_id)
+          ORDER BY user_id IS NOT NULL, refunded DESC, user_id LIMIT $4
+       )
+       SELECT user_id, paid, refunded, round(100 * refunded / nullif(paid, 0), 1) AS share_percent
+         FROM sums, LATERAL (
+                SELECT CASE WHEN sums.user_id IS NULL THEN $2::numeric(14,2)
+                            ELSE coalesce(sum(captured), 0)::numeric(14,2) END AS paid
+                  FROM orders
+                 WHERE orders.user_id = sums.user_id AND captured > 0
+                   AND closed_at >= $1::date::timestamp AT TIME ZONE 'UTC') AS own
+        ORDER BY user_id IS NOT NULL, refunded DESC, user_id`,
+      [since, paid, userId, 1 + MOST_CUSTOMERS],
+    );
+    if (!all) throw new Error('the database returned no total');
+    const { user_id: _, ...total } = all;
+    return { ...total, customers };
   }
 
   /**

@@ -3624,8 +3624,8 @@ export interface components {
        */
       amount: string;
       /**
-       * @description How many checks in a row have failed
-       * @example 1
+       * @description How many checks in a row have failed. `0` while `checking`: their moments are not shown
+       * @example 0
        */
       failed_checks: number;
       /**
@@ -3657,7 +3657,7 @@ export interface components {
        */
       failed_checks: number;
       /**
-       * @description Minutes between these checks
+       * @description Minutes between these checks at least. A random part is added, up to as much again
        * @example 10
        */
       minutes_between: number;

@@ -13,7 +13,7 @@ export class RefundRuleOut {
   @ApiInteger('How many checks in a row must fail', 3)
   failed_checks!: number;
 
-  @ApiInteger('Minutes between these checks', 10)
+  @ApiInteger('Minutes between these checks at least. A random part is added, up to as much again', 10)
   minutes_between!: number;
 
   @ApiInteger('How many proxies of a customer are refunded in 30 days at most, unless the share is more', 3)

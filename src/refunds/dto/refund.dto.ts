@@ -3,6 +3,7 @@ import {
   ApiBoolean,
   ApiChoice,
   ApiInteger,
+  ApiListOf,
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
@@ -69,7 +70,7 @@ export class RefundOut {
   )
   amount!: string;
 
-  @ApiInteger('How many checks in a row have failed', 1)
+  @ApiInteger('How many checks in a row have failed. `0` while `checking`: their moments are not shown', 0)
   failed_checks!: number;
 
   @ApiNullableMoment('When it was requested: the days are counted from then. `null` if it was not')
@@ -121,6 +122,12 @@ export class StaffRefundOut {
   @ApiTexts('The result of each failed check: `refused`, `timeout` or `closed`', ['timeout', 'timeout'])
   failures!: readonly string[];
 
+  @ApiTexts('When each of these checks failed', ['2026-11-21T12:14:05.000Z', '2026-11-21T12:31:52.000Z'])
+  failed_at!: readonly Date[];
+
+  @ApiNullableMoment('When the next check is due. `null` unless it is `checking`', null)
+  next_check_at!: Date | null;
+
   @ApiRoubles('Roubles refunded, or that staff would refund: every order of the proxy counts', '12.54')
   amount!: string;
 
@@ -142,4 +149,33 @@ export class StaffRefundOut {
 
   @ApiNullableMoment('When the provider no longer had the proxy. `null` before', null)
   deleted_at!: Date | null;
+}
+
+/** The part of the payments of the last 30 days (UTC), with today, that the rule refunded. */
+export class RefundShareOut {
+  @ApiRoubles('Roubles paid for orders', '8527.20')
+  paid!: string;
+
+  @ApiRoubles('Roubles refunded by the rule, without decisions of staff', '12.54')
+  refunded!: string;
+
+  @ApiNullable(
+    'string',
+    'The part of `paid` that was refunded, in percent. `null` if nothing was paid',
+    '0.1',
+  )
+  share_percent!: string | null;
+}
+
+export class CustomerRefundShareOut extends RefundShareOut {
+  @ApiInteger('The user', 42)
+  user_id!: number;
+}
+
+export class RefundSharesOut extends RefundShareOut {
+  @ApiListOf(
+    () => CustomerRefundShareOut,
+    'Up to 100 customers to whom the rule refunded something, those with most first',
+  )
+  customers!: CustomerRefundShareOut[];
 }

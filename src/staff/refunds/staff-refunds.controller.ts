@@ -4,6 +4,7 @@ import { csvFile, IdParam, INVALID_PERIOD } from '../../http';
 import {
   RefundNotForStaff,
   RefundNotFound,
+  RefundSharesOut,
   RefundWaits,
   StaffRefundOut,
   StaffRefundRuleOut,
@@ -13,6 +14,7 @@ import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-ro
 import {
   RefundDecisionRequest,
   RefundRuleRequest,
+  RefundSharesQuery,
   RefundsFileQuery,
   RefundsPage,
   RefundsQuery,
@@ -64,6 +66,21 @@ export class StaffRefundsController {
   })
   list(@Query() query: RefundsQuery): Promise<RefundsPage> {
     return this.refunds.list(query);
+  }
+
+  @Get('refunds/shares')
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'refunds.shares',
+    summary: 'Show what the refund rule refunds',
+    description:
+      'For operators, to set the limits of the refund rule and to notice customers who make proxies fail: ' +
+      'the roubles that the rule refunded in 30 days, and their share of what was paid, over all and by ' +
+      'customer.',
+    response: { description: 'The shares', type: RefundSharesOut },
+  })
+  shares(@Query() { user_id: userId }: RefundSharesQuery): Promise<RefundSharesOut> {
+    return this.refunds.shares(userId);
   }
 
   @Get('refunds/file')

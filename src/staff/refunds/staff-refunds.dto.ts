@@ -31,6 +31,12 @@ export class RefundsQuery extends PageQuery {
 }
 
 @StrictRequest()
+export class RefundSharesQuery {
+  @IdField({ description: 'The only customer to show', absent: 'null' })
+  user_id!: number | null;
+}
+
+@StrictRequest()
 export class RefundsFileQuery {
   @FromField({ example: '2026-11-01T00:00:00Z' })
   from!: Date;
@@ -69,7 +75,12 @@ export class RefundRuleRequest extends ReasonRequest {
   @IntegerField({ description: 'Checks in a row that must fail', example: 3, atLeast: 1, atMost: 20 })
   failed_checks!: number;
 
-  @IntegerField({ description: 'Minutes between checks', example: 10, atLeast: 1, atMost: 60 })
+  @IntegerField({
+    description: 'Minutes between checks at least; a random part is added, up to as much again',
+    example: 10,
+    atLeast: 1,
+    atMost: 60,
+  })
   minutes_between!: number;
 
   @IntegerField({

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { csvLine, disarmFormula } from '../../common';
+import { Clock, csvLine, disarmFormula } from '../../common';
 import { assertPeriod, readPage } from '../../http';
+import { SalesService } from '../../ledger';
 import {
   type RefundRule,
   RefundRules,
+  type RefundSharesOut,
   type StaffRefundFilter,
   type StaffRefundOut,
   StaffRefunds,
@@ -35,12 +37,19 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof StaffRefundOut)[];
 
 const BATCH_SIZE = 500;
+/** The days of the quota. */
+const SHARE_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 @Injectable()
 export class StaffRefundsService {
   constructor(
     private readonly refunds: StaffRefunds,
     private readonly rules: RefundRules,
+    private readonly sales: SalesService,
+    private readonly clock: Clock,
     private readonly auditLog: AuditLogService,
   ) {}
 
@@ -63,6 +72,13 @@ export class StaffRefundsService {
   list(query: RefundsQuery): Promise<RefundsPage> {
     assertPeriod(query.from, query.to);
     return readPage(query, (page) => this.refunds.list(query, page));
+  }
+
+  async shares(userId: number | null): Promise<RefundSharesOut> {
+    const today = this.clock.now().getTime();
+    const [from, to] = [dayOf(today - (SHARE_DAYS - 1) * DAY_MS), dayOf(today)];
+    const { total } = await this.sales.read({ from, to, by: ['day'] });
+    return this.refunds.shares(from, total.sales, userId);
   }
 
   /** The refunds that were requested in a period as CSV, newest first. @throws InvalidPeriod */

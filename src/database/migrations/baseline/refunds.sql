@@ -30,8 +30,9 @@ CREATE TABLE proxy_refunds (
   reason text,
   -- Days are counted from this moment.
   requested_at timestamptz NOT NULL DEFAULT now(),
-  -- What each failed check found, in order.
+  -- What each failed check found, in order, and when.
   failures text[] NOT NULL DEFAULT '{}',
+  failed_at timestamptz[] NOT NULL DEFAULT '{}',
   -- Null unless it is being checked.
   next_check_at timestamptz DEFAULT now(),
   amount numeric(14,2),
