@@ -1,13 +1,8 @@
 import { Money } from '../../common';
 import { withOrderLinks } from '../links';
-import type { OrderRecord, ReviewGuidance } from './staff-orders.dto';
+import type { OrderRecord } from './staff-orders.dto';
 
-function reviewGuidance({
-  id,
-  kind,
-  state,
-  failure,
-}: OrderRecord): Pick<ReviewGuidance, keyof ReviewGuidance> {
+function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
   if (state !== 'review') return { review_reason: null, next_steps: [] };
   const isPurchase = kind === 'purchase';
   const evidence = isPurchase ? 'proxies under batch.order_reference' : 'a rental end after date_end_before';
@@ -22,7 +17,7 @@ function reviewGuidance({
   };
 }
 
-export const toOrderOut = (order: OrderRecord) => ({
+export const toOrderOut = <Order extends OrderRecord>(order: Order) => ({
   ...withOrderLinks(order),
   refundable: Money.parse(order.captured).minus(Money.parse(order.refunded)).toString(),
   ...reviewGuidance(order),

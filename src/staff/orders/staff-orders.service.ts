@@ -89,7 +89,6 @@ export class StaffOrdersService {
     const members = await this.findMembers(order);
     const batchReference = order.kind === 'purchase' ? leaderReference : null;
     return {
-      ...order,
       ...toOrderOut(order),
       batch: order.batch_id === null ? null : { order_reference: batchReference, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
