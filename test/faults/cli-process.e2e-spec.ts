@@ -24,7 +24,9 @@ describe('the command line as a process of its own', () => {
     const timed = ['bash', '-c', 'TIMEFORMAT="%U %S"; time "$@"', '-', ...CLI_START];
     const { code, stdout, stderr } = await runCli(['users', 'list'], environment, timed);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toEqual([{ ...JSON.parse(anna), same_name_as: [] }]);
+    expect(JSON.parse(stdout)).toEqual([
+      { ...JSON.parse(anna), same_name_as: [], balance: '0.00', held: '0.00', last_order_at: null },
+    ]);
     expect(stderr).toMatch(/^\d+\.\d+ \d+\.\d+\n$/);
     const [user = NaN, system = NaN] = stderr.split(' ').map(Number);
     expect(user + system).toBeLessThan(MOST_CPU_SECONDS);

@@ -203,10 +203,13 @@ describe('The commands of the documents', () => {
     const { data: rules } = await user.api.POST('/renewals/rules', {
       body: { target: 'proxy', proxy_id: ids[1]?.[1].split('/').at(-1) ?? '', period: 30 },
     });
-    const pasted = [...ids, [/rules\/3\b/g, `rules/${rules?.id}`] as const].reduce(
-      (text, [from, to]) => text.replaceAll(from, to),
-      blocks.join('\n'),
-    );
+    const replaced = [
+      ...ids,
+      [/rules\/1\b/g, `rules/${rules?.id}`],
+      // The command line administers another database than that of this service.
+      [/^cli\(\) \{.*\}/gm, `cli() { echo '"token": "${user.token}"'; }`],
+    ] as const;
+    const pasted = replaced.reduce((text, [from, to]) => text.replaceAll(from, to), blocks.join('\n'));
     const path = `${join(directory, 'bin')}:${process.env['PATH']}`;
     const ended = await execute(['bash', '-eu', '-o', 'pipefail', '-c', pasted], user, path);
     expect(ended).toEqual({ code: 0, stdout: expect.any(String), stderr: expect.any(String) });
