@@ -81,7 +81,8 @@ describe('A service that is closed', () => {
       return socket;
     };
     const waits = service.app.get(EventPages).awaited;
-    const leaving = await open(`/events?after=evt_999999999999999&wait=30`);
+    const { data: page } = await user.api.GET('/events', { params: { query: { after: 'now' } } });
+    const leaving = await open(`/events?after=${page?.next_cursor}&wait=30`);
     await eventually(() => Promise.resolve(waits.count() === 1));
     leaving.destroy();
     await eventually(() => Promise.resolve(waits.count() === 0));

@@ -1,13 +1,13 @@
 import type { DataSource } from 'typeorm';
 import { eventually } from './built-service';
 
-/** Keeps every call back until the work is done: rate permits are given under this lock. */
+/** Keeps every call back until the work is done. The first permit inserts the row, so the table is locked. */
 export async function holdPermits<Result>(
   dataSource: DataSource,
   work: () => Promise<Result>,
 ): Promise<Result> {
   return dataSource.transaction(async (manager) => {
-    await manager.query('SELECT FROM rate_permits FOR UPDATE');
+    await manager.query('LOCK TABLE rate_permits IN EXCLUSIVE MODE');
     return work();
   });
 }
