@@ -101,6 +101,21 @@ describe('A transaction', () => {
     },
   );
 
+  it.each(['idle_in_transaction_session_timeout', 'transaction_timeout'])(
+    'has an unknown outcome when the server ends its session before COMMIT arrives: %s',
+    async (limit) => {
+      const commit = relay.catchNext({ statement: 'COMMIT\0', moment: 'before', action: 'hold' });
+      const error = await inTransaction(dataSource, async (manager) => {
+        await add(manager, limit);
+        await manager.query(`SET LOCAL ${limit} = '50ms'`);
+      }).catch((thrown: unknown) => thrown);
+      commit.letGo();
+      expect(error).toBeInstanceOf(TransactionOutcomeUnknown);
+      expect(isDatabaseUnavailable(error)).toBe(true);
+      expect(await count(limit)).toBe(0);
+    },
+  );
+
   it('has failed when the connection ends before COMMIT was sent', async () => {
     relay.catchNext({ statement: 'INSERT INTO users', moment: 'after', action: 'cut' });
     const error = await inTransaction(dataSource, (manager) => add(manager, 'early')).catch(

@@ -1,15 +1,16 @@
 import { DataSource, QueryFailedError } from 'typeorm';
 import { recordSession } from './commit-outcome';
 import { connectionPool } from './connection-pool';
-import { retryUndone } from './retry-undone';
+import { isPlanOutdated, retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows, theRow } from './sql';
 
 /** The names of prepared statements, which are the same on every connection. */
 const names = new Map<string, string>();
+let latestName = 0;
 
 function nameOf(statement: string): string {
   let name = names.get(statement);
-  if (name === undefined) names.set(statement, (name = `s${names.size + 1}`));
+  if (name === undefined) names.set(statement, (name = `s${(latestName += 1)}`));
   return name;
 }
 
@@ -47,13 +48,16 @@ async function runPrepared<Row>(
 ): Promise<Row[]> {
   const client = await connectionPool(dataSource).connect();
   client.on('error', ignore);
+  const name = nameOf(statement);
   let isLost = false;
   try {
     dataSource.logger.logQuery(statement, values);
-    const { rows } = await client.query({ name: nameOf(statement), text: statement, values });
+    const { rows } = await client.query({ name, text: statement, values });
     return rows as Row[];
   } catch (error) {
     dataSource.logger.logQueryError(String(error), statement, values);
+    // Under a new name, every connection parses the statement again.
+    if (isPlanOutdated(error) && names.get(statement) === name) names.delete(statement);
     isLost = isSessionLost(error);
     const failure = new QueryFailedError(statement, values, error as Error);
     if (isLost) recordSession(failure, client);

@@ -6,6 +6,8 @@ import { QueryFailedError } from 'typeorm';
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 
+const FEATURE_NOT_SUPPORTED = '0A000';
+
 const MOST_TRIES = 3;
 /** Long enough for the other one to finish. */
 const LONGEST_PAUSE_MS = 100;
@@ -13,8 +15,17 @@ const LONGEST_PAUSE_MS = 100;
 const logger = new Logger('Database');
 
 /**
- * Retries work that the database rolled back because of a deadlock or a serialization failure: nothing of it
- * was committed, so it is as if it had not been sent.
+ * Whether the database refused to run a prepared statement because a column has changed its type. The
+ * PostgreSQL function that reports it identifies the error, because the text is translated.
+ */
+export function isPlanOutdated(error: unknown): boolean {
+  const { code, routine } = error as { code?: string; routine?: string };
+  return code === FEATURE_NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
+}
+
+/**
+ * Retries work that the database refused or rolled back because of a deadlock, a serialization failure or an
+ * outdated plan: nothing of it was committed, so it is as if it had not been sent.
  *
  * @param run a single statement or a whole transaction, never a part of one
  */
@@ -25,7 +36,8 @@ export async function retryUndone<Result>(run: () => Promise<Result>): Promise<R
     } catch (error) {
       if (tries === MOST_TRIES || !(error instanceof QueryFailedError)) throw error;
       const { code } = error.driverError as { code?: string };
-      if (code !== DEADLOCK && code !== SERIALIZATION_FAILURE) throw error;
+      const isUndone = code === DEADLOCK || code === SERIALIZATION_FAILURE;
+      if (!isUndone && !isPlanOutdated(error.driverError)) throw error;
       logger.warn(`retrying what the database has undone: ${error.message}`);
       await pause(Math.random() * LONGEST_PAUSE_MS);
     }

@@ -86,8 +86,11 @@ export async function refusedBy<Result>(
   }
 }
 
-/** SQLSTATE classes of a lost session: connection exception, and operator intervention (shutdown, crash). */
-const SESSION_LOST = /^(08|57P)/;
+/**
+ * SQLSTATEs of a lost session: connection exception, operator intervention (shutdown, crash), and a
+ * transaction that was idle or took too long.
+ */
+const SESSION_LOST = /^(08|57P|25P0[34])/;
 
 /**
  * Whether a failed statement may have been committed, or still may be: it was sent, and its connection ended
