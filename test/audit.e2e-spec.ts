@@ -7,7 +7,7 @@ import { connectClient, createTestDatabase } from './support/test-database';
 
 interface OrderRow {
   readonly kind?: 'purchase' | 'prolongation';
-  readonly state: 'reserved' | 'completed' | 'partial' | 'refunded';
+  readonly state: 'reserved' | 'completed' | 'partial' | 'canceled';
   readonly count?: number;
   readonly delivered?: number;
   readonly proxyId?: number;
@@ -90,7 +90,7 @@ class Books {
   async order(userId: number, row: OrderRow): Promise<number> {
     const { kind = 'purchase', state, count = 1, delivered = count, payer = userId } = row;
     const held = count * 10;
-    const captured = { reserved: 0, completed: held, partial: delivered * 10, refunded: 0 }[state];
+    const captured = { reserved: 0, completed: held, partial: delivered * 10, canceled: 0 }[state];
     const released = state === 'reserved' ? 0 : held - captured;
     const orderId = await this.insert(
       `INSERT INTO orders (user_id, kind, state, count, held, captured, released, proxy_id, idempotency_key,
@@ -140,7 +140,7 @@ class Books {
   /** A renewal with its proxy and its order. @param row.days by how many days the end has moved */
   async renewal(
     userId: number,
-    row: { state: 'placed' | 'done' | 'failed'; orderState?: 'completed' | 'refunded'; days?: number },
+    row: { state: 'placed' | 'done' | 'failed'; orderState?: 'completed' | 'canceled'; days?: number },
   ): Promise<{ id: number; orderId: number; key: string }> {
     const { state, orderState = 'completed', days = 30 } = row;
     const proxyId = await this.proxy(userId, await this.order(userId, { state: 'completed' }));
@@ -225,7 +225,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const userId = await books.user();
     const orderId = await books.order(userId, { state: 'reserved' });
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_closed_check');
-    await books.query(`UPDATE orders SET state = 'refunded' WHERE id = $1`, orderId);
+    await books.query(`UPDATE orders SET state = 'canceled' WHERE id = $1`, orderId);
     return [{ user_id: userId, held: 10, open_orders: 0, refunds: 0 }];
   },
 
@@ -266,15 +266,15 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   },
 
   'orders-agree-with-entries': async (books) => {
-    const orderId = await books.order(await books.user(), { state: 'refunded', payer: null });
-    const order = { order_id: orderId, state: 'refunded', held: 10, captured: 0, released: 10, refunded: 0 };
+    const orderId = await books.order(await books.user(), { state: 'canceled', payer: null });
+    const order = { order_id: orderId, state: 'canceled', held: 10, captured: 0, released: 10, refunded: 0 };
     const entries = { entry_held: null, entry_captured: null, entry_released: null, entry_refunded: null };
     return [{ ...order, ...entries }];
   },
 
   'entries-belong-to-the-orders-user': async (books) => {
     const [userId, payer] = [await books.user(), await books.user()];
-    const orderId = await books.order(userId, { state: 'refunded', payer });
+    const orderId = await books.order(userId, { state: 'canceled', payer });
     const row = { entry_id: expect.any(Number), order_id: orderId, user_id: payer, orders_user: userId };
     return [row, row];
   },
@@ -290,12 +290,12 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       `DELETE FROM events WHERE type = 'order.partial' AND data->>'order_id' = $1`,
       `${tooFew}`,
     );
-    const unpaid = await books.order(userId, { state: 'refunded' });
+    const unpaid = await books.order(userId, { state: 'canceled' });
     await books.proxy(userId, unpaid);
     return [
       { order_id: nothing, state: 'completed', count: 1, unit_price: 10, captured: 10, delivered: 0 },
       { order_id: tooFew, state: 'completed', count: 2, unit_price: 10, captured: 10, delivered: 1 },
-      { order_id: unpaid, state: 'refunded', count: 1, unit_price: 10, captured: 0, delivered: 1 },
+      { order_id: unpaid, state: 'canceled', count: 1, unit_price: 10, captured: 0, delivered: 1 },
     ];
   },
 
@@ -442,7 +442,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
 
   'no-more-refunded-than-captured': async (books) => {
     const userId = await books.user();
-    const orderId = await books.order(userId, { state: 'refunded', ageHours: 72 });
+    const orderId = await books.order(userId, { state: 'canceled', ageHours: 72 });
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_refunded_check');
     await books.query('UPDATE orders SET refunded = 5 WHERE id = $1', orderId);
     await books.query(
@@ -509,13 +509,13 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
 
   'batches-are-of-one-kind': async (books) => {
     const userId = await books.user();
-    const lead = await books.order(userId, { state: 'refunded' });
-    const other = await books.order(userId, { state: 'refunded' });
+    const lead = await books.order(userId, { state: 'canceled' });
+    const other = await books.order(userId, { state: 'canceled' });
     await books.query('UPDATE orders SET batch_id = $1, period = 7 WHERE id = $2', lead, other);
     const unsent = await books.order(userId, { state: 'reserved' });
     await books.query('UPDATE orders SET batch_id = id WHERE id = $1', unsent);
     return [
-      { order_id: other, batch_id: lead, state: 'refunded' },
+      { order_id: other, batch_id: lead, state: 'canceled' },
       { order_id: unsent, batch_id: unsent, state: 'reserved' },
     ];
   },
@@ -528,11 +528,11 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       await books.query(change, id, markup, rule);
       return id;
     };
-    const refunded = () => books.order(userId, { state: 'refunded' });
-    await priced(await refunded(), 5, ruleId);
-    const wrongMarkup = await priced(await refunded(), 6, ruleId);
-    const unknownRule = await priced(await refunded(), 5, ruleId + 1000);
-    const elses = await priced(await books.order(await books.user(), { state: 'refunded' }), 5, ruleId);
+    const canceled = () => books.order(userId, { state: 'canceled' });
+    await priced(await canceled(), 5, ruleId);
+    const wrongMarkup = await priced(await canceled(), 6, ruleId);
+    const unknownRule = await priced(await canceled(), 5, ruleId + 1000);
+    const elses = await priced(await books.order(await books.user(), { state: 'canceled' }), 5, ruleId);
     return [
       { order_id: wrongMarkup, markup_percent: 6, price_rule_id: ruleId },
       { order_id: unknownRule, markup_percent: 5, price_rule_id: ruleId + 1000 },
@@ -548,12 +548,12 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   'orders-agree-with-their-events': async (books) => {
     const userId = await books.user();
     const other = await books.user();
-    const refunded = () => books.order(userId, { state: 'refunded' });
-    const [silent, twice, elses] = [await refunded(), await refunded(), await refunded()];
+    const canceled = () => books.order(userId, { state: 'canceled' });
+    const [silent, twice, elses] = [await canceled(), await canceled(), await canceled()];
     const early = await books.order(userId, { state: 'reserved' });
-    await books.event('order.refunded', userId, { order_id: twice });
+    await books.event('order.canceled', userId, { order_id: twice });
     await books.event('order.completed', userId, { order_id: early });
-    await books.event('order.refunded', userId, { order_id: 999_999 });
+    await books.event('order.canceled', userId, { order_id: 999_999 });
     await books.tamper(`DELETE FROM events WHERE data->>'order_id' = $1`, `${silent}`);
     await books.tamper(`UPDATE events SET user_id = $2 WHERE data->>'order_id' = $1`, `${elses}`, other);
     const row = (order_id: number, state: string | null, events: string[] | null, user_id = userId) => ({
@@ -563,12 +563,12 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       events,
     });
     return [
-      row(silent, 'refunded', null),
-      row(twice, 'refunded', ['refunded', 'refunded']),
-      row(elses, 'refunded', null),
-      row(elses, null, ['refunded'], other),
+      row(silent, 'canceled', null),
+      row(twice, 'canceled', ['canceled', 'canceled']),
+      row(elses, 'canceled', null),
+      row(elses, null, ['canceled'], other),
       row(early, null, ['completed']),
-      row(999_999, null, ['refunded']),
+      row(999_999, null, ['canceled']),
     ];
   },
 
@@ -664,12 +664,12 @@ describe('the audit', () => {
       await books.user();
       const proxyId = await books.proxy(userId, await books.order(userId, { state: 'completed' }));
       await books.proxy(userId, await books.order(userId, { state: 'partial', count: 2, delivered: 1 }));
-      await books.order(userId, { state: 'refunded', idempotencyKey: 'key' });
+      await books.order(userId, { state: 'canceled', idempotencyKey: 'key' });
       await books.order(userId, { state: 'reserved', idempotencyKey: 'key', ageHours: 24 });
       await books.order(userId, { kind: 'prolongation', state: 'completed', proxyId });
       await books.renewal(userId, { state: 'done' });
       await books.renewal(userId, { state: 'placed' });
-      await books.renewal(userId, { state: 'failed', orderState: 'refunded' });
+      await books.renewal(userId, { state: 'failed', orderState: 'canceled' });
       await books.entry(userId, 'adjustment', -1, 0);
 
       const { code, stdout, stderr } = await audit();

@@ -156,7 +156,7 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(await service.control.getCalls('getproxy')).toHaveLength(1);
   });
 
-  it('are all refunded when the lost call bought nothing, and only on evidence', async () => {
+  it('are all canceled when the lost call bought nothing, and only on evidence', async () => {
     await service.control.addFault({ method: 'buy', kind: 'reset', match: { country: 'ru' } });
     const members = await users(3, '100.00');
     const responses = await inQueue(members.length, () => members.map((user) => buy(user)));
@@ -324,13 +324,13 @@ describe('Orders that are in the queue at the same moment', () => {
     await service.control.addFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
     const responses = await inQueue(4, () => proxyIds.map((id) => user.prolong(id)));
     const statuses = responses.map(({ response }) => response.status).sort((a, b) => a - b);
-    // For one proxy the provider said yes without moving its end: that order is refunded on evidence.
+    // For one proxy the provider said yes without moving its end: that order is canceled on evidence.
     expect(statuses).toEqual([200, 200, 200, 503]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
     await passSettlementDelay(service);
   }, 30_000);
 
-  it('are prolonged although the listing of another purchase fails, which is refunded unsent', async () => {
+  it('are prolonged although the listing of another purchase fails, which is canceled unsent', async () => {
     const members = await users(3);
     const bought = await inQueue(3, () =>
       members.map((user, at) => buy(user, { country: ['ru', 'us', 'de'][at]! })),
@@ -456,7 +456,7 @@ describe('An order whose rate permit does not come', () => {
     startTestService({ environment: { ...ENVIRONMENT, PURCHASE_WAIT_MS: '300' } }),
   );
 
-  it('leaves the queue after PURCHASE_WAIT_MS, unsent and refunded', async () => {
+  it('leaves the queue after PURCHASE_WAIT_MS, unsent and canceled', async () => {
     const user = await service.createUser({ balance: '100.00' });
     await knowCatalog(user.api);
     // Other waiters for a permit look again when the pause was to end.
@@ -465,7 +465,7 @@ describe('An order whose rate permit does not come', () => {
     expect(outcomeOf(refused)).toEqual([503, { detail: 'Service temporarily unavailable' }]);
     expect(Number(refused.response.headers.get('Retry-After'))).toBeGreaterThan(0);
     expect(await service.dataSource.query('SELECT state, failure FROM orders')).toEqual([
-      { state: 'refunded', failure: 'busy' },
+      { state: 'canceled', failure: 'busy' },
     ]);
     expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
     expect(await service.control.getCalls('buy')).toEqual([]);

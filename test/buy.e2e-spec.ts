@@ -68,7 +68,7 @@ describe('POST /proxies/buy', () => {
     expect(error).toEqual({ detail: 'Not enough proxies available' });
   });
 
-  it('refunds the order when the provider has fewer in stock than its catalog said', async () => {
+  it('cancels the order when the provider has fewer in stock than its catalog said', async () => {
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     expect(outcomeOf(await user.buy({ country: 'de' }))).toEqual([
       400,

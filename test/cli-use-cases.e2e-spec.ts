@@ -207,7 +207,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'payments reject': ['payments.reject', async () => `--id ${await unmatchedPayment()} ${REASON}`],
   'orders list': ['orders.search', optionsForUser('')],
   'orders show': ['orders.read', async () => `--id ${await buy()}`],
-  'orders decide': ['orders.decide', async () => `--id ${await orderInReview()} --as refund ${REASON}`],
+  'orders decide': ['orders.decide', async () => `--id ${await orderInReview()} --as cancel ${REASON}`],
   'orders refund': ['orders.refund', async () => `--id ${await buy()} --key walked ${REASON}`],
   'webhooks list': ['webhooks.list', async () => '--disabled'],
   'webhooks disable': ['webhooks.disable', async () => `--id ${await insertWebhook()} ${REASON}`],
@@ -371,7 +371,7 @@ describe('A command', () => {
       id,
       state: 'completed',
     });
-    expect(await refusalOf(`orders decide --id ${id} --as refund ${REASON}`)).toBe(
+    expect(await refusalOf(`orders decide --id ${id} --as cancel ${REASON}`)).toBe(
       'The order is not in review',
     );
   });

@@ -50,13 +50,13 @@ const PUT_IN = `
   INSERT INTO orders (id, user_id, kind, state, order_reference, country, version, period, count, proxy_type,
                       proxy_id, unit_price, held, released, provider, provider_price, deadline,
                       next_search_at, closed_at, failure)
-  SELECT $3::bigint + row_number() OVER (), $1, kind, 'refunded', gen_random_uuid(), 'ru', '6', 30, 1, 'http',
+  SELECT $3::bigint + row_number() OVER (), $1, kind, 'canceled', gen_random_uuid(), 'ru', '6', 30, 1, 'http',
          CASE kind WHEN 'prolongation' THEN (SELECT min(id) FROM proxies) END, 10, 10, 10, 'test', 8, now(),
          now(), now(), failure
     FROM unnest('{purchase,prolongation}'::text[]) AS kind, unnest($2::text[]) AS failure`;
 
 describe('An event is written', () => {
-  it('when an order is completed, partial or refunded', async () => {
+  it('when an order is completed, partial or canceled', async () => {
     const bought = await buy(2);
     await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
     const partial = await buy(2);
@@ -64,11 +64,11 @@ describe('An event is written', () => {
     await user.buy();
     const [own = { id: '' }] = bought.proxies;
     const { data: prolonged } = await user.prolong(own.id);
-    const refunded = Number(prolonged?.order_id) - 1;
+    const canceled = Number(prolonged?.order_id) - 1;
     expect(await loggedFor(user)).toEqual([
       order('completed', { order_id: bought.orderId, count: 2, delivered: 2, price: bought.price }),
       order('partial', { order_id: partial.orderId, count: 2, delivered: 1, price: partial.price }),
-      order('refunded', { order_id: refunded, reason: 'not-enough-proxies' }),
+      order('canceled', { order_id: canceled, reason: 'not-enough-proxies' }),
       order('completed', {
         order_id: prolonged?.order_id,
         kind: 'prolongation',
@@ -96,7 +96,7 @@ describe('An event is written', () => {
     await service.app.get(HoldReleases).releaseHolds([orderId], 'staff', ['review']);
     expect(await loggedFor(user)).toEqual([
       beingConfirmed,
-      order('refunded', { order_id: orderId, reason: 'unavailable' }),
+      order('canceled', { order_id: orderId, reason: 'unavailable' }),
     ]);
   });
 
@@ -229,7 +229,7 @@ describe('An event is written', () => {
 
 describe('The event of a change', () => {
   it.each([
-    ['an order', 'order.refunded', PUT_IN, () => [user.id, ['busy'], 1_000_000_000]],
+    ['an order', 'order.canceled', PUT_IN, () => [user.id, ['busy'], 1_000_000_000]],
     ['a proxy', 'proxy.moved', `UPDATE proxies SET host = 'elsewhere' WHERE user_id = $1`, () => [user.id]],
     [
       'a balance',

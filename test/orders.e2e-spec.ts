@@ -87,9 +87,9 @@ describe("A customer's orders", () => {
     });
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     const { error } = await buy();
-    const [refunded] = await list({ state: 'refunded' });
-    expect(refunded).toMatchObject({ state: 'refunded', charged: '0.00', reason: error?.detail });
-    expect(await read(refunded?.id ?? 0)).toMatchObject({ delivered: 0, proxies: [] });
+    const [canceled] = await list({ state: 'canceled' });
+    expect(canceled).toMatchObject({ state: 'canceled', charged: '0.00', reason: error?.detail });
+    expect(await read(canceled?.id ?? 0)).toMatchObject({ delivered: 0, proxies: [] });
   });
 
   it('are open while they wait, and being confirmed while their outcome is unknown', async () => {
@@ -146,14 +146,14 @@ describe("A customer's orders", () => {
     const { data: first } = await buy('a');
     const proxyId = first?.proxies[0]?.id ?? '';
     await user.prolong(proxyId);
-    // A key whose order was refunded is free for another one.
+    // A key whose order was canceled is free for another one.
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy('b');
     await buy('b');
     const all = await list();
     expect(all.map(({ state, kind }) => `${kind} ${state}`)).toEqual([
       'purchase completed',
-      'purchase refunded',
+      'purchase canceled',
       'prolongation completed',
       'purchase completed',
     ]);
@@ -165,7 +165,7 @@ describe("A customer's orders", () => {
     expect(await idsOf({ kind: 'prolongation' })).toEqual([2]);
     expect(await idsOf({ kind: 'purchase', state: 'completed' })).toEqual([0, 3]);
     expect(await idsOf({ key: 'b' })).toEqual([0, 1]);
-    expect(await idsOf({ key: 'b', state: 'refunded' })).toEqual([1]);
+    expect(await idsOf({ key: 'b', state: 'canceled' })).toEqual([1]);
     expect(await idsOf({ key: 'b', kind: 'prolongation' })).toEqual([]);
     expect(await idsOf({ key: 'c' })).toEqual([]);
     const { created_at: time = '' } = all[2] ?? {};

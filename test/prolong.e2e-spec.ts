@@ -119,7 +119,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
       'SELECT state FROM orders WHERE proxy_id = $1 ORDER BY id',
       [id],
     );
-    expect(orders).toEqual([{ state: 'completed' }, { state: 'refunded' }]);
+    expect(orders).toEqual([{ state: 'completed' }, { state: 'canceled' }]);
     const after = await service.balanceOf(user);
     const price = Number(first.data?.price_charged);
     expect(Number(before.available) - Number(after.available)).toBeCloseTo(price, 2);
@@ -127,7 +127,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     expect(data).toMatchObject([{ date_end: first.data?.proxy.date_end }]);
   });
 
-  it('charges for the late effect of a refunded order, and sends no other', async () => {
+  it('charges for the late effect of a canceled order, and sends no other', async () => {
     const user = await service.createUser();
     const { id, date_end: end } = await buyOne(user);
     await service.control.clearCalls();

@@ -150,7 +150,7 @@ describe('An order in the queue that no request waits for', () => {
       expect(await listings()).toBe(0);
     });
 
-    it('is listed again when one was refunded without proof: its call may still take effect', async () => {
+    it('is listed again when one was canceled without proof: its call may still take effect', async () => {
       const proxyId = await buy(user);
       await service.runJob('sweep');
       await service.control.addFault({ method: 'prolong', kind: 'reset' });
@@ -201,7 +201,7 @@ describe('An order in the queue that no request waits for', () => {
         'SELECT state, failure FROM orders WHERE proxy_id = $1 ORDER BY id DESC LIMIT 1',
         [proxyId],
       );
-      expect(last).toEqual({ state: 'refunded', failure: 'nothing-found' });
+      expect(last).toEqual({ state: 'canceled', failure: 'nothing-found' });
       await service.runJob('sweep');
     });
   });

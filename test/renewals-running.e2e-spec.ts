@@ -144,7 +144,7 @@ describe('Renewals', () => {
     expect(await renewalsOf(held)).toMatchObject([{ state: 'done' }]);
   });
 
-  describe('whose call was refunded, and had its effect afterwards,', () => {
+  describe('whose call was canceled, and had its effect afterwards,', () => {
     const sweepIsComplete = () =>
       service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 1)');
     const prolongations = async (proxyId: number | undefined): Promise<number> => {
@@ -579,7 +579,7 @@ describe('Renewals', () => {
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
   });
 
-  it('hold no money while the provider is closed: none is placed, those queued are refunded', async () => {
+  it('hold no money while the provider is closed: none is placed, those queued are canceled', async () => {
     const [queued, due] = [await customerWith(2), await customerWith(1)];
     const provider = service.app.get(ProxyProvider);
     const lookAgain = lookAway(service);

@@ -87,7 +87,7 @@ describe('Rows past their retention', () => {
        SELECT id, 'buy', '{}', 'done', 1 FROM placed`,
       );
       await owner.query(
-        `UPDATE orders SET state = 'refunded', released = held, closed_at = now() WHERE user_id = ${user.id}
+        `UPDATE orders SET state = 'canceled', released = held, closed_at = now() WHERE user_id = ${user.id}
           AND state = 'reserved'`,
       );
     });
@@ -240,7 +240,7 @@ describe('Rows past their retention', () => {
     const histories = `user_id = ${user.id} AND jsonb_array_length(history) > 1`;
     expect(await count('orders', histories)).toBe(1);
     await tamper(
-      `UPDATE orders SET state = 'refunded', released = held, closed_at = now() - interval '${DAYS_AGO} days'
+      `UPDATE orders SET state = 'canceled', released = held, closed_at = now() - interval '${DAYS_AGO} days'
         WHERE user_id = ${user.id}`,
     );
     expect(await retain()).toMatchObject({ provider_calls: 1, order_histories: 1 });

@@ -386,8 +386,8 @@ describe('The database', () => {
     ['completed', { captured: 10 }],
     ['partial', { captured: 10, released: 0, closed_at: '2026-01-01' }],
     ['partial', { captured: 4, released: 5, closed_at: '2026-01-01' }],
-    ['refunded', { captured: 1, released: 9, closed_at: '2026-01-01' }],
-    ['refunded', { released: 10 }],
+    ['canceled', { captured: 1, released: 9, closed_at: '2026-01-01' }],
+    ['canceled', { released: 10 }],
     ['confirming', { captured: 1 }],
     ['review', { closed_at: '2026-01-01' }],
   ])('refuses an order in state %s with %j', async (state, columns) => {
@@ -398,23 +398,23 @@ describe('The database', () => {
     await expect(insertOrder({ count: 3, held: 29 })).rejects.toThrow('orders_price_check');
   });
 
-  it('allows one order for an idempotency key of a user, unless it was refunded', async () => {
+  it('allows one order for an idempotency key of a user, unless it was canceled', async () => {
     const keyed = { idempotency_key: 'key', request_hash: Buffer.alloc(32) };
-    await insertOrder({ ...keyed, state: 'refunded', released: 10, closed_at: new Date() });
+    await insertOrder({ ...keyed, state: 'canceled', released: 10, closed_at: new Date() });
     await insertOrder(keyed);
     await expect(insertOrder(keyed)).rejects.toThrow('orders_idempotency_key');
     userId = await insertUser();
     await expect(insertOrder(keyed)).resolves.toBeGreaterThan(0);
   });
 
-  it('inserts no bulk under the key of an order, unless it was refunded', async () => {
+  it('inserts no bulk under the key of an order, unless it was canceled', async () => {
     const bulk = { proxyIds: [], maxPrices: null };
     const insertBulk = () =>
       new BulkRecords(dataSource).accept(userId, { key: 'key', requestHash: Buffer.from('hash') }, bulk);
     const id = await insertOrder({ idempotency_key: 'key', request_hash: Buffer.from('hash') });
     await expect(insertBulk()).rejects.toBeInstanceOf(IdempotencyKeyReused);
     await dataSource.query(
-      `UPDATE orders SET state = 'refunded', released = held, closed_at = now() WHERE id = $1`,
+      `UPDATE orders SET state = 'canceled', released = held, closed_at = now() WHERE id = $1`,
       [id],
     );
     expect([await insertBulk(), await insertBulk()]).toEqual([bulk, bulk]);

@@ -112,7 +112,7 @@ const REQUESTS: Readonly<Record<string, () => Request | Promise<Request>>> = {
   'GET /staff/users/{user_id}/statement': () => ({ query: PERIOD }),
   'POST /staff/orders/{order_id}/decide': async () => ({
     path: { order_id: await orderInReview() },
-    body: { decision: 'refund', ...REASON },
+    body: { decision: 'cancel', ...REASON },
   }),
   'POST /staff/orders/{order_id}/refund': async () => ({ path: { order_id: await purchase() } }),
   'POST /staff/webhooks/{webhook_id}/disable': async () => ({ path: { webhook_id: await webhook() } }),
@@ -326,7 +326,7 @@ it('records every refusal with its text, because it shows something', async () =
   const order = { type: 'order', id: String(orderId) };
   const tooMuch = { ...REASON, amount: '999.00' };
   expect(await refuse(`/staff/orders/${orderId}/refund`, tooMuch, order)).toMatch(/^Only .* is left/);
-  await refuse(`/staff/orders/${orderId}/decide`, { decision: 'refund', ...REASON }, order);
+  await refuse(`/staff/orders/${orderId}/decide`, { decision: 'cancel', ...REASON }, order);
   await refuse('/staff/users/999999', null, { type: 'user', id: '999999' });
   await refuse('/staff/orders/999999', null, { type: 'order', id: '999999' });
   await refuse('/staff/tokens/999999/revoke', REASON, { type: 'token', id: '999999' });

@@ -115,10 +115,10 @@ describe('An order in review', () => {
     ]);
   });
 
-  it('is refunded, and what the provider has nevertheless becomes an unmatched proxy', async () => {
+  it('is canceled, and what the provider has nevertheless becomes an unmatched proxy', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
-    const { status, body } = await decide(order?.id ?? 0, 'refund');
-    expect([status, body.state, body.released]).toEqual([200, 'refunded', PRICE]);
+    const { status, body } = await decide(order?.id ?? 0, 'cancel');
+    expect([status, body.state, body.released]).toEqual([200, 'canceled', PRICE]);
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
     expect(await proxiesOf()).toEqual([]);
     await service.runJob('sweep');
@@ -136,14 +136,14 @@ describe('An order in review', () => {
     ]);
     expect((await orderOf(order?.id ?? 0)).state).toBe('review');
     expect(await linesOf('orders.decide', order?.id ?? 0)).toEqual([]);
-    expect((await decide(order?.id ?? 0, 'refund')).status).toBe(200);
+    expect((await decide(order?.id ?? 0, 'cancel')).status).toBe(200);
   });
 
   it('is not decided by the member of staff who placed it', async () => {
     const { colleague, buyer } = await createBuyingStaff();
     const [order] = await untilInReview(() => buy(buyer), BOUGHT_UNSEEN);
     const id = order?.id ?? 0;
-    for (const decision of ['deliver', 'refund']) {
+    for (const decision of ['deliver', 'cancel']) {
       const { status, body } = await decide(id, decision, colleague);
       expect([status, body]).toMatchObject([403, OWN_ACCOUNT]);
     }
@@ -164,13 +164,13 @@ describe('An order in review', () => {
   it('is decided once, even by concurrent requests', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
     const responses = await Promise.all(
-      ['deliver', 'refund', 'deliver', 'refund', 'refund', 'deliver'].map((decision) =>
+      ['deliver', 'cancel', 'deliver', 'cancel', 'cancel', 'deliver'].map((decision) =>
         decide(order?.id ?? 0, decision),
       ),
     );
     expect(responses.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
     expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
-    // If the order was refunded, what the provider has becomes an unmatched proxy.
+    // If the order was canceled, what the provider has becomes an unmatched proxy.
     await service.runJob('sweep');
   });
 
@@ -186,7 +186,7 @@ describe('An order in review', () => {
 
     expect((await decide(second?.id ?? 0, 'deliver')).body.state).toBe('completed');
     expect((await orderOf(first?.id ?? 0)).state).toBe('review');
-    expect((await decide(first?.id ?? 0, 'refund')).body.state).toBe('refunded');
+    expect((await decide(first?.id ?? 0, 'cancel')).body.state).toBe('canceled');
     expect((await decide(third?.id ?? 0, 'deliver')).body.state).toBe('completed');
     const owned = await service.dataSource.query<{ order_id: number; size: number }[]>(
       `SELECT order_id, count(*) AS size FROM proxies WHERE order_id = ANY ($1) GROUP BY order_id
@@ -221,12 +221,12 @@ describe('An order in review', () => {
       const fault: FaultSpec = { method: 'prolong', kind: 'http-status', status: 502 };
       const [order] = await untilInReview(prolong, fault);
       expect((await decide(order?.id ?? 0, 'deliver')).status).toBe(409);
-      expect((await decide(order?.id ?? 0, 'refund')).body.state).toBe('refunded');
+      expect((await decide(order?.id ?? 0, 'cancel')).body.state).toBe('canceled');
       expect(await proxiesOf()).toEqual([proxy]);
     });
   });
 
-  it.each(['deliver', 'refund'])(
+  it.each(['deliver', 'cancel'])(
     'is the only kind of order that can be decided: %s is refused for others',
     async (decision) => {
       const id = await buy();
@@ -238,7 +238,7 @@ describe('An order in review', () => {
 
   it('requires the scope for orders and a known decision', async () => {
     const stranger = await createStaff(service, ['staff:balance']);
-    expect((await decide(1, 'refund', stranger)).status).toBe(403);
+    expect((await decide(1, 'cancel', stranger)).status).toBe(403);
     const { status, body } = await decide(1, 'forget');
     expect([status, body.detail]).toEqual([
       422,
@@ -340,7 +340,7 @@ describe('A refund', () => {
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
     await user.buy();
     const [order] = (await user.api.GET('/orders')).data?.items ?? [];
-    expect(order?.state).toBe('refunded');
+    expect(order?.state).toBe('canceled');
     expect((await refund(order?.id ?? 0)).status).toBe(409);
     expect((await refund(999_999)).status).toBe(404);
   });

@@ -177,12 +177,12 @@ describe('An order', () => {
     await buy(user);
     const [{ id } = { id: 0 }] = await searchAll({ user_id: String(user.id) });
     expect(await read(id)).toMatchObject({
-      state: 'refunded',
+      state: 'canceled',
       failure: 'out-of-stock',
       captured: '0.00',
       released: '25.08',
       provider_charge: null,
-      history: [{ state: 'reserved' }, { state: 'submitting' }, { state: 'refunded' }],
+      history: [{ state: 'reserved' }, { state: 'submitting' }, { state: 'canceled' }],
       entries: [{ kind: 'hold' }, { kind: 'release', held_after: '0.00' }],
       provider_calls: [{ method: 'buy', outcome: 'refused', response: { status: 'no', error_id: 300 } }],
       proxies: [],
@@ -348,7 +348,7 @@ describe('Orders', () => {
               now() + interval '1 hour', now() + interval '1 hour'
          FROM unnest($1::bigint[]) AS owner, generate_series(1, 6) AS n,
               (VALUES ('reserved', 0, 0), ('submitting', 0, 0), ('confirming', 0, 0), ('review', 0, 0),
-                      ('completed', 20, 0), ('partial', 10, 10), ('refunded', 0, 20))
+                      ('completed', 20, 0), ('partial', 10, 10), ('canceled', 0, 20))
                 AS ends (state, captured, released),
               LATERAL (SELECT CASE WHEN captured + released > 0 AND n < 3
                                    THEN (SELECT min(id) FROM proxies WHERE user_id = owner) END AS proxy)
@@ -363,7 +363,7 @@ describe('Orders', () => {
   });
   afterAll(async () => {
     await service.owner.query(
-      `UPDATE orders SET state = 'refunded', released = held, closed_at = now()
+      `UPDATE orders SET state = 'canceled', released = held, closed_at = now()
         WHERE order_reference LIKE 'test.%' AND closed_at IS NULL`,
     );
     lookAgain();
@@ -396,7 +396,7 @@ describe('Orders', () => {
     const byProxy = handlers('provider_proxy_id', proxy?.provider_proxy_id);
     const filters: [string, string, (order: OrderOut) => boolean][] = [
       ['user_id', String(users[0]?.id), (order) => order.user_id === users[0]?.id],
-      ...['reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'refunded'].map(
+      ...['reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'canceled'].map(
         (state): [string, string, (order: OrderOut) => boolean] => [
           'state',
           state,
@@ -436,7 +436,7 @@ describe('Orders', () => {
   it.each([1, 3, 200])(
     'are paged by %d without gaps, even when many were placed at the same time',
     async (limit) => {
-      const query = { user_id: String(users[1]?.id), ...(limit === 1 && { state: 'refunded' }) };
+      const query = { user_id: String(users[1]?.id), ...(limit === 1 && { state: 'canceled' }) };
       const rows = await service.dataSource.query<{ id: number }[]>(
         `SELECT id FROM orders WHERE user_id = $1 AND ($2::text IS NULL OR state = $2)
            ORDER BY created_at DESC, id DESC`,
@@ -465,7 +465,7 @@ describe('Orders', () => {
                            unit_price, held, provider, provider_price, state, released, closed_at, deadline,
                            next_search_at)
        SELECT $2, 'prolongation', 'common.' || id, 'ru', '6', 30, 1, 'http', id, 10, 10, 'px6', 8,
-              'refunded', 10, now(), now(), now()
+              'canceled', 10, now(), now(), now()
          FROM proxy WHERE provider_proxy_id ~ '[.]7$'`,
       [host, user.id],
     );

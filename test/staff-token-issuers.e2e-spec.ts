@@ -200,7 +200,7 @@ describe('The daily limit of a token', () => {
     expect(rows).toEqual([]);
   });
 
-  it('never deadlocks when trees of tokens order and are refunded at once', async () => {
+  it('never deadlocks when trees of tokens order and are canceled at once', async () => {
     const issuer = await restricted({ dailyLimit: Money.parse('100000.00') });
     const tree = await Promise.all(
       Array.from({ length: 4 }, async (_, n) =>

@@ -196,7 +196,7 @@ describe('the status of the service', () => {
       expect(status.at.getTime() - (oldest?.getTime() ?? 0)).toBeGreaterThanOrEqual(3_600_000);
     }
     await service.dataSource.query(
-      `UPDATE orders SET state = 'refunded', released = held, closed_at = now() WHERE user_id = $1`,
+      `UPDATE orders SET state = 'canceled', released = held, closed_at = now() WHERE user_id = $1`,
       [user.id],
     );
     lookAgain();

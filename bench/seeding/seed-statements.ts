@@ -5,7 +5,7 @@ import { REFERENCE_PREFIX_SQL } from '../../src/orders';
  * seed by `chance`, so two runs with the same seed differ only in the time from which they count back.
  *
  * A user's orders are spread evenly over the time since the user joined. The first order is always a
- * delivered purchase. The others are further delivered purchases, prolongations of earlier ones, or refunded
+ * delivered purchase. The others are further delivered purchases, prolongations of earlier ones, or canceled
  * orders; the last may be in review. A top-up before every third order covers the next three, so no balance
  * is negative.
  */
@@ -120,7 +120,7 @@ const planOrders = (until: number): string => `
          1 - size + sum(size) OVER (line ROWS UNBOUNDED PRECEDING) AS first_proxy_id,
          u.id AS user_id, place, kind, state, at,
          CASE WHEN state <> 'review' THEN at + pg_temp.duration(u.id, place) END AS closed_at,
-         state <> 'refunded' OR pg_temp.chance(u.id, place, 27) < 0.5 AS is_sent,
+         state <> 'canceled' OR pg_temp.chance(u.id, place, 27) < 0.5 AS is_sent,
          pg_temp.chance(u.id, place, 28) < 0.3 AS is_keyed,
          bought_at_place, proxy_index, country, version, period, count, size, proxy_type,
          ceil(day_price * period * 120) / 100 AS unit_price,
@@ -143,7 +143,7 @@ const planOrders = (until: number): string => `
                                CASE WHEN is_delivery THEN CASE WHEN roll < 0.04 THEN 'partial'
                                    ELSE 'completed' END
                                     WHEN place = orders AND pg_temp.chance(u.id, 0, 21) < 0.03 THEN 'review'
-                                    WHEN purchases = 0 OR roll > 0.75 THEN 'refunded'
+                                    WHEN purchases = 0 OR roll > 0.75 THEN 'canceled'
                                     ELSE 'completed' END AS state) AS role
     CROSS JOIN LATERAL (SELECT CASE kind WHEN 'prolongation' THEN 1
                         + floor(ordinal * pg_temp.chance(u.id, place, 22))::integer
@@ -296,7 +296,7 @@ const writeOrdersAndProxies = `
          CASE WHEN captured > 0 THEN (1000000 + id)::text END,
          CASE WHEN is_sent THEN date_end_before END, key, sha256(convert_to(key, 'utf8')), response,
          CASE state WHEN 'review' THEN 'nothing was found'
-                    WHEN 'refunded' THEN CASE WHEN is_sent
+                    WHEN 'canceled' THEN CASE WHEN is_sent
                         THEN (ARRAY['out-of-stock', 'unavailable', 'nothing-found'])[1 + id % 3]
                             ELSE 'busy' END END,
          pg_temp.word(user_id, place, 60)::uuid, at, sent_at, deadline, deadline,
@@ -328,9 +328,9 @@ const writeCalls = `
   SELECT id, CASE kind WHEN 'purchase' THEN 'buy' ELSE 'prolong' END,
          jsonb_build_object('count', count::text, 'period', period::text, 'country', country, 'version',
                             version),
-         CASE state WHEN 'review' THEN 'unknown' WHEN 'refunded' THEN 'refused' ELSE 'done' END,
+         CASE state WHEN 'review' THEN 'unknown' WHEN 'canceled' THEN 'refused' ELSE 'done' END,
          CASE WHEN state <> 'review' THEN 200 END,
-         CASE state WHEN 'review' THEN NULL WHEN 'refunded' THEN '{"status": "no", "error_id": 300}'
+         CASE state WHEN 'review' THEN NULL WHEN 'canceled' THEN '{"status": "no", "error_id": 300}'
                     ELSE jsonb_build_object('status', 'yes', 'order_id', 1000000 + id, 'count', count)::text
                     END,
          CASE state WHEN 'review' THEN 20000 ELSE extract(milliseconds FROM closed_at - at)::integer END,
@@ -353,7 +353,7 @@ export const historyOf = (plan: SeedPlan, scopes: readonly string[]): (readonly 
   [writeAccounts, []],
 ];
 
-/** At most $1 unmatched proxies, of purchases that were refunded because nothing was found. */
+/** At most $1 unmatched proxies, of purchases that were canceled because nothing was found. */
 export const writeUnmatchedProxies = `
   INSERT INTO unmatched_proxies (provider, provider_proxy_id, order_reference, host, port, login, password,
                        proxy_type, country, version, date_start, date_end, found_at)

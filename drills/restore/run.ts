@@ -127,9 +127,9 @@ async function sellAndRestore(
   onProgress(
     `${forgotten.length} orders with a response are gone; the service looks for them at the provider`,
   );
-  const refunded = new Set(await shop.untilEverythingIsFound(REASON));
+  const canceled = new Set(await shop.untilEverythingIsFound(REASON));
   const completed = clients.completed.filter(
-    (request) => forgotten.includes(request) || refunded.has(Number(request.response.body['order_id'])),
+    (request) => forgotten.includes(request) || canceled.has(Number(request.response.body['order_id'])),
   );
   const decided = await decide(shop, { completed, open: [...clients.open] }, unitPriceOf(clients), REASON);
   await shop.asStaff('POST', '/maintenance/end', { reason: REASON });

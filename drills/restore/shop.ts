@@ -169,20 +169,20 @@ export class Shop {
 
   /**
    * Waits until only decisions about finds keep the service closed for maintenance. Orders of which the
-   * provider lists nothing are refunded: they were bought as members of a batch that the database has
+   * provider lists nothing are canceled: they were bought as members of a batch that the database has
    * forgotten, or not at all.
    *
-   * @returns the ids of the refunded orders
+   * @returns the ids of the canceled orders
    */
   async untilEverythingIsFound(reason: string): Promise<number[]> {
-    const refunded: number[] = [];
+    const canceled: number[] = [];
     await until(
       'sweeps that have told everything',
       async () => {
         const { items } = await this.asStaff<{ items: { id: number }[] }>('GET', '/orders?state=review');
         for (const { id } of items) {
-          await this.asStaff('POST', `/orders/${id}/decide`, { decision: 'refund', reason });
-          refunded.push(id);
+          await this.asStaff('POST', `/orders/${id}/decide`, { decision: 'cancel', reason });
+          canceled.push(id);
         }
         const { to_be_done: left } = await this.asStaff<{ to_be_done: readonly string[] }>(
           'GET',
@@ -192,7 +192,7 @@ export class Shop {
       },
       { timeoutMs: 600_000 },
     );
-    return refunded;
+    return canceled;
   }
 
   listUnmatchedProxies(): Promise<UnmatchedProxy[]> {

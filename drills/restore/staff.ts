@@ -8,7 +8,7 @@ export interface Decided {
 
 /** The evidence that customers have of their orders. */
 interface Shown {
-  /** Those whose response the database has forgotten, or whose order was refunded since. */
+  /** Those whose response the database has forgotten, or whose order was canceled since. */
   readonly completed: readonly CompletedRequest[];
   /** Those that were sent, and got no response. */
   readonly open: readonly Intent[];

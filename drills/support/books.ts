@@ -77,7 +77,7 @@ export async function compareResponses(
     (
       await books.query<{ key: string; id: number; captured: string; state: string }>(
         `SELECT format('%s/%s', user_id, idempotency_key) AS key, id, captured, state
-           FROM orders WHERE state <> 'refunded'`,
+           FROM orders WHERE state <> 'canceled'`,
       )
     ).map((order) => [order.key, order]),
   );

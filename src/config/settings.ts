@@ -300,7 +300,7 @@ export const SETTINGS = {
   purchases: {
     waitMs: setting('PURCHASE_WAIT_MS', integer(0, 600_000), {
       default: '20000',
-      description: 'Milliseconds that an order waits for a rate permit before it is refunded.',
+      description: 'Milliseconds that an order waits for a rate permit before it is canceled.',
     }),
     replayDays: setting('REPLAY_DAYS', integer(0, 3650), {
       default: '30',

@@ -18,7 +18,7 @@ const ORDER = {
   delivered: 'The number of proxies delivered or prolonged',
   price: 'Roubles charged',
   reason:
-    'The reason for a refund: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
+    'Why the order was canceled: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
     '`cannot-be-prolonged`, `unavailable`. Otherwise `null`',
 };
 const ORDER_EXAMPLE = { order_id: 42, kind: 'purchase', count: 2, reason: null };
@@ -74,12 +74,12 @@ export const EVENT_TYPES = {
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'partial', delivered: 1, price: '25.08' },
   },
-  'order.refunded': {
+  'order.canceled': {
     description: 'Nothing was delivered or charged',
     data: ORDER,
     example: {
       ...ORDER_EXAMPLE,
-      state: 'refunded',
+      state: 'canceled',
       delivered: 0,
       price: '0.00',
       reason: 'not-enough-proxies',

@@ -203,12 +203,12 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'one-order-per-key',
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
-       WHERE idempotency_key IS NOT NULL AND state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
+       WHERE idempotency_key IS NOT NULL AND state <> 'canceled' GROUP BY 1, 2 HAVING count(*) > 1`,
     ofDay: `
       SELECT user_id, idempotency_key, count(*) AS orders
         FROM (SELECT DISTINCT user_id, idempotency_key FROM audited_orders) AS keys
         JOIN orders USING (user_id, idempotency_key)
-       WHERE state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
+       WHERE state <> 'canceled' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
     // A prolongation of a bulk is for one of the bulk's proxies, with the guard that the bulk set. None is
@@ -222,7 +222,7 @@ export const INVARIANTS: readonly Invariant[] = [
                      FROM audited_bulks b,
                           unnest(proxy_ids) WITH ORDINALITY AS of (proxy_id, place)) AS bulk
           ON bulk.user_id = o.user_id AND bulk.order_key = o.idempotency_key
-       WHERE o.idempotency_key LIKE '% %' AND o.idempotency_key NOT LIKE '% % %' AND o.state <> 'refunded'
+       WHERE o.idempotency_key LIKE '% %' AND o.idempotency_key NOT LIKE '% % %' AND o.state <> 'canceled'
          AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
   },
   {
@@ -239,7 +239,7 @@ export const INVARIANTS: readonly Invariant[] = [
       UNION ALL
       SELECT NULL, o.state, o.id, o.idempotency_key
         FROM audited_orders o
-       WHERE o.idempotency_key LIKE 'renewal % %' AND o.state <> 'refunded'
+       WHERE o.idempotency_key LIKE 'renewal % %' AND o.state <> 'canceled'
          AND NOT EXISTS (SELECT FROM renewals r WHERE r.order_id = o.id)`,
   },
   {
@@ -255,7 +255,7 @@ export const INVARIANTS: readonly Invariant[] = [
                WHEN 'done' THEN o.state <> 'completed' OR o.captured <> r.price
                              OR (o.refunded = 0 AND p.date_end <= r.date_end_before)
                WHEN 'placed' THEN o.held <> r.price OR o.closed_at < ${CHECKS_ARE_OVER}
-               ELSE o.state <> 'refunded' END`,
+               ELSE o.state <> 'canceled' END`,
   },
   {
     name: 'histories-end-with-the-state',
@@ -364,7 +364,7 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT o.id AS order_id, o.batch_id, o.state
         FROM audited_orders o LEFT JOIN orders lead ON lead.id = o.batch_id
-       WHERE (o.batch_id IS NULL AND o.state NOT IN ${sqlList(['reserved', 'refunded'])})
+       WHERE (o.batch_id IS NULL AND o.state NOT IN ${sqlList(['reserved', 'canceled'])})
           OR (o.batch_id IS NOT NULL AND o.state = 'reserved')
           OR o.kind <> lead.kind OR o.version <> lead.version OR o.period <> lead.period
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,

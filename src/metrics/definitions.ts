@@ -75,7 +75,7 @@ export const METRICS = {
   event_readers: gauge('Requests of this replica that wait for events.', { kind: '`poll`, `stream`' }),
   orders_total: counter('Orders by outcome. Orders in review count again after the decision of staff.', {
     kind: '`purchase`, `prolongation`',
-    outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: not placed',
+    outcome: '`completed`, `partial`, `canceled`, `review`; `refused`: not placed',
   }),
   queue_wait_seconds: histogram('Time from placing an order until it is sent to the provider.', WAIT_BUCKETS),
   agent_calls_total: counter('Calls of tools by agents (MCP).', {

@@ -23,7 +23,7 @@ export interface OrderOutcome {
   readonly id: number;
   readonly kind: OrderKind;
   readonly state: OrderState;
-  /** A `FailureReason` when the order was refunded; a text for staff when it went to review. */
+  /** A `FailureReason` when the order was canceled; a text for staff when it went to review. */
   readonly failure: string | null;
   readonly captured: string;
   /** For a prolongation. */

@@ -121,7 +121,7 @@ export class OrderQueries {
     if (own.orderId === null) return WRITTEN_OFF;
     const [order] = await preparedRows<OrderOutcome>(
       this.dataSource,
-      `SELECT ${OUTCOME_COLUMNS}, response FROM orders WHERE id = $1 AND state <> 'refunded'`,
+      `SELECT ${OUTCOME_COLUMNS}, response FROM orders WHERE id = $1 AND state <> 'canceled'`,
       [own.orderId],
     );
     return order ?? null;

@@ -53,7 +53,7 @@ export const WAITING_ORDERS = `
 /** Whether the provider has refused to prolong the proxy of an order, alone or together with others. */
 export const WAS_REFUSED_LATELY = `EXISTS (
               SELECT FROM orders AS refused
-               WHERE refused.proxy_id = orders.proxy_id AND refused.state = 'refunded'
+               WHERE refused.proxy_id = orders.proxy_id AND refused.state = 'canceled'
                  AND refused.failure IN ${sqlList(PROXY_REFUSALS)}
                  AND refused.closed_at > now() - interval '1 hour')`;
 

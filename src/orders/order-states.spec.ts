@@ -8,7 +8,7 @@ import {
 
 describe('The states of an order', () => {
   it('are open or closed', () => {
-    expect(ORDER_STATES).toEqual([...OPEN_STATES, 'completed', 'partial', 'refunded']);
+    expect(ORDER_STATES).toEqual([...OPEN_STATES, 'completed', 'partial', 'canceled']);
   });
 
   it('may mean a purchase from the claim on', () => {
@@ -26,6 +26,6 @@ describe('The states of an order', () => {
     expect(statesBefore('review')).toEqual(['submitting', 'confirming']);
     expect(statesBefore('completed')).toEqual(POSSIBLY_BOUGHT_STATES);
     expect(statesBefore('partial')).toEqual(POSSIBLY_BOUGHT_STATES);
-    expect(statesBefore('refunded')).toEqual(OPEN_STATES);
+    expect(statesBefore('canceled')).toEqual(OPEN_STATES);
   });
 });

@@ -9,7 +9,7 @@ import type { RefusalReason } from '../provider';
 /*
  * Every statement that changes an order is in `transitions/`, except for the first one, `place_orders.sql`:
  *
- *   place ────→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | refunded
+ *   place ────→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | canceled
  *                 │ ↑                           │ │ │                         ↑
  *                 │ └──── requeueRefused ───────┘ │ └─ releaseHolds ──────────┤
  *                 │                               │                           │
@@ -17,7 +17,7 @@ import type { RefusalReason } from '../provider';
  *                 │        beginConfirming, claimDueSearches ──→ confirming ────┤ deliver…, releaseHolds
  *                 │                                                │          │
  *                 │                                   sendToReview └→ review ─┘ deliver…, releaseHolds
- *                 └─ releaseHolds ──→ refunded
+ *                 └─ releaseHolds ──→ canceled
  *
  * Each is one statement in its own transaction, guarded by the states it may start from (NEXT_STATES):
  * run twice, or on two replicas, it changes nothing the second time. Delivered proxies, the orders' states
@@ -33,16 +33,16 @@ import type { RefusalReason } from '../provider';
  * - `submitting`: the one call to the provider is under way, or the process that made it has died.
  * - `confirming`: the outcome is unknown, and reconciliation searches for it at the provider.
  * - `review`: the evidence is missing or contradictory, and staff decide.
- * - `completed`, `partial`, `refunded`: closed, with all, some, or none of the proxies delivered and paid.
+ * - `completed`, `partial`, `canceled`: closed, with all, some, or none of the proxies delivered and paid.
  */
 const NEXT_STATES = {
-  reserved: ['submitting', 'refunded'],
-  submitting: ['reserved', 'confirming', 'review', 'completed', 'partial', 'refunded'],
-  confirming: ['review', 'completed', 'partial', 'refunded'],
-  review: ['completed', 'partial', 'refunded'],
+  reserved: ['submitting', 'canceled'],
+  submitting: ['reserved', 'confirming', 'review', 'completed', 'partial', 'canceled'],
+  confirming: ['review', 'completed', 'partial', 'canceled'],
+  review: ['completed', 'partial', 'canceled'],
   completed: [],
   partial: [],
-  refunded: [],
+  canceled: [],
 } as const satisfies Record<string, readonly string[]>;
 
 export type OrderState = keyof typeof NEXT_STATES;
@@ -70,7 +70,7 @@ const PUBLIC_STATES = {
   review: 'being_confirmed',
   completed: 'completed',
   partial: 'partial',
-  refunded: 'refunded',
+  canceled: 'canceled',
 } as const satisfies Record<OrderState, string>;
 
 export type PublicState = (typeof PUBLIC_STATES)[OrderState];
@@ -97,14 +97,14 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
 }
 
 /**
- * Why an order was refunded without a delivery: the provider refused it; `unavailable`: the provider was
+ * Why an order was canceled without a delivery: the provider refused it; `unavailable`: the provider was
  * certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`: it was not sent
  * before its deadline; `nothing-found`: reconciliation proved that nothing was bought; `staff`: a decision of
  * staff.
  */
 export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
-/** Refunded, although the call was sent and may have had its effect after the last search. */
+/** Canceled, although the call was sent and may have had its effect after the last search. */
 export const REFUNDED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];
 
 /**

@@ -9,8 +9,8 @@ const BUSY_RETRY_AFTER_SECONDS = 5;
 const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
- * The error that a caller gets for each reason of a refund. Nothing was bought, and nothing is charged. The
- * database function `refusal_reason` has the same classes, for events and renewals.
+ * The error that a caller gets for each reason why an order was canceled: nothing was bought or charged. The
+ * database function `refusal_reason` groups the reasons alike, for events and renewals.
  */
 const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),

@@ -242,7 +242,7 @@ describe('kill -9 of a replica during purchases and prolongations', () => {
     await replicas.untilSettled();
     for (const order of [...before, ...after]) {
       const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
-      // Nothing was placed before the commit; after it the order returns, or was refunded unsent.
+      // Nothing was placed before the commit; after it the order returns, or was canceled unsent.
       expect([200, 409]).toContain(tooLow.status);
     }
     // Nothing is placed by a dry run, and its key is free.

@@ -77,7 +77,7 @@ describe('The provider may list as it likes:', () => {
       await service.control.addFault({ method: 'buy', kind: 'reset' });
       await buy(1);
       await service.untilSettled();
-      expect(await latestOrder()).toMatchObject({ state: 'refunded' });
+      expect(await latestOrder()).toMatchObject({ state: 'canceled' });
     },
   );
 
@@ -90,7 +90,7 @@ describe('The provider may list as it likes:', () => {
     expect(await latestOrder()).toMatchObject({ state: 'confirming' });
     await service.control.setDialect({ descrFilter: 'exact' });
     await service.untilSettled();
-    expect(await latestOrder()).toMatchObject({ state: 'refunded' });
+    expect(await latestOrder()).toMatchObject({ state: 'canceled' });
   });
 
   it('prefix filter: what was bought under an older reference, without its end, is still found', async () => {

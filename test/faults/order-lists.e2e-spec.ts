@@ -25,7 +25,7 @@ describe('Lists of a customer with very many orders', () => {
   const service = forAllTests(() => startTestService({ tuning: { reconcileIntervalMs: 60_000 } }));
   /** Every order is delivered. */
   const buyer = forAllTests(() => service.createUser());
-  /** Every order was refunded, all under one key. */
+  /** Every order was canceled, all under one key. */
   const unlucky = forAllTests(() => service.createUser());
   beforeAll(async () => {
     const columns = `user_id, kind, state, order_reference, country, version, period, count, proxy_type,
@@ -33,7 +33,7 @@ describe('Lists of a customer with very many orders', () => {
       created_at, deadline, next_search_at, closed_at, failure`;
     for (const [user, state, key] of [
       [buyer, 'completed', `'key-' || n`],
-      [unlucky, 'refunded', `'key'`],
+      [unlucky, 'canceled', `'key'`],
     ] as const) {
       await service.owner.query(
         `SET statement_timeout = 0;
@@ -97,13 +97,13 @@ describe('Lists of a customer with very many orders', () => {
     ['a kind that all have', 'buyer', { kind: 'purchase' }],
     ['a kind that none has', 'buyer', { kind: 'prolongation' }],
     ['a day', 'buyer', period],
-    ['a day and a state that none has', 'buyer', { ...period, state: 'refunded' }],
+    ['a day and a state that none has', 'buyer', { ...period, state: 'canceled' }],
     ['since long after the last', 'buyer', { from: new Date('2030-01-01T00:00:00Z') }],
     ['until long before the first', 'buyer', { to: new Date('2020-01-01T00:00:00Z') }],
     ['a key', 'buyer', { key: 'key-77' }],
     ['a key that none has', 'buyer', { key: 'nothing' }],
-    ['a key of very many refunded orders', 'unlucky', { key: 'key' }],
-    ['a key of refunded orders, completed', 'unlucky', { key: 'key', state: 'completed' }],
+    ['a key of very many canceled orders', 'unlucky', { key: 'key' }],
+    ['a key of canceled orders, completed', 'unlucky', { key: 'key', state: 'completed' }],
   ];
 
   /** The planner knows of an index alone only what was vacuumed, which recent orders are not. */

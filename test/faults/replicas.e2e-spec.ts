@@ -158,14 +158,14 @@ describe('Two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(1);
   });
 
-  it('SIGSTOP between claim and call until the other has refunded: nothing is bought', async () => {
+  it('SIGSTOP between claim and call until the other has canceled: nothing is bought', async () => {
     const customer = await replicas.createCustomer();
     const claim = holdClaim('after');
     const { response, letOthersGoOn } = await buyAlone(one, customer, claim.reached);
     one.kill('SIGSTOP');
     letOthersGoOn();
     claim.letGo();
-    await eventually(async () => (await stateOf(customer)) === 'refunded');
+    await eventually(async () => (await stateOf(customer)) === 'canceled');
     one.kill('SIGCONT');
     expect((await response).status).toBe(503);
     expect(await soldTo(customer)).toBe(0);
@@ -202,8 +202,8 @@ describe('Two replicas on one database', () => {
   it.each<[what: string, statement: string, status: number, body: object, fault: FaultSpec | null]>([
     ['its reservation is not a failure', 'place_orders', 200, {}, null],
     ['its settlement is not a failure', 'INSERT INTO proxies', 200, {}, null],
-    ['a claim has the order refunded', CLAIM, 503, UNAVAILABLE, null],
-    ['a refund leaves the refusal', `SET state = 'refunded'`, 400, OUT_OF_STOCK.body, OUT_OF_STOCK.fault],
+    ['a claim has the order canceled', CLAIM, 503, UNAVAILABLE, null],
+    ['a refund leaves the refusal', `SET state = 'canceled'`, 400, OUT_OF_STOCK.body, OUT_OF_STOCK.fault],
   ])('a connection cut at the COMMIT of %s', async (_, statement, status, body, fault) => {
     const customer = await replicas.createCustomer();
     if (fault) await replicas.control.addFault(fault);
@@ -211,7 +211,7 @@ describe('Two replicas on one database', () => {
     const { response, letOthersGoOn } = await buyAlone(one, customer, cut.reached);
     letOthersGoOn();
     expect(await response).toMatchObject({ status, body });
-    expect(await stateOf(customer)).toBe(status === 200 ? 'completed' : 'refunded');
+    expect(await stateOf(customer)).toBe(status === 200 ? 'completed' : 'canceled');
     expect(await soldTo(customer)).toBe(status === 200 ? 1 : 0);
   });
 

@@ -169,7 +169,7 @@ describe('After the database was restored to an earlier moment', () => {
     expect(
       await restored.query('SELECT idempotency_key AS key, state, failure FROM orders ORDER BY id'),
     ).toEqual([
-      { key: 'lost', state: 'refunded', failure: 'nothing-found' },
+      { key: 'lost', state: 'canceled', failure: 'nothing-found' },
       { key: 'waiting', state: 'completed', failure: null },
     ]);
     const before = await moneyCalls();

@@ -110,7 +110,7 @@ describe.each(LANGUAGES.slice(0, 2))(
       const user = await service.createUser({ scopes: SCOPES });
       await service.control.addFault({ method: 'buy', kind: 'error', errorId: 110 });
       expect(await runScript(user)).toMatchObject({ code: 0 });
-      expect((await ordersOf(user)).map((one) => one.split(' ')[0])).toEqual(['refunded', 'completed']);
+      expect((await ordersOf(user)).map((one) => one.split(' ')[0])).toEqual(['canceled', 'completed']);
       const dear = await runScript(user, script.replace(/"[36]0\.00"/, '"0.01"'));
       expect([dear.code, dear.stdout]).toEqual([1, expect.stringContaining('"The price is')]);
       expect(await runScript(user, script.replace('"ru"', '"xx"'))).toMatchObject({ code: 1 });

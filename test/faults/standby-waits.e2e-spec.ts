@@ -52,7 +52,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     return standby.waitingFor(statement);
   }
 
-  it('of a claim: nothing is bought for it, and its order is refunded before the response', async () => {
+  it('of a claim: nothing is bought for it, and its order is canceled before the response', async () => {
     let result: ReturnType<typeof buy> | undefined;
     const pid = await untilWaiting(CLAIM, () => (result = buy()));
     await standby.cancel(pid);
@@ -66,7 +66,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     expect(response?.headers.get('Retry-After')).not.toBeNull();
     expect(error).toEqual({ detail: 'Service temporarily unavailable' });
     expect(await service.control.getCalls('buy')).toEqual([]);
-    expect(await orders()).toEqual([{ state: 'refunded' }]);
+    expect(await orders()).toEqual([{ state: 'canceled' }]);
     await service.audit({ withProvider: true });
   });
 
@@ -90,8 +90,8 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   it.each([
     // A replica that looks into the queue reads it again, after the time of the first reading.
     ['the claim of a reading', 'WITH unread AS MATERIALIZED', 200, 'completed', 1],
-    ['the store of an end', 'WITH read AS MATERIALIZED', 503, 'refunded', 0],
-  ])('of %s: its prolongation is sent once or refunded', async (_, statement, status, state, calls) => {
+    ['the store of an end', 'WITH read AS MATERIALIZED', 503, 'canceled', 0],
+  ])('of %s: its prolongation is sent once or canceled', async (_, statement, status, state, calls) => {
     const { data } = await user.buy();
     await service.untilSettled();
     let result: ReturnType<typeof user.prolong> | undefined;

@@ -304,7 +304,7 @@ async function compareRefusals(
   responses: readonly { requestId: string; response: ServiceResponse | null }[],
 ): Promise<string[]> {
   const executed = await replicas.query<{ id: number; requestId: string }>(
-    `SELECT id, request_id AS "requestId" FROM orders WHERE state <> 'refunded' AND request_id = ANY ($1)`,
+    `SELECT id, request_id AS "requestId" FROM orders WHERE state <> 'canceled' AND request_id = ANY ($1)`,
     [responses.map(({ requestId }) => requestId)],
   );
   const orderIds = new Map(executed.map(({ id, requestId }) => [requestId, id]));

@@ -2377,11 +2377,11 @@ export interface components {
        */
       kind: 'purchase' | 'prolongation';
       /**
-       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `refunded`: nothing was delivered or charged.
+       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing was delivered or charged.
        * @example completed
        * @enum {string}
        */
-      state: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
+      state: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'canceled';
       /** @example ru */
       country: string;
       /**
@@ -2452,7 +2452,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description The reason for the refund, as in the response to the order. `null` without a refund
+       * @description Why the order was canceled, as in the response to its request. `null` if it was not
        * @example null
        */
       reason: string | null;
@@ -2497,11 +2497,11 @@ export interface components {
        */
       kind: 'purchase' | 'prolongation';
       /**
-       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `refunded`: nothing was delivered or charged.
+       * @description `open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and its money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing was delivered or charged.
        * @example completed
        * @enum {string}
        */
-      state: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
+      state: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'canceled';
       /** @example ru */
       country: string;
       /**
@@ -2572,7 +2572,7 @@ export interface components {
       /** @example RUB */
       currency: string;
       /**
-       * @description The reason for the refund, as in the response to the order. `null` without a refund
+       * @description Why the order was canceled, as in the response to its request. `null` if it was not
        * @example null
        */
       reason: string | null;
@@ -2758,7 +2758,7 @@ export interface components {
             | 'order.being_confirmed'
             | 'order.completed'
             | 'order.partial'
-            | 'order.refunded'
+            | 'order.canceled'
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
@@ -2805,7 +2805,7 @@ export interface components {
             | 'order.being_confirmed'
             | 'order.completed'
             | 'order.partial'
-            | 'order.refunded'
+            | 'order.canceled'
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
@@ -2883,7 +2883,7 @@ export interface components {
             | 'order.being_confirmed'
             | 'order.completed'
             | 'order.partial'
-            | 'order.refunded'
+            | 'order.canceled'
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
@@ -2968,7 +2968,7 @@ export interface components {
             | 'order.being_confirmed'
             | 'order.completed'
             | 'order.partial'
-            | 'order.refunded'
+            | 'order.canceled'
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
@@ -3719,7 +3719,7 @@ export interface components {
             | 'order.being_confirmed'
             | 'order.completed'
             | 'order.partial'
-            | 'order.refunded'
+            | 'order.canceled'
             | 'proxy.expiring'
             | 'proxy.expired'
             | 'proxy.withdrawn'
@@ -7979,14 +7979,14 @@ export interface operations {
         /** @description The maximum number of items on a page */
         limit?: number;
         /** @description The state of the order */
-        state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
+        state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'canceled';
         /** @description A purchase or a prolongation */
         kind?: 'purchase' | 'prolongation';
         /** @description The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z */
         from?: string;
         /** @description The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z */
         to?: string;
-        /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Refunded orders may share a key */
+        /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Canceled orders may share a key */
         key?: string;
         /** @description `oldest` also follows new orders: send the highest `id` that you know as `cursor` to get the orders placed after it */
         sort?: 'newest' | 'oldest';
@@ -8050,9 +8050,9 @@ export interface operations {
            *             "query",
            *             "state"
            *           ],
-           *           "msg": "String should match pattern '^(open|being_confirmed|completed|partial|refunded)$'",
+           *           "msg": "String should match pattern '^(open|being_confirmed|completed|partial|canceled)$'",
            *           "ctx": {
-           *             "pattern": "^(open|being_confirmed|completed|partial|refunded)$"
+           *             "pattern": "^(open|being_confirmed|completed|partial|canceled)$"
            *           },
            *           "input": "?"
            *         }
@@ -10481,7 +10481,7 @@ export interface operations {
         wait?: number;
         /** @description The maximum number of items on a page */
         limit?: number;
-        /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.refunded`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `deposit.succeeded`, `deposit.canceled`, `deposit.refunded`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
+        /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.canceled`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.refunded`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `deposit.succeeded`, `deposit.canceled`, `deposit.refunded`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
         type?: string;
       };
       header?: {

@@ -1,4 +1,4 @@
--- Why an order of this kind was refunded, as coarsely as in the response to its request (`refusalOf()`): what
+-- Why an order of this kind was canceled, as coarsely as in the response to its request (`refusalOf()`): what
 -- the shop lacks is not the customer's concern. A failure of a newer version is none that this one knows.
 CREATE OR REPLACE FUNCTION refusal_reason(kind text, failure text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN failure IN ('count', 'out-of-stock') THEN 'not-enough-proxies'

@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION requests_of_key(of_user bigint, key text)
 RETURNS TABLE (order_id bigint, request_hash bytea) LANGUAGE sql STABLE AS $$
   SELECT id, request_hash FROM orders
-   WHERE user_id = of_user AND idempotency_key = key AND state <> 'refunded'
+   WHERE user_id = of_user AND idempotency_key = key AND state <> 'canceled'
   UNION ALL
   SELECT NULL, request_hash FROM bulk_prolongations WHERE user_id = of_user AND idempotency_key = key
   UNION ALL

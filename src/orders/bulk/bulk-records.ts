@@ -75,7 +75,7 @@ export class BulkRecords {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
       `SELECT ${OUTCOME_COLUMNS}, response FROM orders
-        WHERE user_id = $1 AND idempotency_key = ANY ($2) AND state <> 'refunded'`,
+        WHERE user_id = $1 AND idempotency_key = ANY ($2) AND state <> 'canceled'`,
       [userId, proxyIds.map((id) => bulkOrderKey(key, id))],
     );
     if (orders.length > 0) await waitForStandby(this.dataSource);
@@ -97,7 +97,7 @@ export class BulkRecords {
        judged AS MATERIALIZED (
          SELECT user_id, idempotency_key,
                 EXISTS (SELECT FROM orders
-                         WHERE orders.user_id = due.user_id AND state <> 'refunded'
+                         WHERE orders.user_id = due.user_id AND state <> 'canceled'
                            AND orders.idempotency_key = ANY (ARRAY(
                                  SELECT ${bulkOrderKeySql('due', 'id')} FROM unnest(due.proxy_ids) AS id)))
                   AS is_used

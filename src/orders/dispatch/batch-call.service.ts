@@ -167,7 +167,7 @@ export class BatchCallService {
   }
 
   /**
-   * When it is certain that nothing was bought, the orders are refunded, except for those that may be sent
+   * When it is certain that nothing was bought, the orders are canceled, except for those that may be sent
    * once more. Otherwise the provider is checked once, and reconciliation continues.
    *
    * @returns whether some of the orders are queued again
@@ -180,7 +180,7 @@ export class BatchCallService {
     }
     this.logger.warn(`${nameOf(batch)}: nothing was bought: ${messageOf(error)}`);
     if (error instanceof ProviderRefused) return this.settleRefusal(batch, error.reason);
-    await this.refundUnbought(memberIds(batch), 'unavailable');
+    await this.cancelUnbought(memberIds(batch), 'unavailable');
     return false;
   }
 
@@ -198,7 +198,7 @@ export class BatchCallService {
     const ids = calls.map((members) => members.map(({ id }) => id));
     const queued = new Set(await this.claims.requeueRefused(batch.id, ids));
     const isOneOfSeveral = reason === 'not-found' && batch.members.length > 1;
-    await this.refundUnbought(
+    await this.cancelUnbought(
       memberIds(batch).filter((id) => !queued.has(id)),
       isOneOfSeveral ? 'request' : reason,
     );
@@ -239,14 +239,14 @@ export class BatchCallService {
     const foundNothing = await this.reconciliation.search(open, SEARCH_TIMEOUT_MS);
     // The provider documents that a request that gets 429 has no effect; a listing that agrees is enough.
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
-      await this.refundUnbought(memberIds(open), 'unavailable');
+      await this.cancelUnbought(memberIds(open), 'unavailable');
     } else {
       await this.searches.beginConfirming(batchId);
     }
   }
 
   /** Reconciliation may have begun to search for the batch in the meantime. */
-  private async refundUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
+  private async cancelUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
     await this.releases.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
 }

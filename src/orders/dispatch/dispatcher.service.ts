@@ -152,7 +152,7 @@ export class DispatcherService {
     const isAfforded = batch.members.length > 1 || (await this.provider.affords(batch.providerPrice));
     if (isAfforded) return () => this.send(batch, permission);
     await permission.permit.giveBack();
-    return () => this.refundUnsent(batch);
+    return () => this.cancelUnsent(batch);
   }
 
   private observeWaits({ submittedAt, members }: OrderBatch): void {
@@ -163,8 +163,8 @@ export class DispatcherService {
     }
   }
 
-  /** Refunds a claimed batch that costs more than our balance at the provider. */
-  private async refundUnsent(batch: OrderBatch): Promise<void> {
+  /** Cancels a claimed batch that costs more than our balance at the provider. */
+  private async cancelUnsent(batch: OrderBatch): Promise<void> {
     const ids = memberIds(batch);
     try {
       await this.releases.releaseHolds(ids, 'out-of-funds', ['submitting']);
@@ -188,7 +188,7 @@ export class DispatcherService {
   /** A claim whose reply was lost is never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
-      await this.requests.recordRefunded(await this.claims.undoClaim(claim, error));
+      await this.requests.recordCanceled(await this.claims.undoClaim(claim, error));
     } catch (trouble) {
       this.logger.warn(`a claim without a reply is left to reconciliation: ${messageOf(trouble)}`);
     }

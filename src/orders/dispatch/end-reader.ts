@@ -24,7 +24,7 @@ const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /** Proxies that it does not show are listed alone, or their orders are refunded for this reason. */
+  /** Proxies that it does not show are listed alone, or their orders are canceled for this reason. */
   readonly missing: 'listed-alone' | FailureReason;
 }
 
@@ -44,7 +44,7 @@ const orderIds = (ends: readonly { readonly orderId: number }[]): number[] =>
  * prolongation succeeded, unless a sweep has confirmed the end. The orders wait in the queue, and the replica
  * that has a rate permit reads the next ends: in one listing, those of proxies that were bought together, or
  * all, when that takes fewer calls. A listing counts only for orders that were claimed before it was sent: an
- * older one may miss an earlier prolongation. When an end cannot be read, the order is refunded: no call that
+ * older one may miss an earlier prolongation. When an end cannot be read, the order is canceled: no call that
  * costs money has been sent.
  */
 @Injectable()
@@ -111,23 +111,23 @@ export class EndReader {
         orderIds(stored.filter((end) => end.outcome === outcome));
       this.requests.recordSent(those('possibly-bought'));
       whenRead();
-      await this.refund(those('not-needed'), 'unavailable');
+      await this.cancel(those('not-needed'), 'unavailable');
       const missing = ends.filter(({ providerProxyId }) => !listed.has(providerProxyId));
       if (listing.missing === 'listed-alone') await this.listAlone(missing, whenRead);
-      else await this.refund(orderIds(missing), listing.missing);
+      else await this.cancel(orderIds(missing), listing.missing);
     } catch (error) {
       this.logger.warn(`the ends of rentals could not be read: ${messageOf(error)}`);
-      await this.refund(orderIds(ends), error instanceof ProviderRefused ? error.reason : 'unavailable');
+      await this.cancel(orderIds(ends), error instanceof ProviderRefused ? error.reason : 'unavailable');
     }
   }
 
-  private async refund(ids: readonly number[], reason: FailureReason): Promise<void> {
+  private async cancel(ids: readonly number[], reason: FailureReason): Promise<void> {
     try {
       await Promise.all(ids.map((orderId) => this.releases.leaveQueue({ orderId, reason })));
     } catch (error) {
       this.logger.error(`orders ${ids.join(', ')}: left to reconciliation: ${messageOf(error)}`);
     }
-    await this.requests.recordRefunded(ids);
+    await this.requests.recordCanceled(ids);
   }
 
   /** @param ends all of the same purchase */

@@ -95,8 +95,8 @@ export class OrderRequests {
     }
   }
 
-  /** This process has refunded their queued orders. */
-  async recordRefunded(orderIds: readonly number[]): Promise<void> {
+  /** This process has canceled their queued orders. */
+  async recordCanceled(orderIds: readonly number[]): Promise<void> {
     await this.recordChanged(orderIds);
     for (const id of orderIds) this.requests.get(id)?.end();
   }
@@ -118,7 +118,7 @@ export class OrderRequests {
     }
   }
 
-  /** While the provider accepts no orders, those queued here are refunded, so that no request waits. */
+  /** While the provider accepts no orders, those queued here are canceled, so that no request waits. */
   async emptyQueueIfClosed(): Promise<void> {
     try {
       this.provider.assertTakesOrders();
@@ -167,7 +167,7 @@ export class OrderRequests {
       if (await this.releases.leaveQueue({ orderId, reason })) this.requests.get(orderId)?.end();
       else await this.queries.awaited.look([orderId]);
     } catch (error) {
-      // Reconciliation refunds it, because it was never sent.
+      // Reconciliation cancels it, because it was never sent.
       this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
       this.requests.get(orderId)?.end();
     }

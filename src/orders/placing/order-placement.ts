@@ -87,7 +87,7 @@ export class OrderPlacement {
 
   /**
    * Places orders of one user in their sequence, so that the balance pays for the first ones, and holds their
-   * money. An order that is not claimed until its deadline is refunded. Placed orders remain placed when
+   * money. An order that is not claimed until its deadline is canceled. Placed orders remain placed when
    * others fail. Never rejects.
    */
   async place(orders: readonly NewOrder[]): Promise<Placement[]> {

@@ -171,7 +171,7 @@ export class OrdersService {
       case 'refused': {
         const { refusal } = placement;
         // Another request with the key was faster, or it was taken for one that a restore has forgotten. If
-        // its order has been refunded since, the caller's next attempt finds the key free.
+        // its order has been canceled since, the caller's next attempt finds the key free.
         const { userId, idempotency } = order;
         const earlier = refusal === 'key-in-use' ? await this.findEarlierOrder(userId, idempotency) : null;
         if (earlier) return earlier;
@@ -206,7 +206,7 @@ export class OrdersService {
           proxies: await this.deliveredProxies(order, replayed),
           replayed,
         };
-      case 'refunded':
+      case 'canceled':
         throw refusalOf(order.kind, order.failure);
       case 'reserved':
       case 'submitting':

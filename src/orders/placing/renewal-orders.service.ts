@@ -178,7 +178,7 @@ export class RenewalOrders {
     );
   }
 
-  /** Refunds queued renewals: while the provider accepts no orders, no money is held for them. */
+  /** Cancels queued renewals: while the provider accepts no orders, no money is held for them. */
   async withdraw(): Promise<void> {
     const queued = await queryRows<{ id: number }>(
       this.dataSource,

@@ -77,7 +77,7 @@ export function toListStatement(
   }
 
   /**
-   * At most one order that is not refunded has a key; any number of refunded orders may have it. The keys of
+   * At most one order that is not canceled has a key; any number of canceled orders may have it. The keys of
    * a bulk's orders contain its key.
    */
   function ofKey(text: string): string {
@@ -89,10 +89,10 @@ export function toListStatement(
     const bounds = [`id > ${lower}`, `id < ${upper}`, ...placed].join(' AND ');
     const wanted = `user_id = ${user} AND kind = ANY (${kinds}) AND ${bounds}`;
     const states = state ? statesShownAs(state) : ORDER_STATES;
-    const others = states.filter((one) => one !== 'refunded').map((one) => `'${one}'`);
+    const others = states.filter((one) => one !== 'canceled').map((one) => `'${one}'`);
     const parts = [
-      ...(others.length > 0 ? [`state <> 'refunded' AND state IN (${others.join(', ')})`] : []),
-      ...(states.includes('refunded') ? [`state = 'refunded'`] : []),
+      ...(others.length > 0 ? [`state <> 'canceled' AND state IN (${others.join(', ')})`] : []),
+      ...(states.includes('canceled') ? [`state = 'canceled'`] : []),
     ];
     return parts
       .flatMap((part) => [

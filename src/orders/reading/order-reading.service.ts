@@ -85,7 +85,7 @@ export class OrderReadingService {
     const rows = await preparedRows<ListedOrder>(
       this.dataSource,
       `SELECT ${LISTED_COLUMNS} FROM orders
-        WHERE user_id = $1 AND created_at > now() - interval '1 hour' AND state <> 'refunded'
+        WHERE user_id = $1 AND created_at > now() - interval '1 hour' AND state <> 'canceled'
           AND CASE kind WHEN 'prolongation' THEN proxy_id = ANY ($2)
                         ELSE (country, version, period, count, proxy_type) = ($3, $4, $5, $6, $7) END
         ORDER BY id DESC LIMIT ${MAX_EQUAL}`,
@@ -115,6 +115,6 @@ export class OrderReadingService {
 
 function toSummary<Order extends ListedOrder>({ failure, ...order }: Order) {
   const { kind, state } = order;
-  const reason = state === 'refunded' ? refusalOf(kind, failure).detail : null;
+  const reason = state === 'canceled' ? refusalOf(kind, failure).detail : null;
   return { ...order, state: publicState(state), reason };
 }

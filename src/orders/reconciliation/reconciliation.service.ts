@@ -56,7 +56,7 @@ export class ReconciliationService {
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
     for (const id of await this.releases.releaseHolds(unsent, 'not-sent', ['reserved'])) {
-      this.logger.log(`order ${id}: refunded: it was never sent`);
+      this.logger.log(`order ${id}: canceled: it was never sent`);
     }
     for (const batch of batches) {
       try {
@@ -138,7 +138,7 @@ export class ReconciliationService {
     this.metrics.count('reconciliation_searches_total', { outcome: evidence.kind });
     switch (evidence.kind) {
       case 'nothing':
-        await this.refundIfProven(batch, startedAt);
+        await this.cancelIfProven(batch, startedAt);
         return true;
       case 'bought':
         if (!evidence.whole && !this.isSettlementDelayOver(batch, startedAt)) {
@@ -168,7 +168,7 @@ export class ReconciliationService {
     this.metrics.count('reconciliation_searches_total', { outcome: evidence.kind });
     switch (evidence.kind) {
       case 'nothing':
-        await this.refundIfProven(alone, startedAt);
+        await this.cancelIfProven(alone, startedAt);
         return true;
       case 'prolonged': {
         if (evidence.times === 2) this.logger.error(`${nameOf(alone)}: the provider prolonged twice`);
@@ -186,10 +186,10 @@ export class ReconciliationService {
   }
 
   /**
-   * Refunds on the second complete search that finds nothing, when even a request that was sent at the last
+   * Cancels on the second complete search that finds nothing, when even a request that was sent at the last
    * moment would be visible.
    */
-  private async refundIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
+  private async cancelIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');
     const spacingMs = spacingOfEmptySearchesSeconds(this.config.reconciliation.settlementDelaySeconds) * 1000;
     const isSecond = since !== null && startedAt.getTime() - since.getTime() >= spacingMs;
@@ -198,8 +198,8 @@ export class ReconciliationService {
       return;
     }
     const from = ['submitting', 'confirming'] as const;
-    const refunded = await this.releases.releaseHolds(memberIds(batch), 'nothing-found', from);
-    if (refunded.length > 0) this.logger.log(`${nameOf(batch)}: refunded: the provider does not have it`);
+    const canceled = await this.releases.releaseHolds(memberIds(batch), 'nothing-found', from);
+    if (canceled.length > 0) this.logger.log(`${nameOf(batch)}: canceled: the provider does not have it`);
   }
 
   private async deliverOrReview(

@@ -54,8 +54,8 @@ export class ReviewService {
    * @throws OrderNotInReview
    */
   async decideRefund(orderId: number, manager: EntityManager): Promise<void> {
-    const refunded = await this.releases.releaseHolds([orderId], 'staff', ['review'], manager);
-    if (refunded.length === 0) throw new OrderNotInReview();
+    const canceled = await this.releases.releaseHolds([orderId], 'staff', ['review'], manager);
+    if (canceled.length === 0) throw new OrderNotInReview();
   }
 
   private async findPurchase(orderId: number, batch: OrderBatch): Promise<Settle> {

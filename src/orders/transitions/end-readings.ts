@@ -101,7 +101,7 @@ export class EndReadings {
    * behind a response that we have: an earlier end than the known one is not trusted, or the former
    * prolongation would later be taken for this one. A replica that has taken too long stores nothing.
    *
-   * A later end than the known one may be the effect of a call whose order was refunded because nothing was
+   * A later end than the known one may be the effect of a call whose order was canceled because nothing was
    * found. An order for the same is then not sent: it counts as possibly bought by that call, and
    * reconciliation judges it by its end. Without such an order, a renewal is no longer needed.
    */
@@ -122,11 +122,11 @@ export class EndReadings {
            JOIN orders ON orders.id = ends.order_id
            JOIN proxies ON proxies.id = orders.proxy_id
            LEFT JOIN LATERAL (
-             SELECT submitted_at FROM orders refunded
-              WHERE refunded.proxy_id = proxies.id AND refunded.period = orders.period
+             SELECT submitted_at FROM orders canceled
+              WHERE canceled.proxy_id = proxies.id AND canceled.period = orders.period
                 AND failure IN ${sqlList(REFUNDED_WITHOUT_PROOF)}
-                AND NOT is_prolonged(refunded.date_end_before, proxies.date_end)
-              ORDER BY refunded.id DESC LIMIT 1) AS late ON true
+                AND NOT is_prolonged(canceled.date_end_before, proxies.date_end)
+              ORDER BY canceled.id DESC LIMIT 1) AS late ON true
           WHERE orders.state = 'reserved' AND end_read_at = ends.read_at AND orders.date_end_before IS NULL
        ),
        stored AS (

@@ -45,10 +45,10 @@ export class HoldReleases {
   ) {}
 
   /**
-   * Refunds orders without a delivery: the whole hold is released.
+   * Cancels orders without a delivery: the whole hold is released.
    *
    * @param from the states in which it is certain, or was decided, that nothing was bought
-   * @returns the orders that were refunded
+   * @returns the orders that were canceled
    */
   async releaseHolds(
     orderIds: readonly number[],
@@ -60,7 +60,7 @@ export class HoldReleases {
     const released = await preparedRows<EndedOrder & { id: number }>(
       queryable,
       `WITH closed AS (
-         UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
+         UPDATE orders SET state = 'canceled', released = held, failure = $2, closed_at = now()
           WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
          RETURNING id, kind, state, user_id, held, released, token_id, created_at
        ),
@@ -80,18 +80,18 @@ export class HoldReleases {
   }
 
   /**
-   * Refunds an order that was never sent, with all others that leave the queue at the same moment.
+   * Cancels an order that was never sent, with all others that leave the queue at the same moment.
    *
    * @returns false when it no longer waits there
    */
   readonly leaveQueue = groupedStatement<{ orderId: number; reason: FailureReason }, boolean>(
     async (leaving) => {
-      const refunded = new Set<number>();
+      const canceled = new Set<number>();
       for (const reason of new Set(leaving.map((order) => order.reason))) {
         const ids = leaving.filter((order) => order.reason === reason).map(({ orderId }) => orderId);
-        for (const id of await this.releaseHolds(ids, reason, ['reserved'])) refunded.add(id);
+        for (const id of await this.releaseHolds(ids, reason, ['reserved'])) canceled.add(id);
       }
-      return leaving.map(({ orderId }) => refunded.has(orderId));
+      return leaving.map(({ orderId }) => canceled.has(orderId));
     },
     { maxItems: LEAVING_TOGETHER, maxWaitMs: 500 },
   );

@@ -148,7 +148,7 @@ export class OrderClaims {
   }
 
   /**
-   * Refunds the batch of a claim whose reply was lost, if the claim was committed: it is never sent. Returns
+   * Cancels the batch of a claim whose reply was lost, if the claim was committed: it is never sent. Returns
    * the ids of its orders.
    *
    * @param error of the claim

@@ -115,7 +115,7 @@ export class Settlement {
        ),
        closed AS (
          UPDATE orders
-            SET state = CASE size WHEN count THEN 'completed' WHEN 0 THEN 'refunded' ELSE 'partial' END,
+            SET state = CASE size WHEN count THEN 'completed' WHEN 0 THEN 'canceled' ELSE 'partial' END,
                 captured = unit_price * size, released = held - unit_price * size, closed_at = now(),
                 failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
                 provider_order_id = $2,

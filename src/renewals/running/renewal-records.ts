@@ -283,7 +283,7 @@ export class RenewalRecords {
   }
 
   /**
-   * Applies the outcomes of orders: renewals with a completed order are done; those with a refunded order,
+   * Applies the outcomes of orders: renewals with a completed order are done; those with a canceled order,
    * which bought nothing, are retried.
    *
    * @returns how many orders were closed

@@ -12,7 +12,7 @@ function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
     next_steps: [
       `Open GET /staff/orders/${id}, and look for ${evidence} in the account at the provider`,
       `If the provider shows one, ${decide} "deliver": the customer pays for it`,
-      `If the provider certainly shows none, ${decide} "refund": the money is released`,
+      `If the provider certainly shows none, ${decide} "cancel": the money is released`,
     ],
   };
 }

@@ -89,7 +89,7 @@ export class StaffOrdersController {
     description:
       'For support, when the outcome of an order is unknown. `deliver` queries the provider once more, ' +
       'delivers the proxies that it lists for the order, charges for them, and releases the rest of ' +
-      'the money. `refund` returns all of the money; proxies that the provider has nevertheless become ' +
+      'the money. `cancel` releases all of the money; proxies that the provider has nevertheless become ' +
       'unmatched proxies at the next sweep. The orders of a batch are decided one by one.',
     response: { description: 'The order as it is now', type: OrderOut },
     errors: {

@@ -25,7 +25,7 @@ import { LedgerEntryOut } from '../balances/staff-balances.dto';
 import { ReasonRequest } from '../fields';
 import { OrderLinks } from '../links';
 
-export const ORDER_DECISIONS = ['deliver', 'refund'] as const;
+export const ORDER_DECISIONS = ['deliver', 'cancel'] as const;
 export type OrderDecision = (typeof ORDER_DECISIONS)[number];
 
 export class OrdersQuery extends PageQuery {
@@ -62,7 +62,7 @@ export class OrdersQuery extends PageQuery {
 
 export class DecisionRequest extends ReasonRequest {
   @ChoiceField(ORDER_DECISIONS, {
-    description: '`deliver`: deliver the proxies that the provider has; `refund`: return the money',
+    description: '`deliver`: deliver the proxies that the provider has; `cancel`: release the money',
   })
   decision!: OrderDecision;
 }
@@ -129,7 +129,7 @@ export class OrderOut extends IntersectionType(
   @ApiNullable('string', { example: '100500' })
   provider_order_id!: string | null;
 
-  @ApiNullable('string', 'The reason for the refund or the review', null)
+  @ApiNullable('string', 'Why it was canceled or went to review', null)
   failure!: string | null;
 
   @ApiNullableMoment('When the order was sent to the provider', '2026-11-21T12:00:00.200Z')
@@ -271,7 +271,7 @@ export class OrderDetail extends OrderOut {
   date_end_before!: Date | null;
 
   @ApiMoment(
-    'While the order is reserved, the time at which it is refunded. Afterwards, the last time at ' +
+    'While the order is reserved, the time at which it is canceled. Afterwards, the last time at ' +
       'which the call can have been sent',
     '2026-11-21T12:00:30.000Z',
   )

@@ -100,7 +100,7 @@ export class MaintenanceService {
     const [found] = await queryRows<Found>(
       queryable,
       // A sweep is complete when it began after all earlier calls had their effect, and after the last order
-      // was refunded: only the next sweep finds what such an order left at the provider. A proxy may move
+      // was canceled: only the next sweep finds what such an order left at the provider. A proxy may move
       // between the pages of one listing and be missed, so two sweeps are required.
       `WITH closed AS (
          SELECT begun_at, reason, swept.last_at AS swept_at,

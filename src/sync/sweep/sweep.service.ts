@@ -14,7 +14,7 @@ const NOTHING_FOUND = {
   changed: 0,
   /**
    * Those of them that end later than stored without an open order: a prolongation that took effect after its
-   * order was refunded, or one granted by the provider.
+   * order was canceled, or one granted by the provider.
    */
   extended: 0,
   /** New proxies under our order references that belong to no order. */

@@ -68,7 +68,7 @@ CREATE TABLE orders (
   kind text NOT NULL CHECK (kind IN ('purchase', 'prolongation')),
   -- src/orders/order-states.ts says which state may follow which.
   state text NOT NULL DEFAULT 'reserved'
-    CHECK (state IN ('reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'refunded')),
+    CHECK (state IN ('reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'canceled')),
   -- Each state with the moment it began, written by record_order_state().
   history jsonb NOT NULL DEFAULT '[]',
 
@@ -113,7 +113,7 @@ CREATE TABLE orders (
   found_count integer,
   -- The proxies as they were delivered, for replays. Logins and passwords go after the replay window.
   response jsonb,
-  -- A FailureReason when the order was refunded; the reason for staff when it came to review.
+  -- A FailureReason when the order was canceled; the reason for staff when it came to review.
   failure text,
 
   -- The call to the provider.
@@ -162,14 +162,14 @@ CREATE TABLE orders (
       WHEN 'completed' THEN captured = held AND released = 0 AND closed_at IS NOT NULL
       WHEN 'partial' THEN
         captured > 0 AND released > 0 AND captured + released = held AND closed_at IS NOT NULL
-      WHEN 'refunded' THEN captured = 0 AND released = held AND closed_at IS NOT NULL
+      WHEN 'canceled' THEN captured = 0 AND released = held AND closed_at IS NOT NULL
       ELSE captured = 0 AND released = 0 AND closed_at IS NULL
     END),
   CONSTRAINT orders_refunded_check CHECK (refunded >= 0 AND refunded <= captured)
 );
 -- What must not be there twice.
 CREATE UNIQUE INDEX orders_idempotency_key ON orders (user_id, idempotency_key)
-  WHERE idempotency_key IS NOT NULL AND state <> 'refunded';
+  WHERE idempotency_key IS NOT NULL AND state <> 'canceled';
 CREATE UNIQUE INDEX orders_open_prolongation_key ON orders (proxy_id)
   WHERE proxy_id IS NOT NULL AND state IN ('reserved', 'submitting', 'confirming', 'review');
 -- For dispatch and reconciliation.
@@ -182,8 +182,8 @@ CREATE INDEX orders_proxy_id_idx ON orders (proxy_id) WHERE proxy_id IS NOT NULL
 CREATE INDEX orders_listed_idx ON orders (user_id, state, kind, id) INCLUDE (created_at);
 CREATE INDEX orders_user_id_idx ON orders (user_id, created_at, id);
 CREATE INDEX orders_prolongations_idx ON orders (user_id, created_at, id) WHERE proxy_id IS NOT NULL;
-CREATE INDEX orders_refunded_keys_idx ON orders (user_id, idempotency_key, id)
-  WHERE idempotency_key IS NOT NULL AND state = 'refunded';
+CREATE INDEX orders_canceled_keys_idx ON orders (user_id, idempotency_key, id)
+  WHERE idempotency_key IS NOT NULL AND state = 'canceled';
 -- Each order under an idempotency key asks whether its user has orders whose keys were forgotten.
 CREATE INDEX orders_key_forgotten_idx ON orders (user_id, id) WHERE key_forgotten;
 -- What a customer spent in a month, without reading the orders.

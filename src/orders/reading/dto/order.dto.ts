@@ -23,7 +23,7 @@ export class OrderSummary {
   @ApiChoice(
     ALL_PUBLIC_STATES,
     '`open`: it is queued or being executed. `being_confirmed`: its outcome is not known yet, and ' +
-      'its money is held. `completed`, `partial`: delivered in full or in part. `refunded`: nothing ' +
+      'its money is held. `completed`, `partial`: delivered in full or in part. `canceled`: nothing ' +
       'was delivered or charged.',
     'completed',
   )
@@ -76,7 +76,7 @@ export class OrderSummary {
 
   @ApiNullable(
     'string',
-    'The reason for the refund, as in the response to the order. `null` without a refund',
+    'Why the order was canceled, as in the response to its request. `null` if it was not',
     null,
   )
   reason!: string | null;

@@ -28,7 +28,7 @@ export class OrdersQuery extends PageQuery {
 
   @StringField({
     description:
-      'The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Refunded ' +
+      'The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Canceled ' +
       'orders may share a key',
     absent: 'null',
     maxLength: 255,

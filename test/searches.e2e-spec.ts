@@ -24,7 +24,7 @@ describe('An order whose outcome is unknown', () => {
     expect(await service.app.get(ReconciliationService).settleDue(1)).toBe(1);
   }
 
-  it('is refunded after the settlement delay and a second empty check a minute after the first', async () => {
+  it('is canceled after the settlement delay and a second empty check a minute after the first', async () => {
     const user = await service.createUser({ balance: '100.00' });
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await user.buy();
