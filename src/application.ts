@@ -2,7 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { serveNoOAuth } from './agents';
 import { AppModule } from './app.module';
-import { CUSTOMERS_SCHEME, CustomerTokensModule, STAFF_SCHEME } from './auth';
+import { CUSTOMERS_SCHEME, CustomerTokensModule, STAFF_SCHEME, type StaffScope } from './auth';
 import { CatalogModule } from './catalog';
 import { AppLogger, type Clock, SERVICE_NAME, SERVICE_VERSION } from './common';
 import type { AppConfig } from './config';
@@ -74,11 +74,12 @@ const STAFF: ApiInterface = {
   version: SERVICE_VERSION,
   description:
     'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
-    'scope that it requires. Every action, reading included, is recorded in the audit log. Amounts are ' +
-    'roubles, written as text. Lists are paged: send `next_cursor` as `cursor` until it is null. Every ' +
-    'error has a `detail` and a `code`; every response has `X-Request-Id`. Unknown fields and parameters ' +
-    'are refused.',
+    'scope that it requires, and `staff:read` allows every GET. Every action, reading included, is ' +
+    'recorded in the audit log. Amounts are roubles, written as text. Lists are paged: send `next_cursor` ' +
+    'as `cursor` until it is null. Every error has a `detail` and a `code`; every response has ' +
+    '`X-Request-Id`. Unknown fields and parameters are refused.',
   scheme: STAFF_SCHEME,
+  readScope: 'staff:read' satisfies StaffScope,
   tags: {
     Users: 'Customers and their accounts',
     Tokens: 'Tokens of users',

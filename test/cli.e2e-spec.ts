@@ -237,7 +237,7 @@ describe('the command line', () => {
         `error: required option '--username <text>' not specified`,
         `error: unknown option '--all'`,
         `error: option '--tg-id <number>' argument '-1' is invalid. Input should be greater than 0.`,
-        expect.stringContaining('known scopes: all, profile:read,'),
+        expect.stringContaining('known scopes: all, read, profile:read,'),
         expect.stringContaining('must be a number of minutes, hours or days, e.g. 90m, 12h, 30d.'),
       ]);
     });

@@ -1,4 +1,4 @@
-import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
+import { ALL_PAYMENT_SCOPES, ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
 import { prefilledRequests } from './support/docs-page';
 import { forAllTests } from './support/fixtures';
 import { executeAll, type Executed, startDemoService } from './support/prefilled';
@@ -58,5 +58,15 @@ describe('The prefilled fields of the page of staff', () => {
       expect([name, status, text]).toEqual([name, isRead ? 200 : 422, text]);
     }
     expect(executed.length).toBeGreaterThan(15);
+  });
+
+  it('shows the choices of a field that has some', async () => {
+    const requests = await prefilledRequests(`${demo.service.baseUrl}/staff/docs`);
+    const bodyOf = (wanted: string): unknown =>
+      JSON.parse(requests.find(({ name }) => name === wanted)?.body ?? '');
+    expect(bodyOf('POST /staff/users/{user_id}/tokens')).toEqual({
+      scopes: [['read', ...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, ...ALL_STAFF_SCOPES].join(' | ')],
+    });
+    expect(bodyOf('POST /staff/orders/{order_id}/decide')).toMatchObject({ decision: 'deliver | refund' });
   });
 });

@@ -12,18 +12,17 @@ import { withinOneDay } from './support/within-one-day';
 
 const DAY_S = 24 * 3600;
 let user: TestUser;
-let reader: string;
+/** A token of the user with a daily limit. */
+let limited: string;
 
 // Its rules would renew what belongs to no provider.
 const service = forAllTests(startTestService);
 beforeEach(async () => {
   user = await service.createUser({ balance: '1000.00' });
-  reader = await tokenWith('proxies:read');
+  const dailyLimit = Money.parse('10.00');
+  const scopes = ['proxies:read', 'proxies:write'] as const;
+  ({ text: limited } = await service.app.get(TokensService).issue({ userId: user.id, scopes, dailyLimit }));
 });
-
-async function tokenWith(...scopes: ('proxies:read' | 'proxies:write')[]): Promise<string> {
-  return (await service.app.get(TokensService).issue({ userId: user.id, scopes })).text;
-}
 
 const call = (method: string, path: string, body?: object, token = user.token): Promise<Response> =>
   fetchAs({ token }, method, `${service.baseUrl}/renewals${path}`, body);
@@ -185,7 +184,7 @@ describe('Renewal rules', () => {
   it('exclude a proxy from wider ones until it has a rule of its own', async () => {
     const [one, other] = [await proxy(), await proxy()];
     const all = await switchOn({ target: 'all' });
-    expect((await call('POST', '/exclusions', { proxy_id: String(one) }, reader)).status).toBe(201);
+    expect((await call('POST', '/exclusions', { proxy_id: String(one) }, limited)).status).toBe(201);
     expect(await rulesOf(one, other)).toEqual([undefined, all]);
     const own = await switchOn({ target: 'proxy', proxy_id: String(one) });
     expect(await rulesOf(one, other)).toEqual([own, all]);
@@ -193,17 +192,17 @@ describe('Renewal rules', () => {
   });
 });
 
-describe('A token that may only read', () => {
-  it('disables, and never enables', async () => {
-    const rule = { target: 'all', period: 30 };
-    expect((await call('POST', '/rules', rule, reader)).status).toBe(403);
+describe('A token with a daily limit', () => {
+  it('disables, and never enables: no limit would count renewals', async () => {
+    const response = await call('POST', '/rules', { target: 'all', period: 30 }, limited);
+    expect(await refusalOf(response)).toEqual([403, 'A token with a daily limit cannot enable renewals']);
     const [narrow, wide] = [
       await switchOn({ target: 'filter', filter: { tag: 'a' }, max_price: '1.00' }),
       await switchOn({ target: 'all' }),
     ];
-    expect((await refusalOf(await call('DELETE', `/rules/${narrow}`, undefined, reader)))[0]).toBe(403);
-    expect((await call('DELETE', `/rules/${wide}`, undefined, reader)).status).toBe(204);
-    expect((await call('DELETE', `/rules/${narrow}`, undefined, reader)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${narrow}`, undefined, limited)).status).toBe(403);
+    expect((await call('DELETE', `/rules/${wide}`, undefined, limited)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${narrow}`, undefined, limited)).status).toBe(204);
     expect(await rulesOn()).toEqual([]);
   });
 
@@ -212,55 +211,36 @@ describe('A token that may only read', () => {
     await switchOn({ target: 'filter', filter: { tag: 'a' } });
     await switchOn({ target: 'all' });
     const { id: exclusion } = (await (
-      await call('POST', '/exclusions', { proxy_id: String(id) }, reader)
+      await call('POST', '/exclusions', { proxy_id: String(id) }, limited)
     ).json()) as RenewalRuleOut;
-    expect((await call('DELETE', `/rules/${exclusion}`, undefined, reader)).status).toBe(403);
-    expect(await (await call('DELETE', '/rules', undefined, reader)).json()).toEqual({ switched_off: 2 });
+    expect((await call('DELETE', `/rules/${exclusion}`, undefined, limited)).status).toBe(403);
+    expect(await (await call('DELETE', '/rules', undefined, limited)).json()).toEqual({ switched_off: 2 });
     expect(await rulesOn()).toEqual([exclusion]);
-    expect((await call('DELETE', `/rules/${exclusion}`, undefined, reader)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${exclusion}`, undefined, limited)).status).toBe(204);
   });
 
   it('does not hand proxies to an older filter, but may take the older one away', async () => {
     const older = await switchOn({ target: 'filter', filter: { tag: 'a' } });
     const newer = await switchOn({ target: 'filter', filter: { tag: 'b' } });
-    expect((await call('DELETE', `/rules/${newer}`, undefined, reader)).status).toBe(403);
-    expect((await call('DELETE', `/rules/${older}`, undefined, reader)).status).toBe(204);
-    expect((await call('DELETE', `/rules/${newer}`, undefined, reader)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${newer}`, undefined, limited)).status).toBe(403);
+    expect((await call('DELETE', `/rules/${older}`, undefined, limited)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${newer}`, undefined, limited)).status).toBe(204);
     expect((await call('DELETE', `/rules/${newer}`)).status).toBe(404);
   });
 
   it('lowers the budget, and does not raise it', async () => {
     const set = async (monthly: string | null, token?: string): Promise<number> =>
       (await call('PUT', '/budget', { monthly }, token)).status;
-    expect(await set('100.00', reader)).toBe(200);
-    expect(await set('99.99', reader)).toBe(200);
-    expect(await set('100.00', reader)).toBe(403);
-    expect(await set(null, reader)).toBe(403);
+    expect(await set('100.00', limited)).toBe(200);
+    expect(await set('99.99', limited)).toBe(200);
+    expect(await set('100.00', limited)).toBe(403);
+    expect(await set(null, limited)).toBe(403);
     expect(await set('500.00')).toBe(200);
     expect(await set(null)).toBe(200);
     expect((await call('PUT', '/budget', {})).status).toBe(422);
   });
-});
 
-describe('A token with a daily limit', () => {
-  let text: string;
-
-  beforeEach(async () => {
-    ({ text } = await service.app.get(TokensService).issue({
-      userId: user.id,
-      scopes: ['proxies:read', 'proxies:write'],
-      dailyLimit: Money.parse('10.00'),
-    }));
-  });
-
-  it('enables nothing, because no limit would count renewals', async () => {
-    const response = await call('POST', '/rules', { target: 'all', period: 30 }, text);
-    expect(await refusalOf(response)).toEqual([403, 'A token with a daily limit cannot enable renewals']);
-    expect((await call('PUT', '/budget', { monthly: '10.00' }, text)).status).toBe(200);
-    expect((await call('PUT', '/budget', { monthly: '11.00' }, text)).status).toBe(403);
-  });
-
-  const label = (path: string, body: object, token = text): Promise<Response> =>
+  const label = (path: string, body: object, token = limited): Promise<Response> =>
     fetchAs({ token }, 'PATCH', `${service.baseUrl}/proxies${path}`, body);
   const REFUSAL =
     'A token with a daily limit cannot move a proxy to another renewal rule; nothing was changed';
@@ -294,7 +274,7 @@ describe('A token with a daily limit', () => {
   it('labels proxies for which the same rule, or none, goes on to hold', async () => {
     const [kept, excluded, other] = [await proxy({ tags: ['keep'] }), await proxy(), await proxy()];
     const keep = await switchOn({ target: 'filter', filter: { tag: 'keep' } });
-    expect((await call('POST', '/exclusions', { proxy_id: String(excluded) }, text)).status).toBe(201);
+    expect((await call('POST', '/exclusions', { proxy_id: String(excluded) }, limited)).status).toBe(201);
     expect((await label(`/${kept}`, { descr: 'mine', tags: ['keep', 'more'] })).status).toBe(200);
     expect((await label(`/${excluded}`, { tags: ['keep'] })).status).toBe(200);
     expect((await label('', { filter: {}, add_tags: ['new'], descr: 'ours' })).status).toBe(200);

@@ -22,7 +22,7 @@ describe('Access', () => {
       const [scope] = scopesOf(operation);
       const others = await createStaff(
         service,
-        ALL_STAFF_SCOPES.filter((other) => other !== scope),
+        ALL_STAFF_SCOPES.filter((other) => other !== scope && other !== 'staff:read'),
       );
       const request = { method, path: path.replaceAll(/\{\w+\}/g, '1') };
       expect([name, (await sendRaw(service.baseUrl, request)).status]).toEqual([name, 401]);
@@ -38,11 +38,39 @@ describe('Access', () => {
     }
   });
 
+  it('with `staff:read` alone reads every route of staff, and changes nothing', async () => {
+    const reader = await createStaff(service, ['staff:read']);
+    for (const { name, method, path, operation } of operationsOf(await describeAt('/staff/openapi.json'))) {
+      const request = { method, path: path.replaceAll(/\{\w+\}/g, '1'), token: reader.token };
+      const isRead = method === 'GET';
+      expect([name, scopesOf(operation).includes('staff:read')]).toEqual([name, isRead]);
+      const { status } = await sendRaw(service.baseUrl, request);
+      // Not found, or without the fields that it requires.
+      expect([name, isRead ? [200, 400, 404, 422] : [403]]).toEqual([name, expect.arrayContaining([status])]);
+    }
+  });
+
+  it('with `read` reads every route of customers that a scope for reading allows', async () => {
+    const { body } = await (
+      await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES])
+    ).post<{ token: string; scopes: string[] }>(`/staff/users/${customer.id}/tokens`, { scopes: ['read'] });
+    expect(body.scopes).toEqual(ALL_SCOPES.filter((scope) => scope.endsWith(':read')));
+    for (const { name, method, path, scope, body: sent } of PROTECTED_ENDPOINTS) {
+      const isReading = scope.endsWith(':read');
+      // It opens connections to proxies, as the GET for one does.
+      expect([name, isReading && method !== 'GET']).toEqual([name, name === 'POST /proxies/ping']);
+      const request = { method, path, token: body.token, body: sent };
+      const headers = { 'content-type': 'application/json' };
+      const { status } = await sendRaw(service.baseUrl, { ...request, headers });
+      expect([name, status === 403]).toEqual([name, !isReading]);
+    }
+  });
+
   it.each(PROTECTED_ENDPOINTS)('to $method $path is refused to a token of staff', async (endpoint) => {
     expect((await sendRaw(service.baseUrl, { ...endpoint, token: staff.token })).status).toBe(403);
   });
 
-  it('is listed: every scope with what it grants and the routes that require it', async () => {
+  it('is listed: every scope with what it grants and the routes that it allows', async () => {
     const { status, body } =
       await staff.get<{ scope: string; grants: string; for: string; routes: string[] }[]>('/staff/scopes');
     expect(status).toBe(200);

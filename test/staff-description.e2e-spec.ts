@@ -51,14 +51,17 @@ describe('The description for staff', () => {
   });
 
   it('says of every operation what it is, who uses it for what, and which scope it requires', () => {
-    for (const { name, operation } of operationsOf(description)) {
+    for (const { name, method, operation } of operationsOf(description)) {
       expect([name, operation]).toEqual([
         name,
         expect.objectContaining({
           summary: expect.stringMatching(/^\S.{2,}$/),
           description: expect.stringMatching(/^For .{40,}/),
           tags: [expect.any(String)],
-          security: [{ staff: [expect.any(String)] }],
+          security: [
+            { staff: [expect.any(String)] },
+            ...(method === 'GET' ? [{ staff: ['staff:read'] }] : []),
+          ],
         }),
       ]);
       expect([name, ALL_STAFF_SCOPES]).toEqual([name, expect.arrayContaining(scopesOf(operation))]);

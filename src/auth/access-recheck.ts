@@ -9,7 +9,7 @@ import {
   UserBlocked,
 } from './auth.errors';
 import { isWithin } from './network';
-import type { Scope } from './scopes';
+import { allow, type Scope } from './scopes';
 import { type Caller, TokensService } from './tokens.service';
 
 /** The pattern with which passport reads a token. */
@@ -21,13 +21,17 @@ export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefin
 /**
  * Checks that a caller's token allows a scope, or anything if that is `null`.
  *
- * @param address from which the request came
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
-export function assertAllowed(caller: Caller, scope: Scope | null, address: string | undefined): void {
-  if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(address))) throw new AddressNotAllowed();
+export function assertAllowed(
+  caller: Caller,
+  scope: Scope | null,
+  { ip, method }: Pick<Request, 'ip' | 'method'>,
+): void {
+  if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(ip))) throw new AddressNotAllowed();
   if (caller.isBlocked) throw new UserBlocked();
-  if (scope !== null && !caller.scopes.includes(scope)) throw new NotEnoughPermissions(scope);
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (scope !== null && !allow(caller.scopes, scope, isRead)) throw new NotEnoughPermissions(scope);
 }
 
 /** A request that may wait for a change. */
@@ -53,6 +57,6 @@ export class AccessRecheck {
     if (text === undefined) throw new NotAuthenticated();
     const caller = await this.tokens.findCaller(text);
     if (!caller) throw new InvalidToken();
-    assertAllowed(caller, scope, request.ip);
+    assertAllowed(caller, scope, request);
   }
 }

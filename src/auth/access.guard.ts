@@ -46,7 +46,7 @@ export class AccessGuard implements CanActivate {
     const caller = await this.identify(request);
     setRequestUser(caller.userId, { tokenId: caller.tokenId, issuedBy: caller.issuedBy });
     request.user = this.limit(caller, request, http.getResponse<Response>(), context);
-    assertAllowed(caller, access.scope, request.ip);
+    assertAllowed(caller, access.scope, request);
     return true;
   }
 

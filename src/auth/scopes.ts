@@ -3,10 +3,10 @@ export const SCOPES = {
   'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
-  'proxies:read': 'Proxies with their history and checks, orders and TCP ping; renewals, and disabling them',
+  'proxies:read': 'Proxies with their history and checks, orders, TCP ping and renewals',
   'proxies:export': 'Proxies as a file, also by secret links',
   'proxies:write':
-    'Buying and prolonging proxies and enabling renewals, which spends the balance; types; labels; refunds',
+    'Buying and prolonging proxies, which spends the balance; changing renewals, types and labels; refunds',
   'events:read': 'Events, webhooks and their attempts, and the threshold of a low balance',
   'events:write': 'Adding, changing and removing webhooks; setting the threshold of a low balance',
   'tokens:write': 'Listing, issuing and revoking tokens of their own, none of them wider than this one',
@@ -26,6 +26,7 @@ export const PAYMENT_SCOPES = {
  * reverse.
  */
 export const STAFF_SCOPES = {
+  'staff:read': 'Reading all that staff can read, and changing nothing',
   'staff:users': 'Creating, finding, blocking and unblocking users; viewing and disabling webhooks',
   'staff:balance': 'Crediting and debiting balances, refunds, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens; the list of scopes',
@@ -51,6 +52,17 @@ export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
  * right to issue tokens is always granted by name: a thief of such a token could continue with others.
  */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
+
+/** The group `read`: the usual scopes that change nothing. An issued token contains the scopes of a group. */
+const READ_SCOPES = USUAL_SCOPES.filter((scope) => scope.endsWith(':read'));
+export const READ_GROUP = 'read';
+export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Scope[] => [
+  ...new Set(names.flatMap((name): readonly Scope[] => (name === READ_GROUP ? READ_SCOPES : [name]))),
+];
+
+/** Whether scopes allow a route that requires one. `staff:read` allows every read of staff. */
+export const allow = (scopes: readonly string[], required: Scope, isRead: boolean): boolean =>
+  scopes.includes(required) || (isRead && isStaffScope(required) && scopes.includes('staff:read'));
 
 const GRANTS: Readonly<Record<Scope, string>> = { ...SCOPES, ...PAYMENT_SCOPES, ...STAFF_SCOPES };
 

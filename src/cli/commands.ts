@@ -60,7 +60,8 @@ export const COMMANDS: readonly AddCommand[] = [
       scopes: {
         argument: '<list>',
         description:
-          'Comma-separated. all: those of customers except tokens:write and deposits; staff: those of staff',
+          'Comma-separated. all: those of customers except tokens:write and deposits; read: those of all ' +
+          'that change nothing; staff: those of staff',
         read: parseScopes,
       },
     },

@@ -25,6 +25,11 @@ describe('scopes on the command line', () => {
     expect(USUAL_SCOPES).toHaveLength(8);
   });
 
+  it('are those that change nothing with the word `read`', () => {
+    const reading = USUAL_SCOPES.filter((scope) => scope.endsWith(':read'));
+    expect(parseScopes('read,profile:read,staff:read')).toEqual([...reading, 'staff:read']);
+  });
+
   it('are those of staff with the word `staff`, which grants nothing of a customer', () => {
     expect(parseScopes('staff')).toEqual(ALL_STAFF_SCOPES);
     expect(parseScopes('staff:users')).toEqual(['staff:users']);
@@ -35,7 +40,7 @@ describe('scopes on the command line', () => {
     'are refused when one is unknown: %j',
     (text) => {
       expect(() => parseScopes(text)).toThrow(
-        `known scopes: all, ${ALL_SCOPES.join(', ')}, staff, ${ALL_STAFF_SCOPES.join(', ')}.`,
+        `known scopes: all, read, ${ALL_SCOPES.join(', ')}, staff, ${ALL_STAFF_SCOPES.join(', ')}.`,
       );
     },
   );

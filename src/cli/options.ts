@@ -1,5 +1,13 @@
 import { InvalidArgumentError } from 'commander';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, type Scope, USUAL_SCOPES } from '../auth';
+import {
+  ALL_SCOPES,
+  ALL_STAFF_SCOPES,
+  expandGroups,
+  isScope,
+  READ_GROUP,
+  type Scope,
+  USUAL_SCOPES,
+} from '../auth';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -12,18 +20,18 @@ export function parseId(text: string): number {
 
 /**
  * Parses names of scopes. `all` means every scope of customers except `tokens:write`, which must be explicit,
- * `staff` every scope of staff.
+ * `staff` every scope of staff, and `read` the scopes of customers that change nothing.
  */
 export function parseScopes(text: string): Scope[] {
-  const scopes = text.split(',').flatMap((part): Scope[] => {
+  const scopes = text.split(',').flatMap((part): (Scope | typeof READ_GROUP)[] => {
     const name = part.trim();
     if (name === 'all') return USUAL_SCOPES;
     if (name === 'staff') return ALL_STAFF_SCOPES;
-    if (isScope(name)) return [name];
-    const known = ['all', ...ALL_SCOPES, 'staff', ...ALL_STAFF_SCOPES];
+    if (name === READ_GROUP || isScope(name)) return [name];
+    const known = ['all', READ_GROUP, ...ALL_SCOPES, 'staff', ...ALL_STAFF_SCOPES];
     throw new InvalidArgumentError(`known scopes: ${known.join(', ')}.`);
   });
-  return [...new Set(scopes)];
+  return expandGroups(scopes);
 }
 
 /** Parses `90m`, `12h` or `30d` into milliseconds. */

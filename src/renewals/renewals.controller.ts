@@ -8,12 +8,10 @@ import { ForecastOut, ForecastQuery } from './forecast.dto';
 import { ForecastService } from './forecast.service';
 import { RenewalsPage } from './renewal.dto';
 import {
-  BudgetNotRaisable,
   LimitedTokenCannotRenew,
   RenewalRuleNotFound,
   TargetMismatch,
   TooManyRenewalRules,
-  WiderRuleWouldApply,
 } from './renewals.errors';
 import {
   BudgetOut,
@@ -123,7 +121,7 @@ export class RenewalsController {
 
   @Delete('rules')
   @Route({
-    scope: 'proxies:read',
+    scope: 'proxies:write',
     summary: 'Disable all renewals',
     description:
       'Disables every rule at once, except exclusions. An order that was placed before is executed.',
@@ -135,20 +133,16 @@ export class RenewalsController {
 
   @Delete('rules/:rule_id')
   @Route({
-    scope: 'proxies:read',
+    scope: 'proxies:write',
     summary: 'Disable a rule',
     description:
       'From now on the rule does not apply. The next wider rule applies instead, if there is one; ' +
-      'because that can cost more, the token then needs `proxies:write`. An order that was placed ' +
-      'before is executed.',
+      'because that can cost more, a token with a daily limit is then refused. An order that was ' +
+      'placed before is executed.',
     status: 204,
     response: { description: 'The rule was disabled' },
     errors: {
-      403: [
-        'a wider rule would apply, which it may not enable',
-        WiderRuleWouldApply,
-        LimitedTokenCannotRenew,
-      ],
+      403: ['it has a daily limit, and a wider rule would apply', LimitedTokenCannotRenew],
       404: ['The user has no enabled rule with this id', RenewalRuleNotFound],
     },
   })
@@ -161,7 +155,7 @@ export class RenewalsController {
 
   @Post('exclusions')
   @Route({
-    scope: 'proxies:read',
+    scope: 'proxies:write',
     summary: 'Exclude a proxy from renewals',
     description:
       'Disables the rule of the proxy, and prevents wider rules from applying to it. A new rule for ' +
@@ -207,17 +201,17 @@ export class RenewalsController {
 
   @Put('budget')
   @Route({
-    scope: 'proxies:read',
+    scope: 'proxies:write',
     summary: 'Set the renewal budget',
     description:
-      'The budget applies at once, also to this month. Setting a first budget or lowering it requires ' +
-      'only `proxies:read`; raising or removing it also requires `proxies:write`.',
+      'The budget applies at once, also to this month. A token with a daily limit may set a first budget ' +
+      'or lower it.',
     response: { description: 'The budget', type: BudgetOut },
     body: {
       type: BudgetRequest,
       examples: { 'A budget': { value: { monthly: '5000.00' } }, 'No budget': { value: { monthly: null } } },
     },
-    errors: { 403: ['it may not raise or remove the budget', BudgetNotRaisable, LimitedTokenCannotRenew] },
+    errors: { 403: ['it has a daily limit, and would raise or remove the budget', LimitedTokenCannotRenew] },
   })
   setRenewalBudget(@CurrentCaller() caller: Caller, @Body() body: BudgetRequest): Promise<BudgetOut> {
     return this.rules.setBudget(caller, body.monthly);

@@ -2,18 +2,6 @@ import { domainError } from '../common';
 
 export class RenewalRuleNotFound extends domainError('not-found', 'Renewal rule not found') {}
 
-/** Without the rule a wider one would apply, and might renew more than now. */
-export class WiderRuleWouldApply extends domainError(
-  'forbidden',
-  'A wider rule would apply instead, which requires proxies:write: disable that rule or all rules first',
-) {}
-
-/** A token that may not spend may not let renewals spend more either. */
-export class BudgetNotRaisable extends domainError(
-  'forbidden',
-  'Raising or removing the budget requires proxies:write',
-) {}
-
 /** The service itself orders renewals, so the daily limit of a token cannot count them. */
 export class LimitedTokenCannotRenew extends domainError(
   'forbidden',

@@ -8,12 +8,10 @@ import { type Page, type PageRequest, readPage } from '../http';
 import { normalLabel, normalTag, ProxiesService } from '../proxies';
 import { monthOf } from './decide';
 import {
-  BudgetNotRaisable,
   LimitedTokenCannotRenew,
   RenewalRuleNotFound,
   TargetMismatch,
   TooManyRenewalRules,
-  WiderRuleWouldApply,
 } from './renewals.errors';
 import type {
   BudgetOut,
@@ -49,9 +47,8 @@ const SHOWN = `
          '{}') AS filter`;
 
 /**
- * Switches the renewals of a user on and off. A token that may only read is limited to changes that lead to
- * fewer or cheaper renewals: it never causes an expense. Changes of one user's rules and budget run one after
- * the other.
+ * Switches the renewals of a user on and off. A token with a daily limit is limited to changes that lead to
+ * fewer or cheaper renewals. Changes of one user's rules and budget run one after the other.
  */
 @Injectable()
 export class RulesService {
@@ -97,9 +94,9 @@ export class RulesService {
     );
   }
 
-  /** @throws RenewalRuleNotFound, WiderRuleWouldApply, LimitedTokenCannotRenew */
+  /** @throws RenewalRuleNotFound, LimitedTokenCannotRenew */
   async disable(caller: Caller, id: number): Promise<void> {
-    const { userId, scopes } = caller;
+    const { userId } = caller;
     await changeOfUser(this.dataSource, userId, async (manager) => {
       const [rule] = await queryRows<{ hasWider: boolean }>(
         manager,
@@ -115,10 +112,7 @@ export class RulesService {
         [id, userId],
       );
       if (!rule) throw new RenewalRuleNotFound();
-      if (rule.hasWider) {
-        if (!scopes.includes('proxies:write')) throw new WiderRuleWouldApply();
-        assertUnlimited(caller);
-      }
+      if (rule.hasWider) assertUnlimited(caller);
       await queryRows(
         manager,
         'UPDATE renewal_rules SET switched_off_at = $3 WHERE id = $1 AND user_id = $2',
@@ -144,17 +138,14 @@ export class RulesService {
     return readBudget(this.dataSource, userId, this.clock.now());
   }
 
-  /** @throws BudgetNotRaisable, LimitedTokenCannotRenew */
+  /** @throws LimitedTokenCannotRenew */
   async setBudget(caller: Caller, monthly: Money | null): Promise<BudgetOut> {
-    const { userId, scopes } = caller;
+    const { userId } = caller;
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const now = this.clock.now();
       const { monthly: text } = await readBudget(manager, userId, now);
       const before = text === null ? null : Money.parse(text);
-      if (before && (monthly === null || monthly.kopecks > before.kopecks)) {
-        if (!scopes.includes('proxies:write')) throw new BudgetNotRaisable();
-        assertUnlimited(caller);
-      }
+      if (before && (monthly === null || monthly.kopecks > before.kopecks)) assertUnlimited(caller);
       await queryRows(
         manager,
         `INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, $2)

@@ -935,7 +935,7 @@ export interface paths {
     post?: never;
     /**
      * Disable a rule
-     * @description From now on the rule does not apply. The next wider rule applies instead, if there is one; because that can cost more, the token then needs `proxies:write`. An order that was placed before is executed.
+     * @description From now on the rule does not apply. The next wider rule applies instead, if there is one; because that can cost more, a token with a daily limit is then refused. An order that was placed before is executed.
      */
     delete: operations['deleteRenewalRule'];
     options?: never;
@@ -977,7 +977,7 @@ export interface paths {
     get: operations['getRenewalBudget'];
     /**
      * Set the renewal budget
-     * @description The budget applies at once, also to this month. Setting a first budget or lowering it requires only `proxies:read`; raising or removing it also requires `proxies:write`.
+     * @description The budget applies at once, also to this month. A token with a daily limit may set a first budget or lower it.
      */
     put: operations['setRenewalBudget'];
     post?: never;
@@ -3765,13 +3765,13 @@ export interface components {
     NewCustomerTokenRequest: {
       /**
        * Scopes
-       * @description The scopes of the new token, all of which the token of the request must have
+       * @description The scopes of the new token, all of which the token of the request must have. `read` stands for the scopes that change nothing, except `deposits:read`
        * @example [
-       *       "profile:read",
-       *       "proxies:read"
+       *       "read"
        *     ]
        */
       scopes: (
+        | 'read'
         | 'profile:read'
         | 'countries:read'
         | 'price:read'
@@ -9700,7 +9700,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:read` */
+      /** @description The token lacks `proxies:write` */
       403: {
         headers: {
           [name: string]: unknown;
@@ -9762,7 +9762,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:read`, or a wider rule would apply, which it may not enable */
+      /** @description The token lacks `proxies:write`, or it has a daily limit, and a wider rule would apply */
       403: {
         headers: {
           [name: string]: unknown;
@@ -9870,7 +9870,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:read` */
+      /** @description The token lacks `proxies:write` */
       403: {
         headers: {
           [name: string]: unknown;
@@ -10024,7 +10024,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:read`, or it may not raise or remove the budget */
+      /** @description The token lacks `proxies:write`, or it has a daily limit, and would raise or remove the budget */
       403: {
         headers: {
           [name: string]: unknown;

@@ -10,6 +10,7 @@ import {
   TooManyTokens,
 } from '../auth.errors';
 import { Route } from '../route';
+import { expandGroups } from '../scopes';
 import { type Caller } from '../tokens.service';
 import { CustomerTokensService } from './customer-tokens.service';
 import { CreatedToken, TokenList } from './token.dto';
@@ -35,7 +36,7 @@ export class CustomerTokensController {
     body: {
       type: NewCustomerTokenRequest,
       examples: {
-        'Reports, read only': { value: { scopes: ['profile:read', 'proxies:read'], name: 'reports' } },
+        'Reports, read only': { value: { scopes: ['read'], name: 'reports' } },
         'Purchases from one network, of 500 roubles a day': {
           value: {
             scopes: ['price:read', 'proxies:write'],
@@ -60,7 +61,7 @@ export class CustomerTokensController {
   createToken(@CurrentCaller() caller: Caller, @Body() body: NewCustomerTokenRequest): Promise<CreatedToken> {
     const { scopes, name, expires_at: expiresAt, allowed_ips: allowedIps, daily_limit: dailyLimit } = body;
     return this.tokens.issue(caller, {
-      scopes: [...new Set(scopes)],
+      scopes: expandGroups(scopes),
       name,
       expiresAt,
       allowedIps,

@@ -8,15 +8,19 @@ import {
   TextField,
 } from '../../http';
 import { NetworksField } from '../networks-field';
-import { ALL_PAYMENT_SCOPES, type CustomerScope, USUAL_SCOPES } from '../scopes';
+import { ALL_PAYMENT_SCOPES, type CustomerScope, READ_GROUP, USUAL_SCOPES } from '../scopes';
 
-const GRANTABLE: readonly CustomerScope[] = [...USUAL_SCOPES, ...ALL_PAYMENT_SCOPES];
+type Grantable = CustomerScope | typeof READ_GROUP;
+
+const GRANTABLE: readonly Grantable[] = [READ_GROUP, ...USUAL_SCOPES, ...ALL_PAYMENT_SCOPES];
 
 @StrictRequest()
 export class NewCustomerTokenRequest {
   @StringListField({
-    description: 'The scopes of the new token, all of which the token of the request must have',
-    example: ['profile:read', 'proxies:read'],
+    description:
+      'The scopes of the new token, all of which the token of the request must have. `read` stands for ' +
+      'the scopes that change nothing, except `deposits:read`',
+    example: ['read'],
     atLeast: 1,
     atMost: GRANTABLE.length,
     of: {
@@ -26,7 +30,7 @@ export class NewCustomerTokenRequest {
       msg: `Input should be ${GRANTABLE.map((scope) => `'${scope}'`).join(', ')}`,
     },
   })
-  scopes!: readonly CustomerScope[];
+  scopes!: readonly Grantable[];
 
   @TextField({ description: 'The purpose of the token', example: 'reports', absent: 'null' })
   name!: string | null;

@@ -3,6 +3,9 @@ import { operationsOf } from './common-responses';
 
 interface Schema {
   readonly type?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly string[];
+  readonly items?: Schema;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
 }
@@ -42,9 +45,9 @@ export function condense(document: OpenAPIObject): OpenAPIObject {
 }
 
 /**
- * Gives every body without an example one with its required fields empty. Swagger UI would otherwise make up
- * valid values, which are easily sent by accident; empty ones are refused. Only the page gets these examples,
- * because an example in the description has to match its schema.
+ * Gives every body without an example one with its required fields empty, or with the list of their choices.
+ * Swagger UI would otherwise make up valid values, which are easily sent by accident; these are refused. Only
+ * the page gets these examples, because an example in the description has to match its schema.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;
@@ -56,11 +59,18 @@ export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
       const { required = [], properties = {} } = schemas[name ?? ''] ?? {};
       // Accounting needs it, although it may be omitted.
       const fields = 'reference' in properties ? [...required, 'reference'] : required;
-      media.example = Object.fromEntries(fields.map((field) => [field, emptyOf(properties[field]?.type)]));
+      media.example = Object.fromEntries(fields.map((field) => [field, emptyOf(properties[field])]));
     }
   }
   return document;
 }
 
-const emptyOf = (type: string | undefined): '' | [] | null =>
-  type === 'string' ? '' : type === 'array' ? [] : null;
+const choicesOf = ({ pattern = '', enum: choices }: Schema): string =>
+  (choices ?? WORDS.exec(pattern)?.[1]?.split('|') ?? []).join(' | ');
+
+function emptyOf(schema: Schema | undefined): string | readonly string[] | null {
+  if (schema?.type === 'string') return choicesOf(schema);
+  if (schema?.type !== 'array') return null;
+  const choices = choicesOf(schema.items ?? {});
+  return choices === '' ? [] : [choices];
+}

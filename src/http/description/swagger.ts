@@ -26,6 +26,8 @@ export interface ApiInterface {
   readonly version: string;
   readonly description: string;
   readonly scheme: string;
+  /** A scope that allows every GET, in addition to the scope of the operation. */
+  readonly readScope?: string;
   /** The description of each tag, in the order of the page. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
@@ -35,7 +37,7 @@ export interface ApiInterface {
 
 function describe(
   app: NestExpressApplication,
-  { title, version, description, scheme, tags, modules, webhooks }: ApiInterface,
+  { title, version, description, scheme, readScope, tags, modules, webhooks }: ApiInterface,
 ): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -56,9 +58,20 @@ function describe(
   if (webhooks) document.webhooks = webhooks;
   Object.assign(document.info, { license: { name: 'MIT', identifier: 'MIT' } });
   describeObjects(document);
+  if (readScope !== undefined) allowReads(document, scheme, readScope);
   addCommonResponses(document);
   liftParameterExamples(document);
   return document;
+}
+
+function allowReads({ paths }: OpenAPIObject, scheme: string, scope: string): void {
+  for (const { get } of Object.values(paths)) {
+    if (!get) continue;
+    get.security = [...(get.security ?? []), { [scheme]: [scope] }];
+    const forbidden = get.responses['403'];
+    if (!forbidden || !('description' in forbidden)) continue;
+    forbidden.description = forbidden.description.replace(/lacks `[\w:]+`/, `$& and \`${scope}\``);
+  }
 }
 
 function describeObjects(document: OpenAPIObject): void {

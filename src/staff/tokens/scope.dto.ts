@@ -11,6 +11,6 @@ export class ScopeOut {
   @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })
   for!: 'customers' | 'staff';
 
-  @ApiTexts('The routes that require it', ['GET /me'])
+  @ApiTexts('The routes that it allows', ['GET /me'])
   routes!: readonly string[];
 }

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { ApiTags } from '@nestjs/swagger';
-import { findRoutes, isPaymentScope, isStaffScope, type Scope, whatIsGranted } from '../../auth';
+import { allow, findRoutes, isPaymentScope, isStaffScope, type Scope, whatIsGranted } from '../../auth';
 import { StaffRoute } from '../staff-route';
 import { ScopeOut } from './scope.dto';
 import { EVERY_SCOPE } from './staff-tokens.dto';
@@ -16,14 +16,19 @@ export class StaffScopesController {
     scope: 'staff:tokens',
     action: 'scopes.list',
     summary: 'List the scopes',
-    description: 'For issuers of tokens: every scope with its meaning and the routes that require it.',
+    description: 'For issuers of tokens: every scope with its meaning and the routes that it allows.',
     response: { description: 'All scopes', type: [ScopeOut] },
   })
   list(): ScopeOut[] {
     const routes = findRoutes(this.discovery);
     const requiring = (scope: Scope): string[] =>
       routes
-        .filter(({ access }) => access?.public === false && access.scope === scope)
+        .filter(
+          ({ access, method }) =>
+            access?.public === false &&
+            access.scope !== null &&
+            allow([scope], access.scope, method === 'GET'),
+        )
         .map(({ method, path }) => `${method} ${path}`);
     // Without payments their scopes have no routes, and tokens with them are refused.
     return EVERY_SCOPE.map((scope): ScopeOut => ({

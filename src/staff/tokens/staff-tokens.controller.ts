@@ -1,6 +1,12 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { ScopeNotGrantable, StaffScopesForAnother, TokenNotFound, TokenWiderThanIssuer } from '../../auth';
+import {
+  expandGroups,
+  ScopeNotGrantable,
+  StaffScopesForAnother,
+  TokenNotFound,
+  TokenWiderThanIssuer,
+} from '../../auth';
 import { IdParam, PageQuery } from '../../http';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -44,7 +50,7 @@ export class StaffTokensController {
     @Body() body: NewTokenRequest,
   ): Promise<IssuedToken> {
     const { scopes, name, expires_at: expiresAt, allowed_ips: allowedIps, daily_limit: dailyLimit } = body;
-    const token = { userId, scopes: [...new Set(scopes)], name, expiresAt, allowedIps, dailyLimit };
+    const token = { userId, scopes: expandGroups(scopes), name, expiresAt, allowedIps, dailyLimit };
     return this.tokens.issue(audit, token);
   }
 

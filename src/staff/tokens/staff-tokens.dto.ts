@@ -5,6 +5,7 @@ import {
   ALL_STAFF_SCOPES,
   isScope,
   NetworksField,
+  READ_GROUP,
   type Scope,
   Token,
   type TokenOrigin,
@@ -25,20 +26,25 @@ import {
 import { ReasonRequest } from '../fields';
 
 export const EVERY_SCOPE: readonly Scope[] = [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, ...ALL_STAFF_SCOPES];
+type ScopeChoice = Scope | typeof READ_GROUP;
+const CHOICES: readonly ScopeChoice[] = [READ_GROUP, ...EVERY_SCOPE];
 
 @StrictRequest()
 export class NewTokenRequest {
   @StringListField({
+    description:
+      '`read` stands for the scopes of customers that change nothing, except `deposits:read`. ' +
+      '`staff:read` is its counterpart for staff',
     atLeast: 1,
-    atMost: EVERY_SCOPE.length,
+    atMost: CHOICES.length,
     of: {
-      isValid: isScope,
+      isValid: (text) => text === READ_GROUP || isScope(text),
       type: 'enum',
-      choices: EVERY_SCOPE,
-      msg: `Input should be ${EVERY_SCOPE.map((scope) => `'${scope}'`).join(', ')}`,
+      choices: CHOICES,
+      msg: `Input should be ${CHOICES.map((scope) => `'${scope}'`).join(', ')}`,
     },
   })
-  scopes!: readonly Scope[];
+  scopes!: readonly ScopeChoice[];
 
   @TextField({ description: 'The purpose of the token', absent: 'null' })
   name!: string | null;
