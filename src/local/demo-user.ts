@@ -65,7 +65,7 @@ export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): st
     ['Buy', `${keyed('first-order')} ${baseUrl}/proxies/buy -d '${purchase}'`],
     ['List', `${curl} ${baseUrl}/proxies`],
     ['Ping', `${curl} ${proxyPath}/ping`],
-    ['Use', `curl ${baseUrl}/ -x ${proxy ? addressOf(proxy) : addressFromExport(baseUrl, curl)}`],
+    ['Use', `${curl} -s '${baseUrl}/proxies/lists/curl' | curl -K - ${baseUrl}/`],
     ['Prolong', `${keyed(`prolong-${proxyId}`)} ${proxyPath}/prolong -d '{"period":30,"max_price":30}'`],
     ['Export', `${curl} '${baseUrl}/proxies/export?format=txt'`],
     ...(takesPayments ? [['Top up', `${keyed('top-up')} ${baseUrl}/deposits -d '{"amount":"500.00"}'`]] : []),
@@ -75,14 +75,4 @@ export function tour(baseUrl: string, { token, proxy, takesPayments }: Demo): st
   ]
     .map(([name = '', text = '']) => `${name.padEnd(14)}${text}`.trimEnd())
     .join('\n');
-}
-
-function addressOf({ proxyType, login, password, host, port }: Proxy): string {
-  return `${proxyType === 'socks' ? 'socks5h' : 'http'}://${login}:${password}@${host}:${port}`;
-}
-
-/** Before the first purchase: the shell reads a line of the export, `host:port:login:password`. */
-function addressFromExport(baseUrl: string, curl: string): string {
-  const list = `${curl} -s '${baseUrl}/proxies/export?format=txt&proxy_type=http&active_only=true'`;
-  return `"$(${list} | awk -F: '{ print "http://" $3 ":" $4 "@" $1 ":" $2; exit }')"`;
 }

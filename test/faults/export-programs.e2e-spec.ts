@@ -1,15 +1,18 @@
-import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { execFile, spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type BrowserContextOptions, chromium } from 'playwright-core';
 import type { ProxyType } from '../../src/common';
-import type { Endpoint } from '../../src/sandbox/proxy-servers/endpoint';
+import { ELSEWHERE, type Endpoint } from '../../src/sandbox/proxy-servers/endpoint';
 import { createHttpEndpoint } from '../../src/sandbox/proxy-servers/http-endpoint';
 import { createSocksEndpoint } from '../../src/sandbox/proxy-servers/socks-endpoint';
 import { stopListening } from '../../src/sandbox/system';
+import { codeBlocks } from '../support/code-blocks';
 import { beforeClosing, forAllTests, forEachTest } from '../support/fixtures';
 import { listen } from '../support/listen';
 import { findChromium, findProgram } from '../support/programs';
@@ -23,6 +26,7 @@ const PAGE = 'fetched through a proxy';
 /** Characters that URLs, shells, configuration files, JSON or YAML quote. Logins over HTTP have no colon. */
 const LOGIN = `us@r#1/?%41"'\\&ü漢`;
 const PASSWORD = `p:a@s#s"q'\\%2F$HOME{x}|ü😀`;
+const PLAIN = ['login', 'password'] as const;
 const toAscii = (text: string): string => text.replaceAll(/[^ -~]/g, '');
 
 const run = promisify(execFile);
@@ -34,6 +38,8 @@ let pageUrl: string;
 const endpoints: Partial<Record<ProxyType, Endpoint>> = {};
 /** The logins and passwords that the endpoints were given. */
 const seen = new Set<string>();
+/** The requests of the page that came through no endpoint. */
+let directRequests = 0;
 
 const portOf = (server: NetServer): number => (server.address() as AddressInfo).port;
 
@@ -52,20 +58,23 @@ async function save(path: string, from = user): Promise<string> {
 beforeAll(async () => {
   directory = await createTestDirectory('exports');
   service = await startTestService();
-  page = createServer((_request, response) => response.end(PAGE));
+  page = createServer((request, response) => {
+    if (request.socket.remoteAddress !== ELSEWHERE) directRequests += 1;
+    response.end(PAGE);
+  });
   pageUrl = `http://127.0.0.1:${await listen(page)}/`;
   const findRefusal = (login: string, password: string): string | null => {
     seen.add(`${login} ${password}`);
-    return toAscii(`${login} ${password}`) === toAscii(`${LOGIN} ${PASSWORD}`)
-      ? null
-      : 'Wrong login or password';
+    const known = [`${LOGIN} ${PASSWORD}`, PLAIN.join(' ')].map(toAscii);
+    return known.includes(toAscii(`${login} ${password}`)) ? null : 'Wrong login or password';
   };
-  endpoints.http = createHttpEndpoint(findRefusal);
-  endpoints.socks = createSocksEndpoint(findRefusal);
+  endpoints.http = createHttpEndpoint(findRefusal, () => 'elsewhere');
+  endpoints.socks = createSocksEndpoint(findRefusal, () => 'elsewhere');
 });
 const user = forEachTest(() => service.createUser());
 beforeEach(() => {
   seen.clear();
+  directRequests = 0;
 });
 beforeClosing(async () => {
   for (const type of TYPES) await endpoints[type]?.close();
@@ -128,14 +137,28 @@ interface Tool {
   readonly path: string;
   /** The tool cannot send other characters to an HTTP proxy. */
   readonly asciiOverHttp?: true;
-  /** Without what the environment says about proxies. */
+  /** In an environment that says to use no proxy. */
   readonly fetchBy: (program: string, file: string) => Promise<string>;
 }
 
+const NEVER_DIRECT = ['--noproxy', ''];
 const QUIET = ['--silent', '--show-error', '--fail', '--max-time', '20'];
 const curl = findProgram('curl');
+/** Each variable, and each file in the home directory, says to use no proxy, or another one. */
+const USERS_ENVIRONMENT = {
+  PATH: process.env['PATH'] ?? '',
+  NO_PROXY: '*',
+  no_proxy: '127.0.0.1',
+  http_proxy: 'http://127.0.0.1:1',
+};
+const USERS_SETTINGS = {
+  '.curlrc': 'noproxy = "*"\n',
+  '.wgetrc': 'use_proxy = off\n',
+  '.aria2/aria2.conf': 'no-proxy=127.0.0.1\nhttp-proxy=http://127.0.0.1:1\n',
+};
 const output = async (program: string, ...parameters: readonly string[]): Promise<string> =>
-  (await run(program, parameters, { env: { PATH: process.env['PATH'] ?? '' }, timeout: 30_000 })).stdout;
+  (await run(program, parameters, { env: { ...USERS_ENVIRONMENT, HOME: directory }, timeout: 30_000 }))
+    .stdout;
 
 const TOOLS: readonly Tool[] = [
   {
@@ -149,7 +172,14 @@ const TOOLS: readonly Tool[] = [
     program: curl,
     path: 'lists/url',
     fetchBy: async (program, file) =>
-      output(program, ...QUIET, '--proxy', (await readFile(file, 'utf8')).trimEnd(), pageUrl),
+      output(
+        program,
+        ...QUIET,
+        ...NEVER_DIRECT,
+        '--proxy',
+        (await readFile(file, 'utf8')).trimEnd(),
+        pageUrl,
+      ),
   },
   {
     name: 'curl --proxy-user, with a line of a template',
@@ -159,7 +189,7 @@ const TOOLS: readonly Tool[] = [
       // curl decodes both.
       const [proxy = '', ...credentials] = (await readFile(file, 'utf8')).trimEnd().split('\t');
       const login = credentials.map(encodeURIComponent).join(':');
-      return output(program, ...QUIET, '--proxy', proxy, '--proxy-user', login, pageUrl);
+      return output(program, ...QUIET, ...NEVER_DIRECT, '--proxy', proxy, '--proxy-user', login, pageUrl);
     },
   },
   {
@@ -189,6 +219,62 @@ describe.each(TOOLS)('$name', ({ program, path, asciiOverHttp, fetchBy }) => {
   });
 });
 
+const RECIPE = 'docs/recipes/use-your-proxies.md';
+/** Debian's has its packages, whichever comes first on the PATH. */
+const python = ['python3', '/usr/bin/python3'].find(
+  (one) => spawnSync(one, ['-c', 'import httpx, requests, scrapy']).status === 0,
+);
+const RECIPE_TOOLS = [
+  ['curl --noproxy', 'sh', curl, 'curl'],
+  ['wget', 'sh', findProgram('wget'), 'wget'],
+  ['aria2c', 'sh', findProgram('aria2c'), 'aria2'],
+  ['proxychains4', 'sh', findProgram('proxychains4'), 'proxychains4'],
+  ['requests', 'python', python, 'python3-requests'],
+  ['httpx', 'python', python, 'python3-httpx'],
+  ['scrapy', 'python', python, 'python3-scrapy'],
+] as const;
+
+describe.each(RECIPE_TOOLS)('The recipe for %s', (tool, language, program, debian) => {
+  if (program === undefined || curl === undefined) {
+    it.skip(`apt-get install curl ${debian}`, () => undefined);
+    return;
+  }
+
+  async function follow(): Promise<void> {
+    await mkdir(join(directory, '.data'), { recursive: true });
+    await mkdir(join(directory, '.aria2'), { recursive: true });
+    await writeFile(join(directory, '.data', 'demo-token'), user.token);
+    for (const [file, text] of Object.entries(USERS_SETTINGS)) await writeFile(join(directory, file), text);
+    const [head = '', list = '', ...blocks] = codeBlocks(RECIPE, 'sh');
+    const names = new RegExp(`\\b${tool.replace(' ', '.*')}\\b`);
+    const block = (language === 'sh' ? blocks : codeBlocks(RECIPE, 'python')).find((one) => names.test(one));
+    const script = `${block}`
+      .replaceAll('"$URL/health"', `"${pageUrl}"`)
+      .replaceAll('os.environ["URL"] + "/health"', `"${pageUrl}"`)
+      .replaceAll(/\.json\(\)/g, '.text')
+      // The name of the parameter in Debian's version.
+      .replace('Client(proxy=', 'Client(proxies=');
+    await writeFile(join(directory, 'spider.py'), script);
+    const isSpider = tool === 'scrapy' ? ['-m', 'scrapy', 'runspider', '-s', 'ROBOTSTXT_OBEY=1'] : [];
+    const commands = language === 'sh' ? script : [program, ...isSpider, 'spider.py'].join(' ');
+    const before = `cd ${directory}\n${head.replace('http://127.0.0.1:3000', service.baseUrl)}${list}`;
+    await output('bash', '-c', before + commands);
+  }
+
+  it('fetches nothing directly, in an environment that says to use no proxy', async () => {
+    await rentStrange('http', PLAIN);
+    await follow();
+    expect([...seen]).toEqual([PLAIN.join(' ')]);
+    expect(directRequests).toBe(0);
+  });
+
+  it('fetches nothing without an active proxy', async () => {
+    await insertProxies(service.dataSource, user.id, 1, { endsInSeconds: -60 });
+    await follow().catch(() => undefined);
+    expect(directRequests).toBe(0);
+  });
+});
+
 describe('Chromium, driven by Playwright', () => {
   const executablePath = findChromium();
   if (executablePath === undefined) {
@@ -215,6 +301,41 @@ describe('Chromium, driven by Playwright', () => {
 
   it('logs in at a proxy of type http with characters that need quoting', async () => {
     await expectThroughStrange('http', 'lists/playwright', fetchBy);
+  });
+
+  it('sends no UDP of WebRTC with the argument of the recipe', async () => {
+    const stun = createSocket('udp4').bind(0, '127.0.0.1');
+    await once(stun, 'listening');
+    let datagrams = 0;
+    stun.on('message', () => (datagrams += 1));
+    await rentStrange('http', PLAIN);
+    const [proxy] = JSON.parse(await readFile(await save('lists/playwright'), 'utf8'));
+    const [, argument = ''] = /args: \['(.*)'\]/.exec(codeBlocks(RECIPE, 'js').join('')) ?? [];
+    const gather = async (args: string[]): Promise<number> => {
+      datagrams = 0;
+      const one = await chromium.launch({ executablePath, args });
+      const tab = await (await one.newContext({ proxy })).newPage();
+      await tab.goto(pageUrl);
+      const gathering = tab.evaluate(
+        `new Promise(async (resolve) => {
+           const urls = 'stun:127.0.0.1:${stun.address().port}';
+           const peer = new RTCPeerConnection({ iceServers: [{ urls }] });
+           peer.onicegatheringstatechange = () => peer.iceGatheringState === 'complete' && resolve();
+           peer.createDataChannel('any');
+           await peer.setLocalDescription(await peer.createOffer());
+         })`,
+      );
+      await Promise.race([gathering, once(stun, 'message')]);
+      await one.close();
+      await gathering.catch(() => undefined);
+      return datagrams;
+    };
+    try {
+      expect(await gather([])).toBeGreaterThan(0);
+      expect(await gather([argument])).toBe(0);
+    } finally {
+      stun.close();
+    }
   });
 
   it('cannot log in at a proxy of type socks, as the documentation says', async () => {

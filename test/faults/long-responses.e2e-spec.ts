@@ -19,7 +19,7 @@ const ENTRY_COUNT = 120_000;
 const CSV_HEAD = 'id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr';
 const CURL_HEAD =
   '# curl --config curl.conf https://example.com/\n' +
-  '# The first active proxy is used; the others are comments.\n';
+  '# The first active proxy is used; the others are comments.\nnoproxy = ""\n';
 const loginOf = (n: number): string => `${n + 1}${PADDING}`;
 const urlOf = (n: number): string => `http://${loginOf(n)}:${n + 1}${PADDING}@127.0.0.1:8080`;
 

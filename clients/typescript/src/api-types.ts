@@ -364,7 +364,7 @@ export interface paths {
     };
     /**
      * As curl
-     * @description A file for `curl --config`. The first active proxy is used; the others are comments. Without an active one, curl fails, and does not connect directly.
+     * @description A file for `curl --config`. The first active proxy is used; the others are comments. Without an active one, curl fails, and does not connect directly. `NO_PROXY` has no effect.
      */
     get: operations['listAsCurl'];
     put?: never;
@@ -6180,6 +6180,7 @@ export interface operations {
           /**
            * @example # curl --config curl.conf https://example.com/
            *     # The first active proxy is used; the others are comments.
+           *     noproxy = ""
            *     proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"
            *     # proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"
            */

@@ -30,10 +30,11 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   curl: {
     description:
       'A file for `curl --config`. The first active proxy is used; the others are comments. Without an ' +
-      'active one, curl fails, and does not connect directly.',
+      'active one, curl fails, and does not connect directly. `NO_PROXY` has no effect.',
     example:
       '# curl --config curl.conf https://example.com/\n' +
       '# The first active proxy is used; the others are comments.\n' +
+      'noproxy = ""\n' +
       'proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"\n' +
       '# proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"\n',
   },

@@ -144,6 +144,7 @@ describe('Exports are read back unchanged, with any login and password', () => {
     expect([first, ...others].map(urlIn).map(readUrl)).toEqual(proxies.map(addressed));
     expect(first).toMatch(/^proxy/);
     expect(others.every((line) => line.startsWith('# '))).toBe(true);
+    expect(write('curl', proxies)).toContain('\nnoproxy = ""\n');
   });
 
   it('proxychains: what its words can hold, and a comment for each other proxy', () => {

@@ -55,7 +55,9 @@ function curlFormat(): ExportFormat {
     fileName: 'curl.conf',
     start:
       '# curl --config curl.conf https://example.com/\n' +
-      '# The first active proxy is used; the others are comments.\n',
+      '# The first active proxy is used; the others are comments.\n' +
+      // Otherwise NO_PROXY of the environment makes curl connect directly.
+      'noproxy = ""\n',
     separator: '',
     get end() {
       return isChosen ? '' : line(NO_PROXY);
