@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { plainAddress } from '../common';
+import { isWithin, plainAddress } from '../common';
 import {
   AddressNotAllowed,
   InvalidToken,
@@ -8,7 +8,6 @@ import {
   NotEnoughPermissions,
   UserBlocked,
 } from './auth.errors';
-import { isWithin } from './network';
 import { allow, type Scope } from './scopes';
 import { type Caller, TokensService } from './tokens.service';
 

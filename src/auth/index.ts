@@ -22,7 +22,6 @@ export {
 } from './auth.errors';
 export { AccessRecheck, type RequestWait, tokenOf } from './access-recheck';
 export { AuthModule } from './auth.module';
-export { isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';
 export { Route, type RouteOptions } from './route';
 export { findRoutes } from './routes';

@@ -1,7 +1,6 @@
-import { Money } from '../common';
+import { liesWithin, Money } from '../common';
 import type { ApiToken } from './api-token';
 import { ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer } from './auth.errors';
-import { liesWithin } from './network';
 import { isStaffScope } from './scopes';
 
 export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' | 'dailyLimit'>;

@@ -1,5 +1,5 @@
+import { isNetwork } from '../common';
 import { type FieldOptions, StringListField } from '../http';
-import { isNetwork } from './network';
 
 const MOST_NETWORKS = 50;
 

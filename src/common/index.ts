@@ -28,6 +28,9 @@ export {
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { jsonOrUndefined } from './json-or-undefined';
+export { isNetwork, isWithin, liesWithin } from './network';
+export { createOutgoingAgents } from './outgoing-agents';
+export { proxyFor } from './proxy-tunnel';
 export { providerHttp, RecordingTransport } from './provider-http';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { type OddRow, readRows } from './read-rows';

@@ -3,6 +3,8 @@ import https from 'node:https';
 import net from 'node:net';
 import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
+import { openTunnel } from './proxy-tunnel';
+import { TimeLimit } from './time-limit';
 
 type Created = (error: Error | null, socket: Duplex) => void;
 
@@ -26,6 +28,8 @@ export interface OutgoingOptions {
   readonly connectTimeoutMs: number;
   /** How long an unused connection is kept. */
   readonly idleMs: number;
+  /** The URL of an HTTP proxy for HTTPS; undefined for direct connections. */
+  readonly proxy?: string | undefined;
 }
 
 /**
@@ -33,21 +37,23 @@ export interface OutgoingOptions {
  * is done. The request then controls the very next write, and an earlier error proves that no byte of it was
  * sent.
  */
-export function createOutgoingAgents({ connectTimeoutMs, idleMs }: OutgoingOptions): OutgoingAgents {
+export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: OutgoingOptions): OutgoingAgents {
   const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };
   const handOverWhen = (
     readyEvent: 'connect' | 'secureConnect',
     socket: net.Socket,
     created: Created,
+    limit = new TimeLimit(connectTimeoutMs),
   ): void => {
-    const timer = setTimeout(() => socket.destroy(new Error('connect timeout')), connectTimeoutMs);
+    limit.signal.addEventListener('abort', () => socket.destroy(new Error('connect timeout')));
     const onError = (error: Error) => {
-      clearTimeout(timer);
+      limit.release();
       created(error, socket);
     };
-    socket.once('error', onError);
+    // TLS over a tunnel may report its end twice; the agent takes the first report.
+    socket.on('error', onError);
     socket.once(readyEvent, () => {
-      clearTimeout(timer);
+      limit.release();
       socket.off('error', onError);
       created(null, socket);
     });
@@ -59,8 +65,19 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs }: OutgoingOptio
     return undefined;
   };
   const httpsAgent = new https.Agent(keepAlive);
+  const connectSecurely = async (options: tls.ConnectionOptions, created: Created): Promise<void> => {
+    const limit = new TimeLimit(connectTimeoutMs);
+    try {
+      const target = options as { readonly host: string; readonly port: number };
+      const socket = proxy === undefined ? undefined : await openTunnel(proxy, target, limit.signal);
+      handOverWhen('secureConnect', tls.connect({ ...options, socket }), created, limit);
+    } catch (error) {
+      limit.release();
+      (created as (error: unknown) => void)(error);
+    }
+  };
   httpsAgent.createConnection = (options, created) => {
-    if (created) handOverWhen('secureConnect', tls.connect(options as tls.ConnectionOptions), created);
+    if (created) void connectSecurely(options as tls.ConnectionOptions, created);
     return undefined;
   };
   return { httpAgent, httpsAgent };

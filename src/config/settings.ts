@@ -119,6 +119,11 @@ const providerUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('an HTTP(S) URL');
 
+const proxyUrl = z
+  .url({ protocol: /^https?$/, normalize: true })
+  .refine((href) => new URL(href).pathname === '/' && !/[?#]/.test(href))
+  .describe('the URL of an HTTP proxy, e.g. http://proxy.example:3128');
+
 const echoUrl = z
   .url({ protocol: /^https?$/, normalize: true })
   .refine((href) => new URL(href).pathname.endsWith('/echo') && new URL(href).search === '')
@@ -468,6 +473,22 @@ export const SETTINGS = {
     dataDir: setting('DATA_DIR', text, {
       default: '.data',
       description: "Directory of the embedded database, the sandbox and the demo user's token.",
+    }),
+  },
+  outgoing: {
+    httpsProxy: setting('HTTPS_PROXY', proxyUrl, {
+      isSecret: true,
+      defaultText: 'none (direct connections)',
+      description:
+        'HTTP proxy that opens tunnels (`CONNECT`) for HTTPS calls to the provider, the payment provider ' +
+        'and the trace collector. Connections to this machine, webhooks and proxy checks are always direct.',
+    }),
+    noProxy: setting('NO_PROXY', text, {
+      default: '',
+      defaultText: 'none',
+      description:
+        'Targets of direct calls in spite of `HTTPS_PROXY`, comma-separated: hosts and domains with their ' +
+        'subdomains, addresses, networks in CIDR notation, each with a port if needed, or `*` for all.',
     }),
   },
   metrics: {

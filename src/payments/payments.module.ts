@@ -1,7 +1,7 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
-import { providerHttp } from '../common';
+import { providerHttp, proxyFor } from '../common';
 import { AppConfig } from '../config';
 import { Retention } from '../jobs';
 import { DepositsController } from './deposits/deposits.controller';
@@ -31,7 +31,15 @@ const REFUNDABLE_DAYS = 3 * 366;
 @Module({
   imports: [
     AuthModule,
-    HttpModule.registerAsync({ useFactory: () => providerHttp({ connectTimeoutMs: 5000, idleMs: 5000 }) }),
+    HttpModule.registerAsync({
+      inject: [AppConfig],
+      useFactory: ({ payments, outgoing }: AppConfig) =>
+        providerHttp({
+          connectTimeoutMs: 5000,
+          idleMs: 5000,
+          proxy: proxyFor(payments.baseUrl, outgoing),
+        }),
+    }),
   ],
   controllers: [DepositsController, NotificationsController, IntakeController],
   providers: [

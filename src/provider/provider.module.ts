@@ -1,7 +1,7 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { providerHttp } from '../common';
+import { providerHttp, proxyFor } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { Retention, Jobs } from '../jobs';
@@ -18,7 +18,15 @@ const READ_KEY_EVERY_MS = 2000;
 
 @Module({
   imports: [
-    HttpModule.registerAsync({ useFactory: () => providerHttp({ connectTimeoutMs: 5000, idleMs: 10_000 }) }),
+    HttpModule.registerAsync({
+      inject: [AppConfig],
+      useFactory: ({ provider, outgoing }: AppConfig) =>
+        providerHttp({
+          connectTimeoutMs: 5000,
+          idleMs: 10_000,
+          proxy: proxyFor(provider.baseUrl, outgoing),
+        }),
+    }),
   ],
   providers: [
     ApiKey,

@@ -1,12 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
-import { isOverWithin, REPLICA_ID, SERVICE_VERSION } from '../common';
+import { createOutgoingAgents, isOverWithin, REPLICA_ID, SERVICE_VERSION } from '../common';
 import type { Tracing } from './spans';
 
 /** The limit of one export with all its attempts. */
 const EXPORT_TIMEOUT_MS = 2000;
 const EXPORT_EVERY_MS = 1000;
+const IDLE_MS = 5000;
 /** How long the end of the service waits for the last spans; unsent ones are lost. */
 const END_TIMEOUT_MS = 3000;
 /** How many spans may wait; more are dropped. */
@@ -18,12 +19,20 @@ export interface OpenTelemetry extends Tracing {
 }
 
 /** Loads OpenTelemetry, which sends spans to a collector. The service never waits for the collector. */
-export async function loadOpenTelemetry(url: string, ratio: number): Promise<OpenTelemetry> {
+export async function loadOpenTelemetry(
+  { url, ratio }: { readonly url: string; readonly ratio: number },
+  proxy: string | undefined,
+): Promise<OpenTelemetry> {
   const api = await import('@opentelemetry/api');
   const sdk = await import('@opentelemetry/sdk-trace');
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');
   const { resourceFromAttributes } = await import('@opentelemetry/resources');
-  const exporter = new OTLPTraceExporter({ url, timeoutMillis: EXPORT_TIMEOUT_MS });
+  const agents = createOutgoingAgents({ connectTimeoutMs: EXPORT_TIMEOUT_MS, idleMs: IDLE_MS, proxy });
+  const exporter = new OTLPTraceExporter({
+    url,
+    timeoutMillis: EXPORT_TIMEOUT_MS,
+    httpAgentOptions: (protocol) => (protocol === 'https:' ? agents.httpsAgent : agents.httpAgent),
+  });
   const losses = new Losses();
   const provider = new sdk.TracerProvider({
     // Explicit, because detected resources contain the command line and directories of the process.

@@ -1,4 +1,5 @@
 import { Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { proxyFor } from '../common';
 import { AppConfig } from '../config';
 import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry';
 import { recordSpans } from './spans';
@@ -11,9 +12,10 @@ export class TracingModule implements OnModuleInit, OnApplicationShutdown {
   constructor(private readonly config: AppConfig) {}
 
   async onModuleInit(): Promise<void> {
-    const { url, ratio } = this.config.traces;
+    const { traces, outgoing } = this.config;
+    const { url, ratio } = traces;
     if (url === undefined) return;
-    this.openTelemetry = await loadOpenTelemetry(url, ratio);
+    this.openTelemetry = await loadOpenTelemetry({ url, ratio }, proxyFor(url, outgoing));
     recordSpans(this.openTelemetry);
   }
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { isWithin } from '../auth';
+import { isWithin } from '../common';
 
 /** Services of the machine itself listen on lower ports. */
 const FIRST_FREE_PORT = 1024;

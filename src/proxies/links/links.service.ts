@@ -1,16 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
-import {
-  type Caller,
-  generateSecret,
-  hexHashOf,
-  InvalidToken,
-  isWellFormedSecret,
-  isWithin,
-  liesWithin,
-} from '../../auth';
-import { Clock } from '../../common';
+import { type Caller, generateSecret, hexHashOf, InvalidToken, isWellFormedSecret } from '../../auth';
+import { Clock, isWithin, liesWithin } from '../../common';
 import { AppConfig } from '../../config';
 import { batchedLookup, changeOfUser, preparedRows, queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';

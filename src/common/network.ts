@@ -1,5 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
-import { plainAddress } from '../common';
+import { plainAddress } from './address';
 
 const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/;
 

@@ -1,0 +1,55 @@
+import { EventEmitter } from 'node:events';
+import type http from 'node:http';
+import { isIP, isIPv6, type Socket } from 'node:net';
+import { isWithin } from './network';
+
+/** The variables of the environment that name the proxy, and what is reached without it. */
+export interface ProxyChoice {
+  readonly httpsProxy: string | undefined;
+  /** Hosts, domains, addresses and networks, separated by commas. */
+  readonly noProxy: string;
+}
+
+const LOOPBACK_NAME = /(^|\.)localhost$/;
+const LOOPBACK = ['127.0.0.0/8', '::1'];
+
+/** Returns the proxy for calls to a URL; undefined for direct calls, such as those to this machine. */
+export function proxyFor(url: string, { httpsProxy, noProxy }: ProxyChoice): string | undefined {
+  const { protocol, hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[|\]$|\.$/g, '');
+  const entries = noProxy.toLowerCase().split(/[\s,]+/);
+  const isDirect =
+    protocol !== 'https:' ||
+    LOOPBACK_NAME.test(host) ||
+    [...LOOPBACK, ...entries].some((entry) => names(entry, host, port || '443'));
+  return isDirect ? undefined : httpsProxy;
+}
+
+/** Whether an entry of `NO_PROXY` names a host. */
+function names(entry: string, host: string, port: string): boolean {
+  if (entry === '*' || (isIP(host) !== 0 && isWithin([entry], host))) return true;
+  const [, name = entry, namedPort = port] = /^\[?(.+?)\]?:(\d+)$/.exec(isIPv6(entry) ? '' : entry) ?? [];
+  const domain = name.replace(/^\*?\./, '');
+  return namedPort === port && (host === domain || host.endsWith(`.${domain}`));
+}
+
+/**
+ * Opens a tunnel through an HTTP proxy, by CONNECT. https-proxy-agent would pass a refusal of the proxy on to
+ * the request, which would take it for a response of the target.
+ */
+export async function openTunnel(
+  proxy: string,
+  target: { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+): Promise<Socket> {
+  const { HttpsProxyAgent } = await import('https-proxy-agent');
+  const call = new EventEmitter();
+  let status: number | undefined;
+  call.once('proxyConnect', (response: { readonly statusCode: number }) => (status = response.statusCode));
+  const agent = new HttpsProxyAgent(proxy, { signal });
+  const socket = await agent.connect(call as http.ClientRequest, { ...target, secureEndpoint: false });
+  // TLS reports the errors of the tunnel.
+  socket.on('error', () => undefined);
+  if (status === 200) return socket;
+  throw Object.assign(new Error('the proxy opens no tunnel'), { code: `PROXY_${status}` });
+}
