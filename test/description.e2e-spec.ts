@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DiscoveryService, Reflector } from '@nestjs/core';
 import Ajv2020 from 'ajv/dist/2020';
 import openapiTypes, { astToString } from 'openapi-typescript';
 import { format, type FormatConfig } from 'oxfmt';
-import { findRoutes } from '../src/auth';
-import { ACCESS, type Access } from '../src/auth/access.decorators';
 import {
   type Description,
   examplesOf,
@@ -420,28 +417,6 @@ describe('The guide docs/api.md', () => {
   /** The routes named in a text: `GET /proxies`, and whole groups such as `/links`. */
   const routesIn = (text: string) =>
     [...text.matchAll(/`((?:[A-Z]+ )?\/[^`\s]*)`/g)].map(([, route = '']) => route);
-
-  it('lists the routes that need no token, and for each scope those that it opens', () => {
-    const routes = findRoutes(service.app.get(DiscoveryService))
-      .map(({ method, path, handler, controller }) => ({
-        route: `${method} ${path}`,
-        access: service.app.get(Reflector).getAllAndOverride<Access>(ACCESS, [handler, controller]),
-      }))
-      .filter(({ route }) => !route.includes(' /staff'));
-    const open = /These routes need none: ([^]*?)\. Every/.exec(document)?.[1] ?? '';
-    expect(routesIn(open)).toEqual(
-      expect.arrayContaining(routes.filter(({ access }) => access.public).map(({ route }) => route)),
-    );
-    const missing = routes.filter(({ route, access }) => {
-      if (access.public || / \/(?:renewals|webhooks)/.test(route)) return false;
-      const scope = access.scope === null ? 'any of them' : `\`${access.scope}\``;
-      const listed = new RegExp(`^- ${scope}: ([^]*?)(?=^- |^$)`, 'm').exec(document)?.[1] ?? '';
-      const group = `/${route.split('/')[1]}`;
-      const file = route.replace(/lists\/[a-z-]+$/, 'lists/{format}');
-      return ![route, group, file].some((one) => routesIn(listed).includes(one));
-    });
-    expect(missing).toEqual([]);
-  });
 
   it('names the specified routes, which ignore unknown fields', () => {
     const paragraph = /Ten \*\*specified routes\*\*([^]*?)All other/.exec(document)?.[1] ?? '';
