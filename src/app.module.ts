@@ -18,7 +18,7 @@ import { longestOrderMs, OrdersModule, OrdersService } from './orders';
 import { PaymentsModule } from './payments';
 import { ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
-import { RefundsModule } from './refunds';
+import { ProxyRefundsModule } from './proxy-refunds';
 import { RenewalsModule } from './renewals';
 import { StaffModule, StaffPaymentsModule } from './staff';
 import { StatusModule } from './status';
@@ -57,7 +57,7 @@ export class AppModule implements OnModuleDestroy {
         UsageModule,
         WebhooksModule,
         RenewalsModule,
-        RefundsModule,
+        ProxyRefundsModule,
         EventsModule,
         CustomerTokensModule,
         SignInModule,

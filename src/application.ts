@@ -22,7 +22,7 @@ import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
 import { PaymentsModule } from './payments';
 import { ProxiesModule } from './proxies';
-import { RefundsModule } from './refunds';
+import { ProxyRefundsModule } from './proxy-refunds';
 import { RenewalsModule } from './renewals';
 import { StaffModule, StaffPaymentsModule } from './staff';
 import { SyncModule } from './sync';
@@ -60,7 +60,7 @@ const CUSTOMERS: ApiInterface = {
     OrdersModule,
     SyncModule,
     RenewalsModule,
-    RefundsModule,
+    ProxyRefundsModule,
     EventsModule,
     WebhooksModule,
     SignInModule,

@@ -1,4 +1,4 @@
-import { HoldReleases, OrderClaims } from '../src/orders';
+import { OrderCancellations, OrderClaims } from '../src/orders';
 import { CLAIM_LOCK } from '../src/orders/transitions/order-claims';
 import { RatePermits } from '../src/provider/rate-permits';
 import { outcomeOf } from './support/api-client';
@@ -202,7 +202,7 @@ describe('Orders that are in the queue at the same moment', () => {
       stage: 'received',
       match: { country: 'fr', count: '2' },
     });
-    const releases = service.app.get(HoldReleases);
+    const releases = service.app.get(OrderCancellations);
     const release = releases.releaseHolds.bind(releases);
     const refunding = jest.spyOn(releases, 'releaseHolds').mockImplementation(async (ids, why, states) => {
       if (why === 'out-of-stock') {

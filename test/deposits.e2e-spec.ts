@@ -5,7 +5,7 @@ import { AppConfig } from '../src/config';
 import { queryRows } from '../src/database';
 import { LedgerService } from '../src/ledger';
 import { PaymentProvider, WAITING_PAYMENTS } from '../src/payments';
-import { PaymentFollowing } from '../src/payments/deposits/payment-following';
+import { PaymentSync } from '../src/payments/deposits/payment-sync';
 import { DepositRecords } from '../src/payments/records/deposit-records';
 import { PaymentsSandbox } from '../src/sandbox';
 import { connectAgent } from './support/agent';
@@ -291,7 +291,7 @@ describe('Without its notification', () => {
     payments.fail('create', 'lost');
     expect(await deposit('100', 'restarted')).toMatchObject({ status: 503 });
     const created = payments.book.payments.size;
-    Object.assign(service.app.get(PaymentFollowing), { returnUrl: 'https://other.example/paid' });
+    Object.assign(service.app.get(PaymentSync), { returnUrl: 'https://other.example/paid' });
     restartWith({ register: { mode: 'full_payment', subject: 'service' } });
     expect(await deposit('100', 'restarted')).toMatchObject({ status: 201, body: { state: 'pending' } });
     expect(payments.book.payments.size).toBe(created);

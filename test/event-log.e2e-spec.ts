@@ -1,7 +1,7 @@
 import { TokensService } from '../src/auth';
 import { Notifier } from '../src/database';
 import { EVENT_TYPES, type EventType, EVENTS } from '../src/events';
-import { HoldReleases, OutcomeSearches } from '../src/orders';
+import { OrderCancellations, OutcomeSearchRecords } from '../src/orders';
 import { FAILURE_REASONS, refusalOf } from '../src/orders/refusals';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
@@ -91,9 +91,9 @@ describe('An event is written', () => {
     const orderId = await idOfOrder();
     const beingConfirmed = order('being_confirmed', { order_id: orderId });
     await eventually(async () => (await loggedFor(user)).length === 1);
-    await service.app.get(OutcomeSearches).sendToReview([orderId], 'test');
+    await service.app.get(OutcomeSearchRecords).sendToReview([orderId], 'test');
     expect(await loggedFor(user)).toEqual([beingConfirmed]);
-    await service.app.get(HoldReleases).releaseHolds([orderId], 'staff', ['review']);
+    await service.app.get(OrderCancellations).releaseHolds([orderId], 'staff', ['review']);
     expect(await loggedFor(user)).toEqual([
       beingConfirmed,
       order('canceled', { order_id: orderId, reason: 'unavailable' }),

@@ -1,4 +1,4 @@
-import { OutcomeSearches } from '../src/orders/transitions/outcome-searches';
+import { OutcomeSearchRecords } from '../src/orders/transitions/outcome-search-records';
 import { RenewalRecords } from '../src/renewals/running/renewal-records';
 import { WithdrawalsService } from '../src/sync';
 import { forAllTests } from './support/fixtures';
@@ -236,7 +236,7 @@ describe('Due checks of a batch', () => {
     query(`UPDATE orders SET next_search_at = now() + interval '1 hour' WHERE state = 'confirming'`),
   );
 
-  const claim = () => service.app.get(OutcomeSearches).claimDueSearches(10);
+  const claim = () => service.app.get(OutcomeSearchRecords).claimDueSearches(10);
 
   it('lock its members in the order of their ids', async () => {
     const members = ids.slice(1);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { AppConfig } from '../src/config';
-import { HoldReleases } from '../src/orders';
+import { OrderCancellations } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
 import type { NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
@@ -31,7 +31,7 @@ describe("Pages of a customer's orders", () => {
     order = await newPurchase(service, user, '1.00');
   });
   afterEach(async () => {
-    await service.app.get(HoldReleases).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);
+    await service.app.get(OrderCancellations).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);
     jest.restoreAllMocks();
     await service.audit();
   });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { RequestLimits } from '../src/http';
-import { RefundRecords } from '../src/refunds';
+import { ProxyRefundRecords } from '../src/proxy-refunds';
 import { WithdrawalsService } from '../src/sync';
 import { TypeChangeService } from '../src/sync/type-change/type-change.service';
 import { connectAgent } from './support/agent';
@@ -609,7 +609,7 @@ describe('A refund races with', () => {
                   next_check_at = NULL WHERE state IN ('checking', 'staff')`),
   );
 
-  const refund = () => service.app.get(RefundRecords).refundByRule(refundId);
+  const refund = () => service.app.get(ProxyRefundRecords).refundByRule(refundId);
   const state = async () => (await read(id))?.state;
   const entries = () => query('SELECT FROM ledger_entries WHERE proxy_refund_id = $1', [refundId]);
 
@@ -803,7 +803,7 @@ describe('A refund races with', () => {
     // Each of two refunds is decided thrice at once, and the quota allows one.
     await setRule({ quota: 1, quota_percent: 0 });
     const [other] = await query<{ id: string }>('SELECT id FROM proxy_refunds WHERE proxy_id = $1', [second]);
-    const decide = (of: number) => service.app.get(RefundRecords).refundByRule(of);
+    const decide = (of: number) => service.app.get(ProxyRefundRecords).refundByRule(of);
     const ids = [refundId, Number(other?.id)];
     const outcomes = await Promise.all([...ids, ...ids, ...ids].map(decide));
     expect(outcomes.filter((obstacle) => obstacle === null)).toHaveLength(1);

@@ -1,11 +1,11 @@
 // A service of its own: orders are put into its queue as replicas leave them there that are killed.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { CatalogService } from '../src/catalog';
-import { DispatcherService, HoldReleases, OrderClaims } from '../src/orders';
+import { DispatcherService, OrderCancellations, OrderClaims } from '../src/orders';
 import { renewalKey } from '../src/orders/order-keys';
 import { newOrder, type NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
-import { EndReadings } from '../src/orders/transitions/end-readings';
+import { EndReadClaims } from '../src/orders/transitions/end-read-claims';
 import { eventually } from './support/built-service';
 import { beforeClosing, forAllTests, forEachTest } from './support/fixtures';
 import { lookAway } from './support/look-away';
@@ -96,12 +96,12 @@ describe('An order in the queue that no request waits for', () => {
     lookAway(service);
     const order = await leave(user, proxyId);
     const lock = await lockRow(service.owner, `SELECT FROM orders WHERE id = ${order} FOR UPDATE`);
-    const readings = service.app.get(EndReadings);
+    const readings = service.app.get(EndReadClaims);
     const claims = [readings.claim('everything'), readings.claim('everything')];
     await untilWaiting(service.owner, 'WITH unread', claims.length);
     await lock.release();
     expect((await Promise.all(claims)).flat()).toMatchObject([{ orderId: order }]);
-    await service.app.get(HoldReleases).releaseHolds([order], 'unavailable', ['reserved']);
+    await service.app.get(OrderCancellations).releaseHolds([order], 'unavailable', ['reserved']);
   });
 
   it('is read again when its end was read long ago', async () => {
@@ -235,7 +235,7 @@ describe('An order in the queue that no request waits for', () => {
 
     /** The orders that were claimed here are not sent. */
     const refund = (ids: readonly number[]) =>
-      service.app.get(HoldReleases).releaseHolds(ids, 'unavailable', ['submitting']);
+      service.app.get(OrderCancellations).releaseHolds(ids, 'unavailable', ['submitting']);
 
     it('lets customers go first, after any order', async () => {
       const { purchase, renewal } = await leaveBoth();
@@ -260,7 +260,7 @@ describe('An order in the queue that no request waits for', () => {
         [renewal],
       );
       expect(order.isOver).toBe(true);
-      await service.app.get(HoldReleases).releaseHolds([renewal], 'unavailable', ['reserved']);
+      await service.app.get(OrderCancellations).releaseHolds([renewal], 'unavailable', ['reserved']);
     });
 
     it('has its turn after ten minutes, however busy the service is', async () => {

@@ -3,7 +3,7 @@ import { LedgerService } from '../src/ledger';
 import { RenewalOrders } from '../src/orders';
 import { RenewalRoom } from '../src/orders/placing/renewal-orders.service';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
-import { RenewalRun } from '../src/renewals';
+import { RenewalJob } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
 import { Reminders } from '../src/renewals/running/reminders.service';
 import { beforeClosing, forAllTests } from './support/fixtures';
@@ -251,7 +251,7 @@ describe('Renewals', () => {
       ['skipped', 'balance-short'],
     ]);
     await service.app.get(LedgerService).credit(user.id, Money.parse(price), 'test');
-    Reflect.set(service.app.get(RenewalRun), 'unblockedAtMs', -Infinity);
+    Reflect.set(service.app.get(RenewalJob), 'unblockedAtMs', -Infinity);
     await run();
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(['done', 'done', 'done']);
     expect((await service.balanceOf(user)).available).toBe('0.00');
@@ -276,7 +276,7 @@ describe('Renewals', () => {
         WHERE proxy_id = $1`,
       [ids[0]],
     );
-    Reflect.set(service.app.get(RenewalRun), 'unblockedAtMs', -Infinity);
+    Reflect.set(service.app.get(RenewalJob), 'unblockedAtMs', -Infinity);
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'done', reason: null }]);
     expect(await eventsOf(user)).toEqual([

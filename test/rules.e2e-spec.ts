@@ -5,7 +5,7 @@ import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
 import { REFERENCE_PREFIX_SQL, renewalKey, renewalKeySql } from '../src/orders';
 import { bulkOrderKey, bulkOrderKeySql } from '../src/orders/order-keys';
 import { ORDER_STATES, type OrderState, publicState } from '../src/orders/order-states';
-import { PLACEMENT_REFUSALS } from '../src/orders/placing/order-refusals';
+import { PLACEMENT_REFUSALS } from '../src/orders/placing/order-checks';
 import { prolongationEvidence } from '../src/orders/reconciliation/evidence';
 import type { ListedProxy } from '../src/provider';
 import { CALL_PRIORITIES } from '../src/provider/proxy-provider';

@@ -4,7 +4,7 @@ import { TokensService } from '../src/auth';
 import { connectionPool } from '../src/database';
 import { EventPages } from '../src/events';
 import { RequestsUnderWay } from '../src/http';
-import { HoldReleases, OrderQueries } from '../src/orders';
+import { OrderCancellations, OrderQueries } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
 import { ProxyExportService } from '../src/proxies/export/proxy-export.service';
 import { toProxyFilter } from '../src/proxies/filter/proxy-filter.query';
@@ -117,7 +117,7 @@ describe('The concurrent requests of one user', () => {
       'test',
     ]);
     const ids = [revoked, blocked].map(({ path }) => Number(/\d+/.exec(path)));
-    await service.app.get(HoldReleases).releaseHolds(ids, 'staff', ['confirming']);
+    await service.app.get(OrderCancellations).releaseHolds(ids, 'staff', ['confirming']);
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([401, 403]);
   });
 

@@ -24,7 +24,7 @@ import {
 import { LedgerFilterQuery } from '../ledger';
 import { BulkProxyOut, DryRunResponse, OrderQuery, OrderSummary } from '../orders';
 import { FORMAT_NAMES, type FormatName, ProxyFilterBody, ProxyOut } from '../proxies';
-import { RefundQuery } from '../refunds';
+import { RefundQuery } from '../proxy-refunds';
 
 const RevealField = (what: string): PropertyDecorator =>
   BooleanField({

@@ -6,7 +6,7 @@ import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
 import { PaymentsModule } from '../payments';
 import { ProxiesModule } from '../proxies';
-import { RefundsModule } from '../refunds';
+import { ProxyRefundsModule } from '../proxy-refunds';
 import { RenewalsModule } from '../renewals';
 import { UsersModule } from '../users';
 import { AgentTools } from './agent-tools.service';
@@ -23,7 +23,7 @@ const USED = [
   ProxiesModule,
   OrdersModule,
   RenewalsModule,
-  RefundsModule,
+  ProxyRefundsModule,
 ];
 
 /** A door for agents onto the use cases of customers. It has no rule, price or statement of its own. */

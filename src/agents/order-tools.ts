@@ -11,7 +11,7 @@ import {
   OrdersService,
   readPurchase,
 } from '../orders';
-import { RefundOut, RefundsService } from '../refunds';
+import { RefundOut, ProxyRefundsService } from '../proxy-refunds';
 import {
   PlacedOrderOut,
   PlaceOrderInput,
@@ -91,7 +91,7 @@ export class OrderTools {
     private readonly orders: OrdersService,
     private readonly bulks: BulkProlongations,
     private readonly reading: OrderReadingService,
-    private readonly refunds: RefundsService,
+    private readonly refunds: ProxyRefundsService,
     private readonly clock: Clock,
     private readonly config: AppConfig,
   ) {}

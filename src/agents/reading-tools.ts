@@ -12,7 +12,7 @@ import {
   type ProxyOut,
   toProxyFilter,
 } from '../proxies';
-import { RefundOut, RefundsService } from '../refunds';
+import { RefundOut, ProxyRefundsService } from '../proxy-refunds';
 import { ForecastOut, ForecastQuery, ForecastService, RenewalRecords, RenewalsPage } from '../renewals';
 import { UserInfo, UsersService } from '../users';
 import {
@@ -185,7 +185,7 @@ export class ReadingTools {
     private readonly exporter: ProxyExportService,
     private readonly revisions: ListRevisionService,
     private readonly checks: ProxyChecksService,
-    private readonly refunds: RefundsService,
+    private readonly refunds: ProxyRefundsService,
     private readonly orders: OrderReadingService,
     private readonly history: BalanceHistoryService,
     private readonly users: UsersService,

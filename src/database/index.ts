@@ -5,7 +5,7 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
 export { DatabaseModule } from './database.module';
 export { Notifier } from './notifier';
-export { AwaitedRows, type RowWait, type Waits } from './awaited-rows';
+export { RowWaiters, type RowWait, type Waits } from './row-waiters';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { batchedLookup, groupedStatement } from './grouped-statement';
 export { resolveCommitOutcome, StatementOutcomeUnknown } from './commit-outcome';

@@ -4,8 +4,8 @@ import { eventually } from '../../test/support/built-service';
 import { forAllTests } from '../../test/support/fixtures';
 import { connectTo, createTestDatabase } from '../../test/support/test-database';
 import { AppLogger } from '../common';
-import { AwaitedRows } from './awaited-rows';
 import { Notifier } from './notifier';
+import { RowWaiters } from './row-waiters';
 
 describe('A notifier', () => {
   let heard: number[];
@@ -44,7 +44,7 @@ describe('A notifier', () => {
   function awaitedThings() {
     let value = 0;
     const read: number[][] = [];
-    const things = new AwaitedRows<{ id: number; value: number }>(notifier, 'things', async (waits) => {
+    const things = new RowWaiters<{ id: number; value: number }>(notifier, 'things', async (waits) => {
       read.push([...waits.keys()]);
       await pause(1);
       return [...waits.keys()].map((id) => ({ id, value }));

@@ -1,7 +1,7 @@
 export { BulkProlongations } from './bulk/bulk-prolongations.service';
 export { BulkProxyOut } from './bulk/bulk.dto';
 export { DispatcherService } from './dispatch/dispatcher.service';
-export { OrderRequests } from './dispatch/order-requests';
+export { OrderWaiters } from './dispatch/order-waiters';
 export { longestOrderMs } from './longest-order';
 export {
   OPEN_STATES,
@@ -47,12 +47,12 @@ export {
   ForgottenOrderRecords,
   type WrittenOffRequest,
 } from './transitions/forgotten-order-records';
-export { HoldReleases } from './transitions/hold-releases';
+export { OrderCancellations } from './transitions/order-cancellations';
 export { OrderClaims } from './transitions/order-claims';
 export {
   countOpenOrdersAsPossiblyBought,
-  OutcomeSearches,
+  OutcomeSearchRecords,
   SEARCHES_END_AFTER_SECONDS,
   spacingOfEmptySearchesSeconds,
-} from './transitions/outcome-searches';
+} from './transitions/outcome-search-records';
 export { Settlement } from './transitions/settlement';

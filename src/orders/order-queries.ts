@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion } from '../common';
 import {
-  AwaitedRows,
+  RowWaiters,
   batchedLookup,
   databaseTime,
   Notifier,
@@ -76,13 +76,13 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 @Injectable()
 export class OrderQueries {
   /** The orders that requests of this process wait for. */
-  readonly awaited: AwaitedRows<OrderProgress>;
+  readonly awaited: RowWaiters<OrderProgress>;
 
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
   ) {
-    this.awaited = new AwaitedRows(notifier, 'orders', async (waits) =>
+    this.awaited = new RowWaiters(notifier, 'orders', async (waits) =>
       (await this.outcomesOf([...waits.keys()])).values(),
     );
   }

@@ -13,26 +13,26 @@ import { BulkController } from './bulk/bulk.controller';
 import { BatchCallService } from './dispatch/batch-call.service';
 import { DispatcherService } from './dispatch/dispatcher.service';
 import { EndReader } from './dispatch/end-reader';
-import { OrderRequests } from './dispatch/order-requests';
+import { OrderWaiters } from './dispatch/order-waiters';
 import { Maintenance } from './maintenance';
 import { OrderQueries } from './order-queries';
 import { OrderRetention } from './order-retention';
 import { UNATTENDED_STATES } from './order-states';
+import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
-import { OrderRefusals } from './placing/order-refusals';
-import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
+import { PlacingController } from './placing/placing.controller';
 import { RenewalOrders } from './placing/renewal-orders.service';
 import { ProviderCallLog } from './provider-call-log';
-import { OrderReadingController } from './reading/order-reading.controller';
 import { OrderReadingService } from './reading/order-reading.service';
+import { OrdersController } from './reading/orders.controller';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
 import { ReviewService } from './reconciliation/review.service';
-import { EndReadings } from './transitions/end-readings';
+import { EndReadClaims } from './transitions/end-read-claims';
 import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
-import { HoldReleases } from './transitions/hold-releases';
+import { OrderCancellations } from './transitions/order-cancellations';
 import { OrderClaims } from './transitions/order-claims';
-import { OutcomeSearches } from './transitions/outcome-searches';
+import { OutcomeSearchRecords } from './transitions/outcome-search-records';
 import { Settlement } from './transitions/settlement';
 
 /** An order whose response was lost is first searched for within a second. */
@@ -46,10 +46,10 @@ const DUE_SEARCHES = `
 const RECORDS = [
   OrderQueries,
   OrderClaims,
-  EndReadings,
-  OutcomeSearches,
+  EndReadClaims,
+  OutcomeSearchRecords,
   Settlement,
-  HoldReleases,
+  OrderCancellations,
   ForgottenOrderRecords,
   ProviderCallLog,
   Maintenance,
@@ -58,7 +58,7 @@ const RECORDS = [
 
 @Module({
   imports: [AuthModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
-  controllers: [OrdersController, BulkController, OrderReadingController],
+  controllers: [PlacingController, BulkController, OrdersController],
   providers: [
     ...RECORDS,
     BatchCallService,
@@ -66,8 +66,8 @@ const RECORDS = [
     BulkRecords,
     DispatcherService,
     EndReader,
-    OrderRequests,
-    OrderRefusals,
+    OrderWaiters,
+    OrderChecks,
     OrderPlacement,
     OrdersService,
     OrderReadingService,
@@ -80,7 +80,7 @@ const RECORDS = [
     BulkProlongations,
     DispatcherService,
     OrderReadingService,
-    OrderRequests,
+    OrderWaiters,
     OrdersService,
     RenewalOrders,
   ],

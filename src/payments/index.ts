@@ -11,7 +11,7 @@ export {
   RECEIPT_STATES,
   type ReceiptState,
   REFUND_STATES,
-  type RefundState,
+  type DepositRefundState,
   StaffDepositOut,
 } from './records/deposit.dto';
 export { PAYMENT_STATES, type PaymentState, StaffPaymentOut } from './records/payment.dto';
@@ -22,7 +22,7 @@ export {
   DepositRefunds,
   DepositRefundTooLarge,
   RefundDecided,
-  RefundNotFound,
+  DepositRefundNotFound,
 } from './staff/deposit-refunds';
 export {
   AmountKnown,

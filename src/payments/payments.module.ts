@@ -6,13 +6,13 @@ import { AppConfig } from '../config';
 import { Retention } from '../jobs';
 import { DepositsController } from './deposits/deposits.controller';
 import { DepositsService } from './deposits/deposits.service';
-import { PaymentFollowing } from './deposits/payment-following';
-import { Comparison } from './following/comparison';
+import { PaymentSync } from './deposits/payment-sync';
 import { DepositReadings } from './following/deposit-readings';
-import { EndedPayments } from './following/ended-payments';
+import { DepositRefundsJob } from './following/deposit-refunds.job';
+import { EndedPaymentsJob } from './following/ended-payments.job';
 import { Notifications } from './following/notifications';
 import { NotificationsController } from './following/notifications.controller';
-import { Refunds } from './following/refunds';
+import { PaymentReconciliation } from './following/payment-reconciliation';
 import { IntakeController } from './intake/intake.controller';
 import { IntakeService } from './intake/intake.service';
 import { PaymentProvider } from './provider/payment-provider';
@@ -20,7 +20,7 @@ import { UnusableRows } from './provider/unusable-rows';
 import { YooKassaProvider } from './provider/yookassa.provider';
 import { DepositRecords } from './records/deposit-records';
 import { PaymentRecords } from './records/payment-records';
-import { RefundRecords } from './records/refund-records';
+import { DepositRefundRecords } from './records/refund-records';
 import { DepositRefunds } from './staff/deposit-refunds';
 import { UnmatchedPayments } from './staff/unmatched-payments';
 
@@ -47,14 +47,14 @@ const REFUNDABLE_DAYS = 3 * 366;
     UnusableRows,
     DepositRecords,
     PaymentRecords,
-    RefundRecords,
-    PaymentFollowing,
+    DepositRefundRecords,
+    PaymentSync,
     DepositsService,
-    Comparison,
+    PaymentReconciliation,
     DepositReadings,
-    EndedPayments,
+    EndedPaymentsJob,
     Notifications,
-    Refunds,
+    DepositRefundsJob,
     IntakeService,
     DepositRefunds,
     UnmatchedPayments,

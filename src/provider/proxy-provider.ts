@@ -89,7 +89,7 @@ export abstract class ProxyProvider {
 
   /**
    * Deletes a proxy for good, without a refund. It may be retried: `ProviderRefused` with `not-found` shows
-   * that the provider no longer has it. Only refunded proxies are deleted: `src/refunds/deletions.ts`.
+   * that the provider no longer has it. Only refunded proxies are deleted: `src/proxy-refunds/deletions.ts`.
    */
   abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
 

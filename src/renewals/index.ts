@@ -8,5 +8,5 @@ export { RenewalOut, RenewalsPage } from './renewal.dto';
 export { RenewalsModule } from './renewals.module';
 export { RenewalRuleOut } from './rules.dto';
 export { RenewalRecords } from './running/renewal-records';
-export { RenewalRun } from './running/renewal-run.service';
+export { RenewalJob } from './running/renewal.job';
 export { RENEWAL_WAITS, WAITING_RENEWALS } from './waiting';

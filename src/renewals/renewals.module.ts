@@ -10,12 +10,12 @@ import { RulesService } from './rules.service';
 import { DueRenewals } from './running/due-renewals.service';
 import { Reminders } from './running/reminders.service';
 import { RenewalRecords } from './running/renewal-records';
-import { RenewalRun } from './running/renewal-run.service';
+import { RenewalJob } from './running/renewal.job';
 
 @Module({
   imports: [CatalogModule, ProxiesModule, OrdersModule],
   controllers: [RenewalsController],
-  providers: [RulesService, ForecastService, Reminders, DueRenewals, RenewalRecords, RenewalRun],
+  providers: [RulesService, ForecastService, Reminders, DueRenewals, RenewalRecords, RenewalJob],
   exports: [ForecastService, RenewalRecords],
 })
 export class RenewalsModule {

@@ -8,7 +8,7 @@ import { LedgerModule } from '../ledger';
 import { OrdersModule } from '../orders';
 import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
-import { RefundsModule } from '../refunds';
+import { ProxyRefundsModule } from '../proxy-refunds';
 import { StatusModule } from '../status';
 import { SyncModule } from '../sync';
 import { UsersModule } from '../users';
@@ -49,7 +49,7 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
     CatalogModule,
     StatusModule,
     ProviderModule,
-    RefundsModule,
+    ProxyRefundsModule,
   ],
   // In the order of Swagger UI.
   controllers: [

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { REPLICA_ID } from '../common';
 import { queryRows, readSchemaDifference } from '../database';
-import { OrderRequests } from '../orders';
+import { OrderWaiters } from '../orders';
 import { ProxyProvider } from '../provider';
 import type { ReplicaOut } from './status.dto';
 
@@ -20,7 +20,7 @@ export class ReplicaReports {
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
-    private readonly orders: OrderRequests,
+    private readonly orders: OrderWaiters,
   ) {}
 
   /** Replaces the last report of this replica, and removes those of replicas that ended long ago. */

@@ -4,7 +4,7 @@ import { queryRows } from '../../src/database';
 import { PaymentProvider } from '../../src/payments';
 import { DepositBeingPrepared } from '../../src/payments/deposits/deposits.errors';
 import { DepositsService } from '../../src/payments/deposits/deposits.service';
-import { PaymentFollowing } from '../../src/payments/deposits/payment-following';
+import { PaymentSync } from '../../src/payments/deposits/payment-sync';
 import { PaymentError } from '../../src/payments/provider/payment-provider';
 import { PaymentsSandbox } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
@@ -177,7 +177,7 @@ it('an odd response to a creation or a reading is 503 at most, and the money is 
     made.map(async (id) => {
       payments.book.pay(id);
       await service.app
-        .get(PaymentFollowing, { strict: false })
+        .get(PaymentSync, { strict: false })
         .read(id)
         .catch((error: unknown) => expect(error).toBeInstanceOf(PaymentError));
     }),

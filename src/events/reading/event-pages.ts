@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import {
-  AwaitedRows,
+  RowWaiters,
   groupedStatement,
   Notifier,
   preparedRows,
@@ -97,13 +97,13 @@ const FIND_PAGES = `
 @Injectable()
 export class EventPages {
   /** The users for whose events requests of this process wait. */
-  readonly awaited: AwaitedRows<NewestEvents>;
+  readonly awaited: RowWaiters<NewestEvents>;
 
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
   ) {
-    this.awaited = new AwaitedRows(notifier, EVENTS, (waits) => this.findNewest(waits));
+    this.awaited = new RowWaiters(notifier, EVENTS, (waits) => this.findNewest(waits));
   }
 
   /** @throws EventsGone, CursorUnknown */

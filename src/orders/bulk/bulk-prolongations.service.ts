@@ -24,8 +24,8 @@ import {
 } from '../orders.errors';
 import type { DryRunResponse, OrderRefusal } from '../placing/dto/dry-run-response.dto';
 import { newOrder, type NewOrder } from '../placing/new-order';
+import { OrderChecks, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
-import { OrderRefusals, PLACEMENT_REFUSALS, placementFailure } from '../placing/order-refusals';
 import { type OrderResult, OrdersService } from '../placing/orders.service';
 import { type Bulk, BulkRecords } from './bulk-records';
 import {
@@ -61,7 +61,7 @@ export class BulkProlongations {
     private readonly records: BulkRecords,
     private readonly targets: BulkTargetsService,
     private readonly orders: OrdersService,
-    private readonly refusals: OrderRefusals,
+    private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
     private readonly maintenance: Maintenance,
@@ -193,7 +193,7 @@ export class BulkProlongations {
     await this.queries.findByKey(caller.userId, idempotency);
     const targets = await this.targets.find(caller.userId, target);
     const proxies = targets.flatMap(({ proxy }) => proxy ?? []);
-    const closed = this.refusals.providerRefusal();
+    const closed = this.checks.providerRefusal();
     if (closed) throw closed;
     const prices = await this.pricesOf(caller.userId, proxies, period);
     const unavailable = prices.find((price) => price instanceof ServiceUnavailable);
@@ -292,7 +292,7 @@ export class BulkProlongations {
         const quote = await prices.of({ userId, country, version, period });
         return quote instanceof DomainError
           ? quote
-          : (this.refusals.providerRefusal(quote.providerPrice) ?? quote);
+          : (this.checks.providerRefusal(quote.providerPrice) ?? quote);
       }),
     );
   }

@@ -28,9 +28,9 @@ import { OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
 import { type CallsForOrder, ProviderCallLog } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';
-import { HoldReleases } from '../transitions/hold-releases';
+import { OrderCancellations } from '../transitions/order-cancellations';
 import { OrderClaims } from '../transitions/order-claims';
-import { OutcomeSearches } from '../transitions/outcome-searches';
+import { OutcomeSearchRecords } from '../transitions/outcome-search-records';
 import { Settlement } from '../transitions/settlement';
 
 /** Permission for the call of a batch: a rate permit, and the time after which it must not be sent. */
@@ -67,9 +67,9 @@ export class BatchCallService {
 
   constructor(
     private readonly claims: OrderClaims,
-    private readonly searches: OutcomeSearches,
+    private readonly searches: OutcomeSearchRecords,
     private readonly settlement: Settlement,
-    private readonly releases: HoldReleases,
+    private readonly cancellations: OrderCancellations,
     private readonly queries: OrderQueries,
     private readonly reconciliation: ReconciliationService,
     private readonly catalog: CatalogService,
@@ -247,7 +247,7 @@ export class BatchCallService {
 
   /** Reconciliation may have begun to search for the batch in the meantime. */
   private async cancelUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
-    await this.releases.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
+    await this.cancellations.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
 }
 

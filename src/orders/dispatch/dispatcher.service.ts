@@ -11,11 +11,11 @@ import { inSharedSpan, origin } from '../../tracing';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { WAITING_ORDERS } from '../order-queue';
 import type { OrderKind } from '../order-states';
-import { HoldReleases } from '../transitions/hold-releases';
+import { OrderCancellations } from '../transitions/order-cancellations';
 import { type ClaimedBatch, OrderClaims } from '../transitions/order-claims';
 import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
-import { OrderRequests } from './order-requests';
+import { OrderWaiters } from './order-waiters';
 
 /** How soon a replica finds orders that another one has left in the queue. */
 const LOOK_EVERY_MS = 1000;
@@ -47,8 +47,8 @@ export class DispatcherService {
 
   constructor(
     private readonly claims: OrderClaims,
-    private readonly releases: HoldReleases,
-    private readonly requests: OrderRequests,
+    private readonly cancellations: OrderCancellations,
+    private readonly waiters: OrderWaiters,
     private readonly ends: EndReader,
     private readonly batchCall: BatchCallService,
     private readonly provider: ProxyProvider,
@@ -97,12 +97,12 @@ export class DispatcherService {
       if (error instanceof ProviderError) {
         // No permit was, or will be, available in time. Requests that have waited long enough leave by their
         // own timers.
-        await this.requests.emptyQueueIfClosed();
+        await this.waiters.emptyQueueIfClosed();
       } else {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
       }
       await pause(PAUSE_AFTER_FAILURE_MS);
-      return { rows: [], isMore: this.requests.countQueued() > 0 };
+      return { rows: [], isMore: this.waiters.countQueued() > 0 };
     }
   }
 
@@ -111,8 +111,8 @@ export class DispatcherService {
    * with another. Listings and calls take turns. No query delays a purchase.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
-    if (this.isStopping && this.requests.countQueued() === 0) return null;
-    const hasPurchase = this.requests.isAnyQueued('purchase');
+    if (this.isStopping && this.waiters.countQueued() === 0) return null;
+    const hasPurchase = this.waiters.isAnyQueued('purchase');
     if (hasPurchase && !this.mayBeUnread) return 'call';
     const { hasReady, hasUnread } = await this.claims.look();
     this.mayBeUnread = hasUnread;
@@ -132,7 +132,7 @@ export class DispatcherService {
       await permit.giveBack();
       if (!mayHaveCommitted(error)) throw error;
       this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
-      return { rows: [() => this.undoClaim(claim, error)], isMore: this.requests.countQueued() > 0 };
+      return { rows: [() => this.undoClaim(claim, error)], isMore: this.waiters.countQueued() > 0 };
     }
     if (!batch) {
       await permit.giveBack();
@@ -140,7 +140,7 @@ export class DispatcherService {
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
       return { rows: [], isMore: (await this.claims.look()).hasReady };
     }
-    this.requests.recordSent(memberIds(batch));
+    this.waiters.recordSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);
     this.mayBeUnread ||= batch.leavesUnread;
     const isMore = batch.leavesOthers || this.mayBeUnread;
@@ -167,11 +167,11 @@ export class DispatcherService {
   private async cancelUnsent(batch: OrderBatch): Promise<void> {
     const ids = memberIds(batch);
     try {
-      await this.releases.releaseHolds(ids, 'out-of-funds', ['submitting']);
+      await this.cancellations.releaseHolds(ids, 'out-of-funds', ['submitting']);
     } catch (error) {
       this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
     }
-    await this.requests.recordCallOver(batch);
+    await this.waiters.recordCallOver(batch);
   }
 
   private send(batch: OrderBatch, permission: CallPermission): Promise<void> {
@@ -179,16 +179,16 @@ export class DispatcherService {
     const attributes = { 'order.kind': batch.kind, 'order.ids': ids };
     const work = async (): Promise<void> => {
       const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
-      await this.requests.recordCallOver(batch, outcomes);
+      await this.waiters.recordCallOver(batch, outcomes);
       if (mayBeQueued) this.calls.wake();
     };
-    return inSharedSpan('orders.send', attributes, this.requests.origins(ids), this.background, work);
+    return inSharedSpan('orders.send', attributes, this.waiters.origins(ids), this.background, work);
   }
 
   /** A claim whose reply was lost is never sent. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
-      await this.requests.recordCanceled(await this.claims.undoClaim(claim, error));
+      await this.waiters.recordCanceled(await this.claims.undoClaim(claim, error));
     } catch (trouble) {
       this.logger.warn(`a claim without a reply is left to reconciliation: ${messageOf(trouble)}`);
     }

@@ -13,9 +13,9 @@ import { inSharedSpan, origin } from '../../tracing';
 import { hasAll } from '../order-batch';
 import type { FailureReason } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
-import { EndReadings, type EndToRead, type StoredEnd } from '../transitions/end-readings';
-import { HoldReleases } from '../transitions/hold-releases';
-import { OrderRequests } from './order-requests';
+import { EndReadClaims, type EndToRead, type StoredEnd } from '../transitions/end-read-claims';
+import { OrderCancellations } from '../transitions/order-cancellations';
+import { OrderWaiters } from './order-waiters';
 
 /** The provider's largest page. */
 const PAGE_SIZE = 1000;
@@ -53,9 +53,9 @@ export class EndReader {
   private readonly background = origin();
 
   constructor(
-    private readonly readings: EndReadings,
-    private readonly releases: HoldReleases,
-    private readonly requests: OrderRequests,
+    private readonly readings: EndReadClaims,
+    private readonly cancellations: OrderCancellations,
+    private readonly waiters: OrderWaiters,
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
     private readonly config: AppConfig,
@@ -93,7 +93,7 @@ export class EndReader {
   private read(claimed: ClaimedEnds): Promise<void> {
     const ids = orderIds(claimed.ends);
     const attributes = { 'order.ids': ids };
-    return inSharedSpan('orders.read_ends', attributes, this.requests.origins(ids), this.background, () =>
+    return inSharedSpan('orders.read_ends', attributes, this.waiters.origins(ids), this.background, () =>
       this.listAndStore(claimed),
     );
   }
@@ -109,7 +109,7 @@ export class EndReader {
       const stored = await this.readings.store(found);
       const those = (outcome: StoredEnd['outcome']) =>
         orderIds(stored.filter((end) => end.outcome === outcome));
-      this.requests.recordSent(those('possibly-bought'));
+      this.waiters.recordSent(those('possibly-bought'));
       whenRead();
       await this.cancel(those('not-needed'), 'unavailable');
       const missing = ends.filter(({ providerProxyId }) => !listed.has(providerProxyId));
@@ -123,11 +123,11 @@ export class EndReader {
 
   private async cancel(ids: readonly number[], reason: FailureReason): Promise<void> {
     try {
-      await Promise.all(ids.map((orderId) => this.releases.leaveQueue({ orderId, reason })));
+      await Promise.all(ids.map((orderId) => this.cancellations.leaveQueue({ orderId, reason })));
     } catch (error) {
       this.logger.error(`orders ${ids.join(', ')}: left to reconciliation: ${messageOf(error)}`);
     }
-    await this.requests.recordCanceled(ids);
+    await this.waiters.recordCanceled(ids);
   }
 
   /** @param ends all of the same purchase */

@@ -5,7 +5,7 @@ import { LedgerService } from '../../ledger';
 import { Metrics } from '../../metrics';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
-import { OrderRequests } from '../dispatch/order-requests';
+import { OrderWaiters } from '../dispatch/order-waiters';
 import type { Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-outcome';
 import { type EarlierRequest, OrderQueries, WRITTEN_OFF } from '../order-queries';
@@ -14,8 +14,8 @@ import { IdempotencyKeyInProgress, OrderBeingConfirmed, RequestWrittenOff } from
 import { refusalOf } from '../refusals';
 import type { DryRunResponse } from './dto/dry-run-response.dto';
 import type { NewOrder } from './new-order';
+import { OrderChecks, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-checks';
 import { OrderPlacement } from './order-placement';
-import { OrderRefusals, PLACEMENT_REFUSALS, placementFailure, type PreparedOrder } from './order-refusals';
 import type { OrderRequest } from './order-request';
 
 export interface OrderResult {
@@ -45,10 +45,10 @@ export class OrdersService {
   private readonly inProgress = new Set<Promise<unknown>>();
 
   constructor(
-    private readonly refusals: OrderRefusals,
+    private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
-    private readonly requests: OrderRequests,
+    private readonly waiters: OrderWaiters,
     private readonly dispatcher: DispatcherService,
     private readonly ledger: LedgerService,
     private readonly proxies: ProxiesService,
@@ -99,7 +99,7 @@ export class OrdersService {
 
   /** The id of the new order, or the earlier request with its idempotency key. @throws DomainError */
   private async checkAndPlace(request: OrderRequest): Promise<number | EarlierRequest> {
-    const { done, value } = await this.refusals.of(request, 'order').next();
+    const { done, value } = await this.checks.of(request, 'order').next();
     if (!done) throw value;
     return this.placeOnce(value.order);
   }
@@ -113,7 +113,7 @@ export class OrdersService {
 
   /** Waits for the outcome of an order that was placed. @throws DomainError */
   async settle(orderId: number, kind: OrderKind): Promise<OrderResult> {
-    const waiting = this.requests.untilOutcome(orderId, kind);
+    const waiting = this.waiters.untilOutcome(orderId, kind);
     this.dispatcher.wake(kind);
     const outcome = await waiting;
     try {
@@ -138,7 +138,7 @@ export class OrdersService {
     try {
       if (earlier) await this.replay(earlier);
       else {
-        const found = this.refusals.of(request, 'preview');
+        const found = this.checks.of(request, 'preview');
         let next = await found.next();
         for (; !next.done; next = await found.next()) refusals.set(next.value.detail, next.value);
         prepared = next.value;

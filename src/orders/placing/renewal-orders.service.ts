@@ -16,11 +16,11 @@ import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import { hashOf, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
 import { PURCHASE_REFERENCE_SQL } from '../order-queries';
-import { HoldReleases } from '../transitions/hold-releases';
+import { OrderCancellations } from '../transitions/order-cancellations';
 import { ORDERS_PER_CALL } from '../transitions/order-claims';
 import { newOrder, type Payer } from './new-order';
+import { OrderChecks } from './order-checks';
 import { OrderPlacement, type RenewalPlacement } from './order-placement';
-import { OrderRefusals } from './order-refusals';
 
 export interface WantedRenewal extends RenewalOffer {
   readonly proxyId: number;
@@ -97,16 +97,16 @@ export class RenewalOrders {
     private readonly dataSource: DataSource,
     private readonly config: AppConfig,
     private readonly clock: Clock,
-    private readonly releases: HoldReleases,
+    private readonly cancellations: OrderCancellations,
     private readonly placement: OrderPlacement,
-    private readonly refusals: OrderRefusals,
+    private readonly checks: OrderChecks,
     private readonly dispatcher: DispatcherService,
     private readonly provider: ProxyProvider,
   ) {}
 
   /** Whether the provider accepts orders now. */
   canBeSent(): boolean {
-    return this.refusals.providerRefusal() === null;
+    return this.checks.providerRefusal() === null;
   }
 
   async room(): Promise<RenewalRoom> {
@@ -186,7 +186,7 @@ export class RenewalOrders {
     );
     const ids = queued.map(({ id }) => id);
     try {
-      await this.releases.releaseHolds(ids, 'unavailable', ['reserved']);
+      await this.cancellations.releaseHolds(ids, 'unavailable', ['reserved']);
     } catch (error) {
       throwUnlessRefused(error);
       this.logger.warn(`renewals stay in the queue until the next run: ${messageOf(error)}`);

@@ -23,12 +23,12 @@ import {
 } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import { ProviderCallLog } from '../provider-call-log';
-import { HoldReleases } from '../transitions/hold-releases';
+import { OrderCancellations } from '../transitions/order-cancellations';
 import {
-  OutcomeSearches,
+  OutcomeSearchRecords,
   SEARCHES_END_AFTER_SECONDS,
   spacingOfEmptySearchesSeconds,
-} from '../transitions/outcome-searches';
+} from '../transitions/outcome-search-records';
 import { Settlement } from '../transitions/settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
@@ -42,9 +42,9 @@ export class ReconciliationService {
   private readonly logger = new Logger(ReconciliationService.name);
 
   constructor(
-    private readonly searches: OutcomeSearches,
+    private readonly searches: OutcomeSearchRecords,
     private readonly settlement: Settlement,
-    private readonly releases: HoldReleases,
+    private readonly cancellations: OrderCancellations,
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
@@ -55,7 +55,7 @@ export class ReconciliationService {
   /** Settles due batches, one after the other. Returns how many batches and unsent orders there were. */
   async settleDue(limit: number): Promise<number> {
     const { unsent, batches } = await this.searches.claimDueSearches(limit);
-    for (const id of await this.releases.releaseHolds(unsent, 'not-sent', ['reserved'])) {
+    for (const id of await this.cancellations.releaseHolds(unsent, 'not-sent', ['reserved'])) {
       this.logger.log(`order ${id}: canceled: it was never sent`);
     }
     for (const batch of batches) {
@@ -198,7 +198,7 @@ export class ReconciliationService {
       return;
     }
     const from = ['submitting', 'confirming'] as const;
-    const canceled = await this.releases.releaseHolds(memberIds(batch), 'nothing-found', from);
+    const canceled = await this.cancellations.releaseHolds(memberIds(batch), 'nothing-found', from);
     if (canceled.length > 0) this.logger.log(`${nameOf(batch)}: canceled: the provider does not have it`);
   }
 

@@ -8,7 +8,7 @@ import type { OrderOutcome } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { NothingToDeliver, OrderNotFound, OrderNotInReview, PROXY_OF_ANOTHER } from '../orders.errors';
 import { ProviderCallLog } from '../provider-call-log';
-import { HoldReleases } from '../transitions/hold-releases';
+import { OrderCancellations } from '../transitions/order-cancellations';
 import { Settlement } from '../transitions/settlement';
 
 /** Delivers an order in review as the provider shows it. */
@@ -19,7 +19,7 @@ type Settle = (manager: EntityManager) => Promise<OrderOutcome[]>;
 export class ReviewService {
   constructor(
     private readonly settlement: Settlement,
-    private readonly releases: HoldReleases,
+    private readonly cancellations: OrderCancellations,
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
@@ -54,7 +54,7 @@ export class ReviewService {
    * @throws OrderNotInReview
    */
   async decideRefund(orderId: number, manager: EntityManager): Promise<void> {
-    const canceled = await this.releases.releaseHolds([orderId], 'staff', ['review'], manager);
+    const canceled = await this.cancellations.releaseHolds([orderId], 'staff', ['review'], manager);
     if (canceled.length === 0) throw new OrderNotInReview();
   }
 

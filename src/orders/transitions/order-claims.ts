@@ -9,7 +9,7 @@ import { IS_RENEWAL_SQL } from '../order-keys';
 import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
 import { GIVES_WAY, IN_QUEUE, IS_READY, isUnread, servedAt, WAS_REFUSED_LATELY } from '../order-queue';
 import { statesBefore } from '../order-states';
-import { HoldReleases } from './hold-releases';
+import { OrderCancellations } from './order-cancellations';
 
 /** The key of the advisory lock of a claim. Any constant does. */
 export const CLAIM_LOCK = 7_283_002;
@@ -40,7 +40,7 @@ export type ClaimedBatch = OrderBatch & {
 export class OrderClaims {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly releases: HoldReleases,
+    private readonly cancellations: OrderCancellations,
     private readonly config: AppConfig,
   ) {}
 
@@ -162,7 +162,7 @@ export class OrderClaims {
         [claim],
       );
       const ids = claimed.map(({ id }) => id);
-      return this.releases.releaseHolds(ids, 'unavailable', ['submitting']);
+      return this.cancellations.releaseHolds(ids, 'unavailable', ['submitting']);
     });
   }
 

@@ -7,7 +7,7 @@ import type { ProviderProxy } from '../../provider';
 import { countOutcomes, type DeliveredProxy, type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { statesBefore } from '../order-states';
 import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
-import { UNCOUNT_SPENDING } from './hold-releases';
+import { UNCOUNT_SPENDING } from './order-cancellations';
 
 export interface DeliveredPurchases {
   readonly proxies: readonly ProviderProxy[];

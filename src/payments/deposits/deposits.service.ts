@@ -16,7 +16,7 @@ import {
   PaymentsRefused,
   TooManyDeposits,
 } from './deposits.errors';
-import { PaymentFollowing } from './payment-following';
+import { PaymentSync } from './payment-sync';
 
 @Injectable()
 export class DepositsService {
@@ -26,7 +26,7 @@ export class DepositsService {
 
   constructor(
     private readonly records: DepositRecords,
-    private readonly following: PaymentFollowing,
+    private readonly following: PaymentSync,
     private readonly provider: PaymentProvider,
     private readonly underWay: RequestsUnderWay,
     private readonly access: AccessRecheck,

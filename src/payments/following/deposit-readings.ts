@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type DueRows, Jobs } from '../../jobs';
-import { PaymentFollowing } from '../deposits/payment-following';
+import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords, type DueDeposit } from '../records/deposit-records';
 
@@ -21,7 +21,7 @@ export class DepositReadings {
   constructor(
     private readonly provider: PaymentProvider,
     private readonly records: DepositRecords,
-    private readonly following: PaymentFollowing,
+    private readonly following: PaymentSync,
     jobs: Jobs,
   ) {
     this.due = jobs.due<DueDeposit>({

@@ -5,7 +5,7 @@ import { Metrics } from '../../metrics';
 import { PaymentProvider } from '../provider/payment-provider';
 import { DepositRecords } from '../records/deposit-records';
 import { DepositReadings } from './deposit-readings';
-import { EndedPayments } from './ended-payments';
+import { EndedPaymentsJob } from './ended-payments.job';
 
 const PAYMENT_ID = /^[\w-]{1,64}$/;
 /** How many ids may wait for the next lookup. Due readings find the rest. */
@@ -39,7 +39,7 @@ export class Notifications {
     private readonly provider: PaymentProvider,
     private readonly records: DepositRecords,
     private readonly readings: DepositReadings,
-    private readonly ended: EndedPayments,
+    private readonly ended: EndedPaymentsJob,
     private readonly metrics: Metrics,
     private readonly clock: Clock,
   ) {}

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import {
-  AwaitedRows,
+  RowWaiters,
   changeOfUser,
   Notifier,
   preparedRows,
@@ -79,13 +79,13 @@ const EXPIRES_UNSEEN_MINUTES = 120;
 @Injectable()
 export class DepositRecords {
   /** The deposits that requests of this process wait for. */
-  readonly awaited: AwaitedRows<{ readonly id: number; readonly state: DepositOut['state'] }>;
+  readonly awaited: RowWaiters<{ readonly id: number; readonly state: DepositOut['state'] }>;
 
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
   ) {
-    this.awaited = new AwaitedRows(notifier, 'deposits', (waits) =>
+    this.awaited = new RowWaiters(notifier, 'deposits', (waits) =>
       preparedRows(dataSource, 'SELECT id, state FROM deposits WHERE id = ANY ($1)', [[...waits.keys()]]),
     );
   }

@@ -120,7 +120,7 @@ export class StaffDepositOut {
 }
 
 export const REFUND_STATES = ['held', 'succeeded', 'failed', 'found', 'written-off'] as const;
-export type RefundState = (typeof REFUND_STATES)[number];
+export type DepositRefundState = (typeof REFUND_STATES)[number];
 
 export class DepositRefundOut {
   @ApiProperty({ type: 'integer', example: 3 })
@@ -141,7 +141,7 @@ export class DepositRefundOut {
       '`found`: it was made at the provider, not here. `written-off`: found, and not debited',
     'held',
   )
-  state!: RefundState;
+  state!: DepositRefundState;
 
   @ApiBoolean(
     'Whether staff have ended it: it is no longer sent, and fails unless it was made already',

@@ -6,7 +6,7 @@ import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
 
 /** A refund to request from the provider, or to look up there. */
-export interface DueRefund extends NewRefund {
+export interface DueDepositRefund extends NewRefund {
   /** Whether a call may have had an effect. */
   readonly mayBeMade: boolean;
   /** Whether it may be sent: staff have not ended it, and the provider remembers its key. */
@@ -30,12 +30,12 @@ const IS_SENDABLE = `refund.end_action_id IS NULL
 
 /** The job's statements of refunds, each guarded by the state before. Staff's hold the money first. */
 @Injectable()
-export class RefundRecords {
+export class DepositRefundRecords {
   constructor(private readonly dataSource: DataSource) {}
 
   /** Claims due refunds, to request them or to look for them. */
-  claimDue(provider: string, room: number): Promise<DueRefund[]> {
-    return preparedRows<DueRefund>(
+  claimDue(provider: string, room: number): Promise<DueDepositRefund[]> {
+    return preparedRows<DueDepositRefund>(
       this.dataSource,
       `WITH due AS (
          SELECT id FROM deposit_refunds
@@ -63,7 +63,7 @@ export class RefundRecords {
    *
    * @returns the request that was first; null if the refund must not be sent, or was claimed again
    */
-  async recordSending({ refundKey, nextTry }: DueRefund, request: string): Promise<string | null> {
+  async recordSending({ refundKey, nextTry }: DueDepositRefund, request: string): Promise<string | null> {
     const [sent] = await queryRows<{ request: string }>(
       this.dataSource,
       `UPDATE deposit_refunds AS refund
@@ -82,7 +82,7 @@ export class RefundRecords {
    * @param isUnmade whether this call and all before it certainly had no effect
    */
   async recordRefusal(
-    { refundKey, nextTry }: DueRefund,
+    { refundKey, nextTry }: DueDepositRefund,
     reason: string | null,
     isUnmade: boolean,
   ): Promise<void> {

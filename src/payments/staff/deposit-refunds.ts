@@ -5,19 +5,19 @@ import { Conditions, queryRow, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { OVERDRAFT, SHOWN_KIND } from '../../ledger';
 import { DepositNotFound } from '../deposits/deposits.errors';
-import { Refunds } from '../following/refunds';
+import { DepositRefundsJob } from '../following/deposit-refunds.job';
 import { DEPOSIT_COLUMNS, SHOWN_STATE } from '../records/deposit-records';
 import type {
   DepositRefundOut,
   DepositState,
   ReceiptState,
-  RefundState,
+  DepositRefundState,
   StaffDepositOut,
 } from '../records/deposit.dto';
 
 export class DepositNotPaid extends domainError('conflict', 'The deposit was not paid') {}
 
-export class RefundNotFound extends domainError('not-found', 'Refund not found') {}
+export class DepositRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
 export class RefundDecided extends domainError('conflict', 'The refund is decided already') {}
 
@@ -69,7 +69,7 @@ const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state,
 export class DepositRefunds {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly refunds: Refunds,
+    private readonly refunds: DepositRefundsJob,
   ) {}
 
   search(filter: DepositFilter, page: PageRequest): Promise<StaffDepositOut[]> {
@@ -90,7 +90,7 @@ export class DepositRefunds {
     );
   }
 
-  listRefunds(state: RefundState | null, page: PageRequest): Promise<DepositRefundOut[]> {
+  listRefunds(state: DepositRefundState | null, page: PageRequest): Promise<DepositRefundOut[]> {
     const conditions = new Conditions();
     conditions.by(state, (place) => `state = ${place}`);
     return queryRows<DepositRefundOut>(
@@ -175,7 +175,7 @@ export class DepositRefunds {
     return refund ?? null;
   }
 
-  /** @throws RefundNotFound, RefundDecided */
+  /** @throws DepositRefundNotFound, RefundDecided */
   async lockUndecided(
     id: number,
     state: 'found' | 'held',
@@ -230,14 +230,14 @@ export class DepositRefunds {
     return this.get(id, manager);
   }
 
-  /** @throws RefundNotFound */
+  /** @throws DepositRefundNotFound */
   private async get(id: number, manager: EntityManager, lock = ''): Promise<DepositRefundOut> {
     const [refund] = await queryRows<DepositRefundOut>(
       manager,
       `SELECT ${REFUND_COLUMNS} FROM deposit_refunds WHERE id = $1 ${lock}`,
       [id],
     );
-    if (!refund) throw new RefundNotFound();
+    if (!refund) throw new DepositRefundNotFound();
     return refund;
   }
 }

@@ -4,7 +4,7 @@ import { domainError, Money, ServiceUnavailable } from '../../common';
 import { Conditions, type Queryable, queryRows, refusedBy } from '../../database';
 import type { PageRequest } from '../../http';
 import { LARGEST_AMOUNT, OVERFLOW } from '../../ledger';
-import { EndedPayments } from '../following/ended-payments';
+import { EndedPaymentsJob } from '../following/ended-payments.job';
 import { PaymentError, PaymentProvider, PaymentRefused } from '../provider/payment-provider';
 import { endStatement } from '../records/deposit-records';
 import { creditSql, INTAKE, roublesOf } from '../records/payment-records';
@@ -46,7 +46,7 @@ export class UnmatchedPayments {
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: PaymentProvider,
-    private readonly ended: EndedPayments,
+    private readonly ended: EndedPaymentsJob,
   ) {}
 
   /**

@@ -3,7 +3,13 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
 import { assertPeriod, readPage } from '../../http';
-import { HoldReleases, OrderNotFound, RefundTooLarge, requireIdempotency, ReviewService } from '../../orders';
+import {
+  OrderCancellations,
+  OrderNotFound,
+  RefundTooLarge,
+  requireIdempotency,
+  ReviewService,
+} from '../../orders';
 import { ProxyProvider } from '../../provider';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
@@ -56,7 +62,7 @@ export class StaffOrdersService {
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly review: ReviewService,
-    private readonly releases: HoldReleases,
+    private readonly cancellations: OrderCancellations,
     private readonly balances: StaffBalancesService,
     private readonly auditLog: AuditLogService,
   ) {}
@@ -153,7 +159,7 @@ export class StaffOrdersService {
       if (!returned.isPositive() || returned.minus(left).isPositive()) throw new RefundTooLarge(left);
       const after = Object.assign({}, before, { refunded: refunded.plus(returned).toString() });
       const actionId = await record({ reason, before, after });
-      return this.releases.refundCharge(orderId, returned, { reason, reference, actionId }, manager);
+      return this.cancellations.refundCharge(orderId, returned, { reason, reference, actionId }, manager);
     });
   }
 

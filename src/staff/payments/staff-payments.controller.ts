@@ -16,7 +16,7 @@ import {
   PaymentNotFound,
   PaymentOfAnother,
   RefundDecided,
-  RefundNotFound,
+  DepositRefundNotFound,
   StaffPaymentOut,
 } from '../../payments';
 import { UserNotFound } from '../../users';
@@ -119,7 +119,7 @@ export class StaffPaymentsController {
     errors: {
       400: ['The balance of the user is too low', InsufficientBalance],
       403: NOT_FOR_ONESELF,
-      404: notFound(RefundNotFound),
+      404: notFound(DepositRefundNotFound),
       409: ['Nothing was changed', RefundDecided],
     },
   })
@@ -143,7 +143,7 @@ export class StaffPaymentsController {
     response: { description: 'The refund as it is now', type: DepositRefundOut },
     errors: {
       403: NOT_FOR_ONESELF,
-      404: notFound(RefundNotFound),
+      404: notFound(DepositRefundNotFound),
       409: ['Nothing was changed', RefundDecided],
     },
   })

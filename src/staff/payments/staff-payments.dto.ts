@@ -21,7 +21,7 @@ import {
   RECEIPT_STATES,
   type ReceiptState,
   REFUND_STATES,
-  type RefundState,
+  type DepositRefundState,
   StaffDepositOut,
   StaffPaymentOut,
 } from '../../payments';
@@ -67,7 +67,7 @@ export class RequestedRefundOut extends DepositRefundOut {
 
 export class DepositRefundsQuery extends PageQuery {
   @ChoiceField(REFUND_STATES, { description: 'The state', absent: 'null' })
-  state!: RefundState | null;
+  state!: DepositRefundState | null;
 }
 
 export class DepositRefundsPage extends PageOf(DepositRefundOut) {}

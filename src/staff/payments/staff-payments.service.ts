@@ -80,7 +80,7 @@ export class StaffPaymentsService {
     return refund;
   }
 
-  /** @throws RefundNotFound, RefundDecided, InsufficientBalance, OwnAccount */
+  /** @throws DepositRefundNotFound, RefundDecided, InsufficientBalance, OwnAccount */
   decideRefund(
     audit: AuditContext,
     refundId: number,
@@ -96,7 +96,7 @@ export class StaffPaymentsService {
     });
   }
 
-  /** @throws RefundNotFound, RefundDecided, OwnAccount */
+  /** @throws DepositRefundNotFound, RefundDecided, OwnAccount */
   endRefund(audit: AuditContext, refundId: number, reason: string): Promise<DepositRefundOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = await this.deposits.lockUndecided(refundId, 'held', manager);

@@ -3,12 +3,12 @@ import { ApiTags } from '@nestjs/swagger';
 import { csvFile, IdParam, INVALID_PERIOD } from '../../http';
 import {
   RefundNotForStaff,
-  RefundNotFound,
+  ProxyRefundNotFound,
   RefundSharesOut,
   RefundWaits,
   StaffRefundOut,
   StaffRefundRuleOut,
-} from '../../refunds';
+} from '../../proxy-refunds';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
@@ -123,7 +123,7 @@ export class StaffRefundsController {
     response: { description: 'The refund as it is now', type: StaffRefundOut },
     errors: {
       403: NOT_FOR_ONESELF,
-      404: notFound(RefundNotFound),
+      404: notFound(ProxyRefundNotFound),
       409: ['Nothing was changed', RefundNotForStaff, RefundWaits],
     },
   })

@@ -13,12 +13,12 @@ import {
   StringListField,
   ToField,
 } from '../../http';
-import { REFUND_STATES, type RefundState, StaffRefundOut } from '../../refunds';
+import { REFUND_STATES, type ProxyRefundState, StaffRefundOut } from '../../proxy-refunds';
 import { ReasonRequest } from '../fields';
 
 export class RefundsQuery extends PageQuery {
   @ChoiceField(REFUND_STATES, { description: 'The state', absent: 'null' })
-  state!: RefundState | null;
+  state!: ProxyRefundState | null;
 
   @IdField({ description: 'The user', absent: 'null' })
   user_id!: number | null;

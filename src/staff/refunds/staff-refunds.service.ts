@@ -9,7 +9,7 @@ import {
   type StaffRefundFilter,
   type StaffRefundOut,
   StaffRefunds,
-} from '../../refunds';
+} from '../../proxy-refunds';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type {
@@ -98,7 +98,7 @@ export class StaffRefundsService {
     }
   }
 
-  /** @throws RefundNotFound, RefundNotForStaff, RefundWaits, OwnAccount */
+  /** @throws ProxyRefundNotFound, RefundNotForStaff, RefundWaits, OwnAccount */
   async decide(
     audit: AuditContext,
     id: number,

@@ -26,7 +26,7 @@ interface ForgottenTerms {
   readonly cost: Money | null;
 }
 
-type UnmatchedProxyProxy = ProviderProxy & {
+type ListedUnmatchedProxy = ProviderProxy & {
   readonly unmatchedProxyId: number;
   readonly provider: string;
   readonly orderReference: string;
@@ -249,7 +249,7 @@ export class ForgottenOrdersService {
     unmatchedProxyId: number,
     count: number | null,
     manager: EntityManager,
-  ): Promise<UnmatchedProxyProxy[]> {
+  ): Promise<ListedUnmatchedProxy[]> {
     const found =
       'order_reference = (SELECT order_reference FROM unmatched_proxies WHERE id = $1) ' +
       'AND (id = $1 OR resolution IS NULL)';

@@ -1,6 +1,6 @@
 -- Refunds of proxies that do not work.
 
--- The conditions of the shop: one row. src/refunds/dto/refund-rule.dto.ts describes the columns.
+-- The conditions of the shop: one row. src/proxy-refunds/dto/refund-rule.dto.ts describes the columns.
 CREATE TABLE refund_rule (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   enabled boolean NOT NULL DEFAULT false,

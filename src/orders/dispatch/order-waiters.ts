@@ -8,7 +8,7 @@ import { memberIds, type OrderBatch } from '../order-batch';
 import type { OrderOutcome, OrderProgress } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
-import { HoldReleases } from '../transitions/hold-releases';
+import { OrderCancellations } from '../transitions/order-cancellations';
 
 /** A request of this process that waits for the outcome of its order. */
 interface WaitingRequest {
@@ -29,13 +29,13 @@ interface WaitingRequest {
 
 /** The requests of this process whose orders are queued or under way on any replica. */
 @Injectable()
-export class OrderRequests {
-  private readonly logger = new Logger(OrderRequests.name);
+export class OrderWaiters {
+  private readonly logger = new Logger(OrderWaiters.name);
   private readonly requests = new Map<number, WaitingRequest>();
 
   constructor(
     private readonly queries: OrderQueries,
-    private readonly releases: HoldReleases,
+    private readonly cancellations: OrderCancellations,
     private readonly provider: ProxyProvider,
     private readonly config: AppConfig,
   ) {}
@@ -164,7 +164,7 @@ export class OrderRequests {
 
   private async leaveQueue(orderId: number, reason: 'busy' | 'unavailable'): Promise<void> {
     try {
-      if (await this.releases.leaveQueue({ orderId, reason })) this.requests.get(orderId)?.end();
+      if (await this.cancellations.leaveQueue({ orderId, reason })) this.requests.get(orderId)?.end();
       else await this.queries.awaited.look([orderId]);
     } catch (error) {
       // Reconciliation cancels it, because it was never sent.

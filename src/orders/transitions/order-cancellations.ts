@@ -38,7 +38,7 @@ export const UNCOUNT_SPENDING = `
 
 /** Returns money: the hold of an order without a delivery, and the charge of a closed order. */
 @Injectable()
-export class HoldReleases {
+export class OrderCancellations {
   constructor(
     private readonly dataSource: DataSource,
     private readonly metrics: Metrics,

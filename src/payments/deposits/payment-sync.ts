@@ -7,7 +7,7 @@ import { PaymentRecords, type Settled } from '../records/payment-records';
 
 /** Creates payments at the provider, reads them, and applies their states. */
 @Injectable()
-export class PaymentFollowing {
+export class PaymentSync {
   private readonly logger = new Logger('Payments');
   private readonly returnUrl: string;
 

@@ -65,7 +65,7 @@ const UNAVAILABLE: ErrorsOfStatus = [
 
 @ApiTags('Orders')
 @Controller('proxies')
-export class OrdersController {
+export class PlacingController {
   constructor(private readonly orders: OrdersService) {}
 
   @Post('buy')

@@ -26,7 +26,7 @@ export interface StoredEnd {
 
 /** Claims prolongations whose proxy's current end must be read first, for one of all replicas. */
 @Injectable()
-export class EndReadings {
+export class EndReadClaims {
   constructor(
     private readonly dataSource: DataSource,
     private readonly config: AppConfig,

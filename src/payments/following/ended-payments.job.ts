@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Jobs } from '../../jobs';
-import { PaymentFollowing } from '../deposits/payment-following';
+import { PaymentSync } from '../deposits/payment-sync';
 import { PaymentError, PaymentProvider } from '../provider/payment-provider';
-import { Refunds } from './refunds';
+import { DepositRefundsJob } from './deposit-refunds.job';
 
 /** One reading a second, however many ended deposits a customer has: notifications prove nothing. */
 const READ_EVERY_MS = 1000;
@@ -14,13 +14,13 @@ const MOST_WAITING = 600;
  * canceled one may be paid after all, and a refund may have been made in the merchant profile.
  */
 @Injectable()
-export class EndedPayments {
+export class EndedPaymentsJob {
   private readonly waiting = new Set<string>();
 
   constructor(
     private readonly provider: PaymentProvider,
-    private readonly following: PaymentFollowing,
-    private readonly refunds: Refunds,
+    private readonly following: PaymentSync,
+    private readonly refunds: DepositRefundsJob,
     jobs: Jobs,
   ) {
     jobs.every('read-ended-payments', READ_EVERY_MS, () => this.readNext());

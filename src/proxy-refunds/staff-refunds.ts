@@ -2,12 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Conditions, type Queryable, queryRows } from '../database';
 import type { PageRequest } from '../http';
-import type { CustomerRefundShareOut, RefundSharesOut, RefundState, StaffRefundOut } from './dto/refund.dto';
-import { RefundRecords } from './refund-records';
-import { RefundNotForStaff, RefundNotFound, RefundWaits } from './refunds.errors';
+import type {
+  CustomerRefundShareOut,
+  RefundSharesOut,
+  ProxyRefundState,
+  StaffRefundOut,
+} from './dto/refund.dto';
+import { ProxyRefundRecords } from './refund-records';
+import { RefundNotForStaff, ProxyRefundNotFound, RefundWaits } from './refunds.errors';
 
 export interface StaffRefundFilter {
-  readonly state: RefundState | null;
+  readonly state: ProxyRefundState | null;
   readonly user_id: number | null;
   readonly from: Date | null;
   readonly to: Date | null;
@@ -32,7 +37,7 @@ const MOST_CUSTOMERS = 100;
 export class StaffRefunds {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly records: RefundRecords,
+    private readonly records: ProxyRefundRecords,
   ) {}
 
   /** Newest first. */
@@ -85,7 +90,7 @@ export class StaffRefunds {
   /**
    * Locks a refund that is left to staff until the transaction ends.
    *
-   * @throws RefundNotFound, RefundNotForStaff
+   * @throws ProxyRefundNotFound, RefundNotForStaff
    */
   async lock(id: number, manager: EntityManager): Promise<StaffRefundOut> {
     const isLeft = await this.records.lock(id, 'staff', manager);
@@ -94,10 +99,10 @@ export class StaffRefunds {
     return refund;
   }
 
-  /** @throws RefundNotFound */
+  /** @throws ProxyRefundNotFound */
   async get(id: number, queryable: Queryable = this.dataSource): Promise<StaffRefundOut> {
     const [refund] = await queryRows<StaffRefundOut>(queryable, `${SHOWN} WHERE refund.id = $1`, [id]);
-    if (!refund) throw new RefundNotFound();
+    if (!refund) throw new ProxyRefundNotFound();
     return refund;
   }
 

@@ -9,13 +9,13 @@ import { RefundRuleOut } from './dto/refund-rule.dto';
 import { LONGEST_WAIT_SECONDS, RefundOut, RefundQuery } from './dto/refund.dto';
 import { RefundRules } from './refund-rules';
 import { RefundWaits } from './refunds.errors';
-import { RefundsService } from './refunds.service';
+import { ProxyRefundsService } from './refunds.service';
 
 @ApiTags('Proxies')
 @Controller()
 export class RefundsController {
   constructor(
-    private readonly refunds: RefundsService,
+    private readonly refunds: ProxyRefundsService,
     private readonly rules: RefundRules,
   ) {}
 

@@ -37,7 +37,7 @@ const UNBLOCK_EVERY_MS = 5000;
  * kept in memory: the next run continues where one was cut off.
  */
 @Injectable()
-export class RenewalRun {
+export class RenewalJob {
   private plannedAtMs = -Infinity;
   /** Whether something may have been planned of which its customer was not reminded. */
   private isUnreminded = false;

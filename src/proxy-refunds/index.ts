@@ -4,12 +4,12 @@ export {
   RefundOut,
   RefundQuery,
   RefundSharesOut,
-  type RefundState,
+  type ProxyRefundState,
   StaffRefundOut,
 } from './dto/refund.dto';
-export { RefundNotFound, RefundNotForStaff, RefundWaits } from './refunds.errors';
-export { RefundsModule } from './refunds.module';
-export { RefundsService } from './refunds.service';
-export { RefundRecords } from './refund-records';
+export { ProxyRefundNotFound, RefundNotForStaff, RefundWaits } from './refunds.errors';
+export { ProxyRefundsModule } from './refunds.module';
+export { ProxyRefundsService } from './refunds.service';
+export { ProxyRefundRecords } from './refund-records';
 export { type RefundRule, RefundRules } from './refund-rules';
 export { StaffRefunds, type StaffRefundFilter } from './staff-refunds';

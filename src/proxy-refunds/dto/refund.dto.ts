@@ -15,7 +15,7 @@ import {
 
 /** The stored states: `refunds.sql` has the same. */
 export const REFUND_STATES = ['checking', 'staff', 'refunded', 'refused'] as const;
-export type RefundState = (typeof REFUND_STATES)[number];
+export type ProxyRefundState = (typeof REFUND_STATES)[number];
 
 /** Why a refund is refused, for customers. */
 export const REFUND_REFUSALS = [
@@ -50,7 +50,7 @@ export class RefundOut {
       '`code`. `staff`: the shop decides',
     'checking',
   )
-  state!: 'none' | RefundState;
+  state!: 'none' | ProxyRefundState;
 
   @ApiNullable(
     REFUND_REFUSALS,
@@ -86,7 +86,7 @@ export class StaffRefundOut {
   id!: number;
 
   @ApiProperty({ type: 'string', enum: REFUND_STATES, example: 'staff' })
-  state!: RefundState;
+  state!: ProxyRefundState;
 
   @ApiNullable(
     'string',

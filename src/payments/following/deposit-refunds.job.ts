@@ -9,7 +9,7 @@ import {
   type ProviderRefund,
 } from '../provider/payment-provider';
 import { PaymentRecords } from '../records/payment-records';
-import { type DueRefund, RefundRecords } from '../records/refund-records';
+import { type DueDepositRefund, DepositRefundRecords } from '../records/refund-records';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
@@ -23,17 +23,17 @@ const SENT_WITHIN_MS = 10_000;
  * after the last call lacks it.
  */
 @Injectable()
-export class Refunds {
+export class DepositRefundsJob {
   private readonly logger = new Logger('Payments');
-  private readonly due: DueRows<DueRefund>;
+  private readonly due: DueRows<DueDepositRefund>;
 
   constructor(
     private readonly provider: PaymentProvider,
-    private readonly records: RefundRecords,
+    private readonly records: DepositRefundRecords,
     private readonly payments: PaymentRecords,
     jobs: Jobs,
   ) {
-    this.due = jobs.due<DueRefund>({
+    this.due = jobs.due<DueDepositRefund>({
       name: 'settle-refunds',
       lookEveryMs: LOOK_EVERY_MS,
       atOnce: AT_ONCE,
@@ -63,7 +63,7 @@ export class Refunds {
     return isNew;
   }
 
-  private async request(refund: DueRefund): Promise<void> {
+  private async request(refund: DueDepositRefund): Promise<void> {
     try {
       await this.send(refund);
     } catch (error) {
@@ -74,7 +74,7 @@ export class Refunds {
     }
   }
 
-  private async follow(refund: DueRefund): Promise<void> {
+  private async follow(refund: DueDepositRefund): Promise<void> {
     try {
       let unreadable = 0;
       for await (const page of this.provider.refundsOf(refund.paymentId)) {
@@ -95,7 +95,7 @@ export class Refunds {
   }
 
   /** @throws PaymentError */
-  private async send(refund: DueRefund): Promise<void> {
+  private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
     const request = await this.records.recordSending(
       refund,

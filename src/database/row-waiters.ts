@@ -10,8 +10,8 @@ export type Waits<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
  * replica after a notification, and one statement each second finds all others. `RequestsUnderWay` bounds the
  * waits of a user.
  */
-export class AwaitedRows<Row extends { readonly id: number }> {
-  private readonly logger = new Logger(AwaitedRows.name);
+export class RowWaiters<Row extends { readonly id: number }> {
+  private readonly logger = new Logger(RowWaiters.name);
   private readonly waits = new Map<number, Set<RowWait<Row>>>();
   private isListening = false;
   private isPolling = false;

@@ -6,16 +6,16 @@ import { Maintenance } from '../orders';
 import { ProxiesService, type Proxy, ProxyChecksService } from '../proxies';
 import type { RefundRuleOut } from './dto/refund-rule.dto';
 import { REFUND_REFUSALS, type RefundOut, type RefundRefusal } from './dto/refund.dto';
-import { type RefundFacts, RefundRecords, type RefundRow } from './refund-records';
+import { type RefundFacts, ProxyRefundRecords, type RefundRow } from './refund-records';
 import { fulfilmentOf, RefundRules } from './refund-rules';
 import { RefundWaits } from './refunds.errors';
 
 /** Refunds of proxies that do not work, as their customers request them. */
 @Injectable()
-export class RefundsService {
+export class ProxyRefundsService {
   constructor(
     private readonly proxies: ProxiesService,
-    private readonly records: RefundRecords,
+    private readonly records: ProxyRefundRecords,
     private readonly rules: RefundRules,
     private readonly checks: ProxyChecksService,
     private readonly maintenance: Maintenance,

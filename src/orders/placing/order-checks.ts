@@ -74,8 +74,8 @@ async function orRefusal<Result>(work: () => Promise<Result>): Promise<Result | 
  * provider that costs money.
  */
 @Injectable()
-export class OrderRefusals {
-  private readonly logger = new Logger(OrderRefusals.name);
+export class OrderChecks {
+  private readonly logger = new Logger(OrderChecks.name);
 
   constructor(
     private readonly placement: OrderPlacement,

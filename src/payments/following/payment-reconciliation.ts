@@ -3,11 +3,11 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { isRefusedData, queryRow, queryRows } from '../../database';
 import { type LeasedRun, Jobs } from '../../jobs';
-import { PaymentFollowing } from '../deposits/payment-following';
+import { PaymentSync } from '../deposits/payment-sync';
 import { type Listed, PaymentProvider, type ProviderPayment } from '../provider/payment-provider';
 import { UnusableRows } from '../provider/unusable-rows';
 import { RECEIPT_WITHIN } from '../records/waiting-payments';
-import { Refunds } from './refunds';
+import { DepositRefundsJob } from './deposit-refunds.job';
 
 /** The periods that the next comparison lists. */
 interface ComparedSpan {
@@ -33,12 +33,12 @@ const firstPendingReceipt = (table: string): string => `
  * proxies: a payment is credited even if its notification and the response to its creation were lost.
  */
 @Injectable()
-export class Comparison {
+export class PaymentReconciliation {
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: PaymentProvider,
-    private readonly following: PaymentFollowing,
-    private readonly refunds: Refunds,
+    private readonly following: PaymentSync,
+    private readonly refunds: DepositRefundsJob,
     private readonly unusable: UnusableRows,
     { payments }: AppConfig,
     jobs: Jobs,

@@ -51,7 +51,7 @@ export async function countOpenOrdersAsPossiblyBought(queryable: Queryable): Pro
 
 /** The searches for the outcomes of orders: their times and results, and the move to review. */
 @Injectable()
-export class OutcomeSearches {
+export class OutcomeSearchRecords {
   constructor(
     private readonly dataSource: DataSource,
     private readonly queries: OrderQueries,

@@ -12,7 +12,7 @@ import {
   type ProxyToCheck,
   worksBy,
 } from '../proxies';
-import { type DueRefund, RefundRecords } from './refund-records';
+import { type DueProxyRefund, ProxyRefundRecords } from './refund-records';
 import { type RefundRule, RefundRules } from './refund-rules';
 
 const EVERY_SECONDS = 15;
@@ -34,12 +34,12 @@ const OWN_FAULTS: readonly (ProxyCheckReason | null)[] = ['refused', 'timeout', 
  * the other.
  */
 @Injectable()
-export class RefundsJob {
+export class ProxyRefundsJob {
   private readonly logger = new Logger('Refunds');
   private readonly turns = new Turns<string>(CHECKS_AT_ONCE, CHECKS_AT_ONCE);
 
   constructor(
-    private readonly records: RefundRecords,
+    private readonly records: ProxyRefundRecords,
     private readonly rules: RefundRules,
     private readonly checks: ProxyChecksService,
     private readonly provider: ProxyProvider,
@@ -64,7 +64,7 @@ export class RefundsJob {
       const due = await this.records.findDue(CHECKS_AT_ONCE);
       if (due.length === 0) return report;
       const rule = await this.rules.get();
-      const toDecide: DueRefund[] = [];
+      const toDecide: DueProxyRefund[] = [];
       await Promise.all(
         due.map(async (refund) => {
           if (await this.isProven(refund, rule)) toDecide.push(refund);
@@ -85,7 +85,7 @@ export class RefundsJob {
   }
 
   /** Looks at a refund. @returns whether as many checks have failed as the rule requires */
-  private async isProven(refund: DueRefund, rule: RefundRule): Promise<boolean> {
+  private async isProven(refund: DueProxyRefund, rule: RefundRule): Promise<boolean> {
     const { id, isWithdrawn, isLate, isConfirmed, failures } = refund;
     if (!rule.enabled) await this.leaveToStaff(id, 'rule-off');
     else if (isWithdrawn) await this.leaveToStaff(id, 'withdrawn');
@@ -97,7 +97,7 @@ export class RefundsJob {
   }
 
   /** A round of checks: the proxy, and, if it fails, others to compare with. */
-  private async check(refund: DueRefund, rule: RefundRule): Promise<void> {
+  private async check(refund: DueProxyRefund, rule: RefundRule): Promise<void> {
     const { id, failures } = refund;
     const found = await this.probe(refund);
     const { reason } = found;
@@ -127,7 +127,7 @@ export class RefundsJob {
     return closed.has('of-any') || (closed.size > 0 && isAccepted && OWN_FAULTS.includes(reason));
   }
 
-  private async countWorkingControls(refund: DueRefund): Promise<number> {
+  private async countWorkingControls(refund: DueProxyRefund): Promise<number> {
     const controls = await this.records.findControls(refund, CONTROLS);
     const found = await Promise.all(controls.map((control) => this.probe(control)));
     return found.filter(({ reason }) => worksBy(reason) === true).length;
@@ -138,7 +138,7 @@ export class RefundsJob {
   }
 
   /** The provider's own check has the last word: it must say that the proxy does not work. */
-  private async decide(refund: DueRefund): Promise<void> {
+  private async decide(refund: DueProxyRefund): Promise<void> {
     const { id } = refund;
     let works: boolean;
     try {

@@ -10,7 +10,7 @@ import { OrderReadingService } from './order-reading.service';
 
 @ApiTags('Orders')
 @Controller('orders')
-export class OrderReadingController {
+export class OrdersController {
   constructor(private readonly orders: OrderReadingService) {}
 
   @Get()

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import {
-  AwaitedRows,
+  RowWaiters,
   inQueueOf,
   inTransaction,
   Notifier,
@@ -10,11 +10,11 @@ import {
   queryRows,
 } from '../database';
 import type { Proxy, ProxyCheckReason, ProxyToCheck } from '../proxies';
-import type { RefundRefusal, RefundState } from './dto/refund.dto';
+import type { RefundRefusal, ProxyRefundState } from './dto/refund.dto';
 
 export interface RefundRow {
   readonly id: number;
-  readonly state: RefundState;
+  readonly state: ProxyRefundState;
   readonly reason: string | null;
   readonly amount: string;
   readonly failed_checks: number;
@@ -34,7 +34,7 @@ export interface RefundFacts {
 }
 
 /** A refund to look at, with its proxy. */
-export interface DueRefund extends ProxyToCheck {
+export interface DueProxyRefund extends ProxyToCheck {
   readonly id: number;
   readonly proxyId: number;
   readonly userId: number;
@@ -66,14 +66,14 @@ const MINUTES_AFTER_DELIVERY = 10;
 
 /** The statements of refunds, each guarded by the state that it starts from. */
 @Injectable()
-export class RefundRecords {
-  readonly awaited: AwaitedRows<{ readonly id: number; readonly state: RefundState }>;
+export class ProxyRefundRecords {
+  readonly awaited: RowWaiters<{ readonly id: number; readonly state: ProxyRefundState }>;
 
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
   ) {
-    this.awaited = new AwaitedRows(notifier, 'refunds', (waits) =>
+    this.awaited = new RowWaiters(notifier, 'refunds', (waits) =>
       queryRows(dataSource, 'SELECT id, state FROM proxy_refunds WHERE id = ANY ($1)', [[...waits.keys()]]),
     );
   }
@@ -125,7 +125,7 @@ export class RefundRecords {
     });
   }
 
-  findDue(limit: number): Promise<DueRefund[]> {
+  findDue(limit: number): Promise<DueProxyRefund[]> {
     return queryRows(
       this.dataSource,
       `SELECT refund.id, proxy_id AS "proxyId", refund.user_id AS "userId", requested_at AS "requestedAt",
@@ -148,7 +148,7 @@ export class RefundRecords {
    * Proxies of the same version, of other customers and at other hosts, to compare with: one of each customer
    * before a second one of any, because all of a customer may be dead.
    */
-  findControls({ version, userId, host }: DueRefund, count: number): Promise<ProxyToCheck[]> {
+  findControls({ version, userId, host }: DueProxyRefund, count: number): Promise<ProxyToCheck[]> {
     return queryRows(
       this.dataSource,
       `SELECT host, port, login, password, "proxyType"
@@ -220,7 +220,7 @@ export class RefundRecords {
   }
 
   /** Locks a refund until the transaction ends. @returns whether it has the state */
-  async lock(id: number, state: RefundState, manager: EntityManager): Promise<boolean> {
+  async lock(id: number, state: ProxyRefundState, manager: EntityManager): Promise<boolean> {
     const locked = await queryRows(
       manager,
       'SELECT FROM proxy_refunds WHERE id = $1 AND state = $2 FOR UPDATE',

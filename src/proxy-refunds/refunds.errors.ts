@@ -9,7 +9,7 @@ export class RefundWaits extends domainError(
   { retryAfterSeconds: RETRY_AFTER_SECONDS },
 ) {}
 
-export class RefundNotFound extends domainError('not-found', 'Refund not found') {}
+export class ProxyRefundNotFound extends domainError('not-found', 'Refund not found') {}
 
 /** Staff decide only refunds that the rule leaves to them, or a colleague was faster. */
 export class RefundNotForStaff extends domainError('conflict', 'The refund is not left to staff') {}

@@ -4,18 +4,18 @@ import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { Deletions } from './deletions';
-import { RefundRecords } from './refund-records';
+import { ProxyRefundRecords } from './refund-records';
 import { RefundRules } from './refund-rules';
 import { RefundsController } from './refunds.controller';
-import { RefundsJob } from './refunds.job';
-import { RefundsService } from './refunds.service';
+import { ProxyRefundsJob } from './refunds.job';
+import { ProxyRefundsService } from './refunds.service';
 import { StaffRefunds } from './staff-refunds';
 
 /** Refunds of proxies that do not work. */
 @Module({
   imports: [AuthModule, OrdersModule, ProviderModule, ProxiesModule],
   controllers: [RefundsController],
-  providers: [Deletions, RefundRecords, RefundRules, RefundsJob, RefundsService, StaffRefunds],
-  exports: [RefundRules, RefundsService, StaffRefunds],
+  providers: [Deletions, ProxyRefundRecords, RefundRules, ProxyRefundsJob, ProxyRefundsService, StaffRefunds],
+  exports: [RefundRules, ProxyRefundsService, StaffRefunds],
 })
-export class RefundsModule {}
+export class ProxyRefundsModule {}
