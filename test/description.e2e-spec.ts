@@ -358,6 +358,73 @@ describe('The description', () => {
   });
 });
 
+describe.each(['', '/staff'])('The description of OpenAPI 3.0: %s/openapi-3.0.json', (prefix) => {
+  const described = forAllTests(() => readDescription(`${service.baseUrl}${prefix}/openapi.json`));
+  const description = forAllTests(() => readDescription(`${service.baseUrl}${prefix}/openapi-3.0.json`));
+
+  /** Every part of a description but examples and defaults. */
+  const partsOf = (value: Json | undefined): { [name: string]: Json }[] => {
+    if (Array.isArray(value)) return value.flatMap(partsOf);
+    if (!isObject(value)) return [];
+    const { example: _, default: __, ...rest } = value;
+    return [value, ...Object.values(rest).flatMap(partsOf)];
+  };
+  const schemasOf = ({ paths, components: { responses, schemas } }: Description) =>
+    partsOf(JSON.parse(JSON.stringify([paths, responses, schemas])) as Json);
+
+  it('has the operations and the schemas of 3.1, and no webhooks', () => {
+    expect(description).toMatchObject({ openapi: '3.0.3', info: { version: described.info.version } });
+    expect(description).not.toHaveProperty('webhooks');
+    const contentsOf = (one: Description) => [
+      operationsOf(one).map(({ name, operation: { operationId, responses, parameters } }) => [
+        name,
+        operationId,
+        Object.keys(responses),
+        parameters?.map((parameter) => parameter.name),
+      ]),
+      Object.entries(one.components.schemas).map(([name, { properties = {}, required = [] }]) => [
+        name,
+        Object.keys(properties as object),
+        required,
+      ]),
+    ];
+    expect(contentsOf(description)).toEqual(contentsOf(described));
+  });
+
+  it('loads with kin-openapi: types are no lists, exclusive bounds are flags, patterns are RE2', () => {
+    const newer = schemasOf(description).filter(
+      ({ type, exclusiveMinimum, exclusiveMaximum, examples, pattern, const: constant }) =>
+        [exclusiveMinimum, exclusiveMaximum].some((bound) => typeof bound === 'number') ||
+        [type, examples].some(Array.isArray) ||
+        /\(\?[=!<]/.test(String(pattern)) ||
+        typeof constant === 'string',
+    );
+    expect(newer).toEqual([]);
+    expect(schemasOf(description).filter((part) => part['exclusiveMinimum'] === true).length).toBeGreaterThan(
+      20,
+    );
+  });
+
+  it('becomes typed fields with NSwag: null is a flag next to a type, or to one reference without a type', () => {
+    const flagged = schemasOf(description).filter((part) => part['nullable'] === true);
+    const isReference = ({ allOf, type }: { [name: string]: Json }) =>
+      type === undefined &&
+      Array.isArray(allOf) &&
+      allOf.length === 1 &&
+      JSON.stringify(allOf).includes('$ref');
+    expect(flagged.filter((part) => typeof part['type'] !== 'string' && !isReference(part))).toEqual([]);
+    expect(schemasOf(description).filter(({ type }) => type === 'null')).toEqual([]);
+    const nullable = ({ components: { schemas } }: Description) =>
+      Object.entries(schemas).flatMap(([name, { properties = {} }]) =>
+        Object.entries(properties as { [field: string]: Json })
+          .filter(([, field]) => /"type":"null"|"nullable":true/.test(JSON.stringify(field)))
+          .map(([field]) => `${name}.${field}`),
+      );
+    expect(nullable(description)).toEqual(nullable(described));
+    expect(flagged.length).toBeGreaterThan(100);
+  });
+});
+
 describe('Swagger UI', () => {
   it('is a page at /docs with everything it loads', () =>
     expectPage(`${service.baseUrl}/docs`, 'Proxy Rental Service'));
@@ -379,6 +446,8 @@ describe('A document', () => {
   it.each([
     ['/openapi.json', 'application/json'],
     ['/openapi.yaml', 'text/yaml'],
+    ['/openapi-3.0.json', 'application/json'],
+    ['/staff/openapi-3.0.yaml', 'text/yaml'],
     ['/staff/docs/swagger-ui-init.js', 'text/javascript'],
   ])('is written once, compressed, and validated by its ETag: %s', async (path, type) => {
     const get = (headers: Record<string, string>) => sendRaw(service.baseUrl, { path, headers });
@@ -400,6 +469,7 @@ describe('Every other response', () => {
     '/health',
     '/openapi.json',
     '/openapi.yaml',
+    '/openapi-3.0.json',
     '/me',
     '/proxies/buy',
     '/staff/users',

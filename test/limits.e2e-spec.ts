@@ -219,7 +219,7 @@ describe('An address', () => {
   it('has as many pages, which its failures do not count for', async () => {
     const from = '203.0.113.11';
     const get = async (path: string): Promise<number> => (await request(undefined, { path, from })).status;
-    const pages = ['/openapi.json', '/docs/', '/staff/openapi.yaml', '/docs/swagger-ui.css'];
+    const pages = ['/openapi.json', '/docs/', '/staff/openapi-3.0.yaml', '/docs/swagger-ui.css'];
     for (const page of pages) expect([page, await get(page)]).toEqual([page, 200]);
     for (const page of pages) expect([page, await get(page)]).toEqual([page, 429]);
     expect(await get('/me')).toBe(401);

@@ -18,6 +18,7 @@ import {
   PAGE_STYLE,
   preparePage,
 } from './swagger-page';
+import { toOpenApi30 } from './to-openapi-30';
 import { writtenOnce } from './written-once';
 
 /** An API with a separate OpenAPI description. */
@@ -129,10 +130,15 @@ const PAGE_POLICY = {
   },
 };
 
-/** Serves the description at `/<prefix>openapi.json` and `.yaml`, and Swagger UI at `/<prefix>docs`. */
+/**
+ * Serves the description at `/<prefix>openapi.json` and `.yaml`, the same of OpenAPI 3.0 at
+ * `/<prefix>openapi-3.0.json` and `.yaml`, and Swagger UI at `/<prefix>docs`.
+ */
 export function serveDescription(app: NestExpressApplication, described: ApiInterface, prefix: string): void {
   const path = `${prefix}docs`;
-  const documents = ['openapi.json', 'openapi.yaml', 'docs/swagger-ui-init.js'].map((name) => prefix + name);
+  const files = { openapi: (document: OpenAPIObject) => document, 'openapi-3.0': toOpenApi30 };
+  const names = Object.keys(files).flatMap((name) => [`${name}.json`, `${name}.yaml`]);
+  const documents = [...names, 'docs/swagger-ui-init.js'].map((name) => prefix + name);
   const limits = app.get(RequestLimits);
   app.use(
     [path, ...documents].map((one) => `/${one}`),
@@ -144,11 +150,13 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
   app.use(`/${path}`, contentSecurityPolicy(PAGE_POLICY));
   const express = app.getHttpAdapter().getInstance() as Application;
   for (const document of documents) express.get(`/${document}`, writtenOnce());
-  SwaggerModule.setup(path, app, () => describe(app, described), {
-    ui: false,
-    jsonDocumentUrl: `${prefix}openapi.json`,
-    yamlDocumentUrl: `${prefix}openapi.yaml`,
-  });
+  for (const [name, convert] of Object.entries(files)) {
+    SwaggerModule.setup(path, app, () => convert(describe(app, described)), {
+      ui: false,
+      jsonDocumentUrl: `${prefix}${name}.json`,
+      yamlDocumentUrl: `${prefix}${name}.yaml`,
+    });
+  }
   SwaggerModule.setup(path, app, () => offerWords(addEmptyForms(condense(describe(app, described)))), {
     raw: false,
     customSiteTitle: described.title,

@@ -1,0 +1,55 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+
+type Part = Readonly<Record<string, unknown>>;
+
+/** Keywords whose values are data and contain no schemas. */
+const DATA: ReadonlySet<string> = new Set(['default', 'enum', 'example', 'examples']);
+
+/** Converts a description from OpenAPI 3.1 to 3.0, which some generators need. 3.0 has no webhooks. */
+export function toOpenApi30(document: OpenAPIObject): OpenAPIObject {
+  const { webhooks: _, info, ...rest } = document;
+  const { name = '' } = info.license ?? {};
+  // 3.0 has no SPDX identifier; the name is one.
+  const license = { name, url: `https://spdx.org/licenses/${name}.html` };
+  return { ...(convert(rest) as OpenAPIObject), openapi: '3.0.3', info: { ...info, license } };
+}
+
+function convert(value: unknown, areNames = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => convert(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const part = Object.fromEntries(
+    Object.entries(value).map(([name, child]) => [
+      name,
+      DATA.has(name) && !areNames ? (child as unknown) : convert(child, name === 'properties' && !areNames),
+    ]),
+  );
+  return areNames ? part : convertSchema(part);
+}
+
+/** Changes keywords that only schemas contain, and media types in another form. */
+function convertSchema({ anyOf, examples, exclusiveMinimum, ...part }: Part): Part {
+  return {
+    ...part,
+    ...(Array.isArray(anyOf) && convertChoice(anyOf as readonly Part[])),
+    ...(Array.isArray(examples)
+      ? { example: examples[0] as unknown }
+      : examples !== undefined && { examples }),
+    ...(exclusiveMinimum !== undefined && { minimum: exclusiveMinimum, exclusiveMinimum: true }),
+  };
+}
+
+function convertChoice(members: readonly Part[]): Part {
+  const others = members.filter(({ type }) => type !== 'null');
+  if (others.length === members.length) return { anyOf: members };
+  const [first, ...more] = others.map(toNullable);
+  return more.length === 0 ? { ...first } : { anyOf: [first, ...more] };
+}
+
+/**
+ * Generators understand `nullable` next to values that lack null and next to a reference, NSwag only without a
+ * type. With null among the values, several generate invalid code. Strict validators need 3.1.
+ */
+const toNullable = ({ $ref, ...schema }: Part): Part => ({
+  ...($ref === undefined ? schema : { allOf: [{ $ref }] }),
+  nullable: true,
+});
