@@ -121,6 +121,28 @@ describe('A filter', () => {
     expect(response.json()).toMatchObject({ detail: [{ type, loc: ['query', field] }] });
   });
 
+  it.each([
+    '2026-12-01T00:00:00%2B0000',
+    '2026-12-01T00:00:00+0000',
+    '2026-12-01T03:00:00.5+0300',
+    '2026-12-01T00:00:00z',
+  ])(
+    'takes the spelling %s of a time on routes of ours, and refuses it on a specified route',
+    async (time) => {
+      const refused = await request(user, `/proxies?ends_before=${time}`);
+      const error = 'expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z';
+      const msg = `Input should be a valid datetime, ${error}`;
+      const input = decodeURIComponent(time.replaceAll('+', ' '));
+      const loc = ['query', 'ends_before'];
+      expect(refused.json()).toEqual({
+        detail: [{ type: 'datetime_parsing', loc, msg, input, ctx: { error } }],
+      });
+      const taken = await request(user, `/proxies/lists/txt?ends_before=${time}`);
+      const expected = await request(user, '/proxies/lists/txt?ends_before=2026-12-01T00:00:00Z');
+      expect([taken.status, taken.text]).toEqual([200, expected.text]);
+    },
+  );
+
   it('has an entity tag of its own, good until a proxy changes', async () => {
     const one = await service.createUser();
     const [id = 0] = await insert(one, 2);

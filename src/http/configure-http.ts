@@ -94,6 +94,9 @@ const prepareRequest =
       // `fresh`, which Express and `send` use, ignores conditions if the client sends `no-cache`. That only
       // requests validation (RFC 9111, 5.2.1.4), and fetch adds it to each conditional request.
       delete request.headers['cache-control'];
+      // Apache appends this to the tags of responses that it compresses.
+      const known = request.headers['if-none-match'];
+      if (known !== undefined) request.headers['if-none-match'] = known.replaceAll('-gzip"', '"');
       request.url = toNormalUrl(request.url);
       securityHeaders(request, response, next);
     });

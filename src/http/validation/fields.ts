@@ -153,7 +153,12 @@ export function AmountField({
 
 /** An ISO 8601 date-time with its offset from UTC. Read as a `Date`. */
 export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
-  return requestField({ schema: { type: 'string', format: 'date-time' }, options, read: readDateTime });
+  return requestField({
+    schema: { type: 'string', format: 'date-time' },
+    options,
+    // The 422 of a specified route stays the same.
+    read: (input, { strict }) => readDateTime(input, strict !== undefined),
+  });
 }
 
 /** A day such as `2026-11-21`. Read as text. */

@@ -13,13 +13,20 @@ export function readDate(input: JsonValue): string | Refusal {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/** Reads an ISO 8601 date-time. Its offset from UTC is required: without it the time is ambiguous. */
-export function readDateTime(input: JsonValue): Date | Refusal {
+/**
+ * Reads an ISO 8601 date-time. Its offset from UTC is required: without it the time is ambiguous.
+ *
+ * @param anySpelling accepts offsets such as `+0000` and `z`, too
+ */
+export function readDateTime(input: JsonValue, anySpelling = false): Date | Refusal {
   if (typeof input !== 'string') {
     return new Refusal('datetime_type', 'Input should be a valid datetime', input);
   }
+  const spelled = anySpelling
+    ? input.replace(/(?<=:\d\d(?:\.\d+)?[+ -]\d\d)(?=\d\d$)/, ':').replace(/z$/, 'Z')
+    : input;
   // A `+` that was not escaped in a query arrives as a space.
-  const text = input.replace(/ (?=\d\d:\d\d$)/, (blank, place: number) => (place > 10 ? '+' : blank));
+  const text = spelled.replace(/ (?=\d\d:\d\d$)/, (blank, place: number) => (place > 10 ? '+' : blank));
   const [, day = '', offset] = DATE_TIME.exec(text) ?? [];
   const moment = new Date(text.replace(' ', 'T'));
   const year = moment.getUTCFullYear();
