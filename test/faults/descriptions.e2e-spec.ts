@@ -94,7 +94,7 @@ describe('Both descriptions', () => {
     });
 
   const demo = forAllTests(startDemoService);
-  /** What Redocly finds in a description. Problems end it with a code. */
+  /** Lists the problems that Redocly finds in a description. With some, its exit code is not 0. */
   const lint = async (path: string): Promise<string[]> => {
     const config = `--config=${join(PROJECT, 'redocly.yaml')}`;
     const address = demo.service.baseUrl + path;

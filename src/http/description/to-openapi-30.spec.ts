@@ -55,7 +55,7 @@ it('Changes no field whose name is that of a keyword, and no data', () => {
   });
 });
 
-it('Leaves out what 3.0 lacks, and names the licence by its address', () => {
+it('Omits what 3.0 lacks, and names the licence by its address', () => {
   const described = {
     openapi: '3.1.0',
     info: { title: 'T', version: '1', license },

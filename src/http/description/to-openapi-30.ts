@@ -46,8 +46,8 @@ function convertChoice(members: readonly Part[]): Part {
 }
 
 /**
- * Generators understand `nullable` next to values that lack null and next to a reference, NSwag only without a
- * type. With null among the values, several generate invalid code. Strict validators need 3.1.
+ * Generators understand `nullable` next to values that lack null and next to a reference, NSwag only without
+ * a type. With null among the values, several generate invalid code. Strict validators need 3.1.
  */
 const toNullable = ({ $ref, ...schema }: Part): Part => ({
   ...($ref === undefined ? schema : { allOf: [{ $ref }] }),
