@@ -1,14 +1,13 @@
 // A service of its own, against which a shell, Python and Node.js run the code of the documents.
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts, { ModuleKind, ScriptTarget, transpile } from 'typescript';
-import { ALL_PAYMENT_SCOPES, ALL_SCOPES, type Scope } from '../../src/auth';
-import { PaymentsSandbox } from '../../src/sandbox';
+import type { Scope } from '../../src/auth';
 import { codeBlocks, DOCUMENTS } from '../support/code-blocks';
 import { beforeClosing, forAllTests } from '../support/fixtures';
-import { findProgram } from '../support/programs';
+import { findProgram, findPython } from '../support/programs';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 import { startTestService, type TestUser } from '../support/test-service';
 
@@ -19,14 +18,10 @@ const CLIENT = join(PROJECT, 'clients', 'typescript');
 const GUIDES = DOCUMENTS.filter((path) => !path.startsWith('docs/decisions/'));
 /** As the pages say. */
 const SCOPES: readonly Scope[] = ['proxies:write', 'proxies:read'];
-/** Debian's has its packages, whichever comes first on the PATH. */
-const python = ['python3', '/usr/bin/python3'].find(
-  (one) => spawnSync(one, ['-c', 'import requests']).status === 0,
-);
+const python = findPython('requests');
 const curl = findProgram('curl');
 
-const payments = forAllTests(() => PaymentsSandbox.start());
-const service = forAllTests(() => startTestService({ payments }));
+const service = forAllTests(startTestService);
 beforeClosing(() => service.audit({ withProvider: true }));
 let directory: string;
 beforeEach(async () => {
@@ -42,13 +37,9 @@ interface Outcome {
 }
 
 /** Runs a program in the directory of the test. */
-async function execute(
-  command: readonly string[],
-  user: Pick<TestUser, 'token'>,
-  path = process.env['PATH'],
-): Promise<Outcome> {
+async function execute(command: readonly string[], user: Pick<TestUser, 'token'>): Promise<Outcome> {
   const [program = '', ...parameters] = command;
-  const env = { PATH: path, URL: service.baseUrl, TOKEN: user.token };
+  const env = { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token };
   const ended = run(program, parameters, { cwd: directory, env, timeout: 100_000 });
   return ended.then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
@@ -87,7 +78,7 @@ describe.each(LANGUAGES.slice(0, 2))(
       it.skip(`apt-get install ${needs}`, () => undefined);
       return;
     }
-    const [script = ''] = codeBlocks('docs/scripts.md', language);
+    const script = codeBlocks('docs/scripts.md', language).at(-1) ?? '';
     const key = () => readFile(join(directory, 'order.key'), 'utf8').catch(() => undefined);
     const runScript = async (user: Pick<TestUser, 'token'>, changed = script) =>
       execute(await commandOf(language, changed), user);
@@ -132,7 +123,7 @@ describe.each(LANGUAGES)('The nightly purchase in $language', ({ language, progr
   }
   it('buys 20 proxies once, through a lost response, a partial delivery and a rerun', async () => {
     const user = await service.createUser({ scopes: SCOPES });
-    const [script = ''] = codeBlocks('docs/recipes/nightly.md', language);
+    const script = codeBlocks('docs/recipes/nightly.md', language).at(-1) ?? '';
     const nightly = async (changed = script) => execute(await commandOf(language, changed), user);
     const refused = await nightly(script.replaceAll('26', '1'));
     expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining('"The price is')]);
@@ -143,82 +134,6 @@ describe.each(LANGUAGES)('The nightly purchase in $language', ({ language, progr
     expect(await ordersOf(user)).toEqual(['partial 12', 'completed 8']);
     expect(await nightly()).toMatchObject({ code: 0, stdout: first.stdout });
     expect(await ordersOf(user)).toHaveLength(2);
-  });
-});
-
-describe('The commands of the documents', () => {
-  if (curl === undefined) {
-    it.skip('apt-get install curl', () => undefined);
-    return;
-  }
-  /** The ids that the pages use, and those that the user has. */
-  let ids: readonly (readonly [RegExp, string])[];
-  let user: TestUser;
-
-  beforeAll(async () => {
-    user = await service.createUser({ scopes: [...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, 'tokens:write'] });
-    const bought = await user.buy({ count: 2 });
-    const { data: deposit } = await user.api.POST('/deposits', {
-      params: { header: { 'Idempotency-Key': 'first' } },
-      body: { amount: '100.00' },
-    });
-    ids = [
-      [/\/orders\/1\b/g, `/orders/${bought.data && 'order_id' in bought.data ? bought.data.order_id : 0}`],
-      [/\/proxies\/1\b/g, `/proxies/${bought.data?.proxies[0]?.id}`],
-      [/\/deposits\/1\b/g, `/deposits/${deposit?.id}`],
-      // The test service has no address at which a proxy's request arrives.
-      [/\/check"/g, '/ping"'],
-      [/wait=30/g, 'wait=1'],
-      [/http:\/\/127\.0\.0\.1:3000/g, service.baseUrl],
-    ];
-  });
-
-  const PAGES = [
-    // The second continues the tour of the first.
-    'README.md docs/start.md',
-    'docs/api.md',
-    'docs/events.md',
-    'docs/renewals.md',
-    'docs/payments.md',
-    'docs/recipes/use-your-proxies.md',
-  ];
-  /** A block that starts a process, never ends, or needs a program that is not there. */
-  const isSkipped = (block: string): boolean =>
-    /^(?:npm|npx|cd|alias|sing-box)\b|curl -N|npm start|127\.0\.0\.1:9000/m.test(block) ||
-    ['wget', 'aria2c', 'proxychains4'].some((name) => block.includes(`${name} `) && !findProgram(name));
-
-  it.each(PAGES)('of %s are accepted, pasted one after the other', async (page) => {
-    await mkdir(join(directory, '.data'));
-    await writeFile(join(directory, '.data', 'demo-token'), user.token);
-    // A response with another status than 2xx and 304 ends the commands.
-    await mkdir(join(directory, 'bin'));
-    await writeFile(join(directory, 'bin', 'curl'), `#!/bin/sh\nexec ${curl} --fail-with-body "$@"\n`, {
-      mode: 0o755,
-    });
-    const blocks = page
-      .split(' ')
-      .flatMap((path) => codeBlocks(path, 'sh'))
-      .filter((block) => !isSkipped(block));
-    expect(blocks.length).toBeGreaterThan(0);
-    const { data: rules } = await user.api.POST('/renewals/rules', {
-      body: { target: 'proxy', proxy_id: ids[1]?.[1].split('/').at(-1) ?? '', period: 30 },
-    });
-    const replaced = [
-      ...ids,
-      [/rules\/1\b/g, `rules/${rules?.id}`],
-      // The command line administers another database than that of this service.
-      [/^cli\(\) \{.*\}/gm, `cli() { echo '"token": "${user.token}"'; }`],
-    ] as const;
-    const pasted = replaced.reduce((text, [from, to]) => text.replaceAll(from, to), blocks.join('\n'));
-    const path = `${join(directory, 'bin')}:${process.env['PATH']}`;
-    const ended = await execute(['bash', '-eu', '-o', 'pipefail', '-c', pasted], user, path);
-    expect(ended).toEqual({ code: 0, stdout: expect.any(String), stderr: expect.any(String) });
-    if (page !== 'docs/recipes/use-your-proxies.md' || python === undefined) return;
-    const [byRequests = ''] = codeBlocks(page, 'python');
-    expect(await execute([python, '-c', byRequests], user)).toMatchObject({
-      code: 0,
-      stdout: "{'status': 'ok'}\n",
-    });
   });
 });
 

@@ -16,9 +16,23 @@ export const DOCUMENTS: readonly string[] = [
     .map((name) => join('docs', name)),
 ];
 
-/** The blocks of code of a document in one language, in order. */
-export const codeBlocks = (path: string, language: string): string[] =>
-  [...readFileSync(join(ROOT, path), 'utf8').matchAll(/^( *)```(\w+)\n([^]*?)^ *```$/gm)].flatMap(
-    ([, indent = '', of, code = '']) =>
-      of === language ? [code.replaceAll(new RegExp(`^${indent}`, 'gm'), '')] : [],
+export interface CodeBlock {
+  readonly language: string;
+  /** The word after the language, which no reader sees. */
+  readonly mark: string | undefined;
+  readonly code: string;
+}
+
+/** The blocks of code of a document, in order. */
+export const blocksOf = (path: string): CodeBlock[] =>
+  [...readFileSync(join(ROOT, path), 'utf8').matchAll(/^( *)```(\w+)(?: (\S+))?\n([^]*?)^ *```$/gm)].map(
+    ([, indent = '', language = '', mark, code = '']) => ({
+      language,
+      mark,
+      code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    }),
   );
+
+/** The code of the blocks in one language, in order. */
+export const codeBlocks = (path: string, language: string): string[] =>
+  blocksOf(path).flatMap((block) => (block.language === language ? [block.code] : []));

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
@@ -18,6 +19,10 @@ export function findProgram(...names: readonly string[]): string | undefined {
 
 export const findChromium = (): string | undefined =>
   findProgram('chromium', 'chromium-browser', 'google-chrome');
+
+/** The Python with this module. Debian's has its packages, whichever comes first on the PATH. */
+export const findPython = (module: string): string | undefined =>
+  ['python3', '/usr/bin/python3'].find((one) => spawnSync(one, ['-c', `import ${module}`]).status === 0);
 
 /** A block of tests that need packages of Debian. Without them it is one test that says what to install. */
 export function describeWith(missing: readonly string[], name: string, tests: () => void): void {
