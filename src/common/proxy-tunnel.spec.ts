@@ -26,6 +26,7 @@ describe('HTTPS_PROXY', () => {
     'https://127.8.9.10',
     'https://[::1]:8443',
     'http://collector.test:4318/v1/traces',
+    '',
   ])('is not used for %s', (url) => {
     expect(chosen(url)).toBeUndefined();
   });

@@ -13,8 +13,13 @@ export interface ProxyChoice {
 const LOOPBACK_NAME = /(^|\.)localhost$/;
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
-/** Returns the proxy for calls to a URL; undefined for direct calls, such as those to this machine. */
+/**
+ * Returns the proxy for calls to a URL; undefined for direct calls, such as those to this machine.
+ *
+ * @param url empty for a command without calls
+ */
 export function proxyFor(url: string, { httpsProxy, noProxy }: ProxyChoice): string | undefined {
+  if (url === '') return undefined;
   const { protocol, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$|\.$/g, '');
   const entries = noProxy.toLowerCase().split(/[\s,]+/);
