@@ -6,6 +6,7 @@ export const DEBIAN = {
   etcd: { path: '/usr/bin/etcd', package: 'etcd-server' },
   etcdctl: { path: '/usr/bin/etcdctl', package: 'etcd-client' },
   haproxy: { path: '/usr/sbin/haproxy', package: 'haproxy' },
+  nginx: { path: '/usr/sbin/nginx', package: 'nginx-light' },
   patroni: { path: '/usr/bin/patroni', package: 'patroni' },
   patronictl: { path: '/usr/bin/patronictl', package: 'patroni' },
   pgbackrest: { path: '/usr/bin/pgbackrest', package: 'pgbackrest' },

@@ -10,8 +10,9 @@ import { connect as connectTls } from 'node:tls';
 import { startBalancer } from '../../drills/failover/haproxy';
 import { type Daemon, runProgram, startDaemon } from '../../drills/support/daemon';
 import { DEBIAN, missingPackages } from '../../drills/support/debian';
-import { freePorts, LOOPBACK } from '../../drills/support/ports';
+import { freePorts, isListening, LOOPBACK } from '../../drills/support/ports';
 import { REQUEST_TIMEOUT_MS } from '../../src/http/configure-http';
+import { MAX_BODY_BYTES } from '../../src/http/request-body';
 import { connectAgent } from '../support/agent';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
 import { inLongForm } from '../support/long-form';
@@ -60,23 +61,64 @@ interface ServiceResponse {
   readonly body: string;
 }
 
+interface SendOptions {
+  readonly from?: string;
+  readonly key?: string;
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+}
+
+/** Sends a GET, or with a body or key a POST, to a balancer with TLS. */
+async function sendByTls(
+  { port, authority, token }: { port: number; authority: string; token: string },
+  path: string,
+  { from = OUTSIDE, key, body, headers = {} }: SendOptions = {},
+): Promise<ServiceResponse> {
+  const sent = body ?? (key === undefined ? undefined : '{"country":"ru","period":30}');
+  const request = requestHttps({
+    host: LOOPBACK,
+    servername: 'localhost',
+    port,
+    path,
+    localAddress: from,
+    agent: false,
+    ca: authority,
+    method: sent === undefined ? 'GET' : 'POST',
+    headers: {
+      Host: `localhost:${port}`,
+      Authorization: `Bearer ${token}`,
+      ...(sent !== undefined && { 'Content-Type': 'application/json' }),
+      ...(key !== undefined && { 'Idempotency-Key': key }),
+      ...headers,
+    },
+  });
+  request.end(sent);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
+}
+
 /**
- * Buys by PROXY6's wire, a GET, while a replica is killed that has some of the requests. Each is placed once,
- * because no balancer sends it again.
+ * Buys by PROXY6's wire, a GET, and by POST, while a replica is killed that has some of the requests. Each is
+ * placed once, because no balancer sends it again.
  */
 async function expectNoneTwice(
   replicas: Replicas,
   victim: BuiltService | undefined,
   get: (path: string) => Promise<{ readonly status: number }>,
+  post?: (token: string) => Promise<{ readonly status: number }>,
 ): Promise<void> {
   const buyer = await replicas.createCustomer();
   const countOrders = async (): Promise<number> =>
     (await replicas.query('SELECT FROM orders WHERE user_id = $1', [buyer.id])).length;
+  const buy = (n: number) => [
+    get(`/api/${buyer.token}/buy/?count=1&period=30&country=ru&version=4&descr=${n}`),
+    ...(post ? [post(buyer.token)] : []),
+  ];
+  // No permit is needed for prices and stock that are known.
+  const known = await Promise.all([...buy(1), ...buy(2)]);
   const requests = await replicas.holdPermits(async () => {
-    const sent = Array.from({ length: 6 }, (_, n) =>
-      get(`/api/${buyer.token}/buy/?count=1&period=30&country=ru&version=4&descr=${n}`),
-    );
-    await eventually(async () => (await countOrders()) === sent.length);
+    const sent = [3, 4, 5, 6, 7, 8].flatMap(buy);
+    await eventually(async () => (await countOrders()) === known.length + sent.length);
     victim?.kill('SIGKILL');
     await victim?.ended();
     return sent;
@@ -85,7 +127,7 @@ async function expectNoneTwice(
   // On a busy machine the other replica may not know the outcome in time, either.
   expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
   await replicas.untilSettled();
-  expect(await countOrders()).toBe(requests.length);
+  expect(await countOrders()).toBe(known.length + requests.length);
   await eventually(async () => (await get(`/api/${buyer.token}/getproxy`)).status === 200);
 }
 
@@ -110,7 +152,7 @@ async function expectSafeRetry(
     const sent = [
       send('/proxies/buy', JSON.stringify(order)),
       send('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })),
-      send(`/api/${token}/buy?count=1&period=30&country=ru&version=4`),
+      send(`/api/${token}/buy?count=1&period=30&country=ru&version=6`),
     ];
     await eventually(async () => (await countOrders()) === before + sent.length);
     last?.kill('SIGKILL');
@@ -156,35 +198,8 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
   let httpPort = 0;
   let httpsPort = 0;
 
-  async function send(
-    path: string,
-    {
-      from = OUTSIDE,
-      key,
-      body = '{"country":"ru","period":30}',
-      headers = {},
-    }: { from?: string; key?: string; body?: string; headers?: Record<string, string> } = {},
-  ): Promise<ServiceResponse> {
-    const request = requestHttps({
-      host: LOOPBACK,
-      servername: 'localhost',
-      port: httpsPort,
-      path,
-      localAddress: from,
-      agent: false,
-      ca: authority,
-      method: key === undefined ? 'GET' : 'POST',
-      headers: {
-        Host: `localhost:${httpsPort}`,
-        Authorization: `Bearer ${customer.token}`,
-        ...(key !== undefined && { 'Content-Type': 'application/json', 'Idempotency-Key': key }),
-        ...headers,
-      },
-    });
-    request.end(key === undefined ? undefined : body);
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) };
-  }
+  const send = (path: string, options: SendOptions = {}): Promise<ServiceResponse> =>
+    sendByTls({ port: httpsPort, authority, token: customer.token }, path, options);
 
   /** Reads until the work is done, and counts the statuses of the responses. */
   async function useDuring(work: () => Promise<unknown>): Promise<Record<string, number>> {
@@ -394,6 +409,168 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
       headers: { 'retry-after': '2', 'content-type': 'application/json; charset=utf-8' },
     });
     expect(caddy.output()).not.toMatch(/\/me|\/api\//);
+  });
+});
+
+describeWith(missingPackages('nginx'), 'The configuration of nginx', () => {
+  let replicas: Replicas;
+  let running: BuiltService[];
+  let nginx: Daemon;
+  let customer: Customer;
+  let directory: string;
+  let authority: string;
+  let httpPort = 0;
+  let httpsPort = 0;
+
+  const sendAs = (token: string, path: string, options: SendOptions = {}): Promise<ServiceResponse> =>
+    sendByTls({ port: httpsPort, authority, token }, path, options);
+  const send = (path: string, options?: SendOptions): Promise<ServiceResponse> =>
+    sendAs(customer.token, path, options);
+
+  beforeAll(async () => {
+    [httpPort = 0, httpsPort = 0] = await freePorts(2);
+    replicas = await Replicas.open({
+      environment: {
+        TRUSTED_PROXIES: LOOPBACK,
+        ECHO_URL: `https://localhost:${httpsPort}/echo`,
+        MAX_CONNECTIONS,
+        ...WIRE,
+      },
+      tuning: { px6CallsPerSecond: 1000 },
+    });
+    running = await Promise.all([replicas.start(), replicas.start()]);
+    customer = await replicas.createCustomer();
+    directory = await createTestDirectory('nginx-');
+    const certificate = ['-keyout', 'key.pem', '-out', 'cert.pem', '-subj', '/CN=localhost', '-nodes'];
+    await runProgram({
+      program: '/usr/bin/openssl',
+      parameters: ['req', '-x509', '-newkey', 'rsa:2048', ...certificate],
+      directory,
+    });
+    authority = await readFile(join(directory, 'cert.pem'), 'utf8');
+    const [one = '', other = ''] = running.map(({ baseUrl }) => new URL(baseUrl).host);
+    const replaced = [
+      // This machine alone is to be listened on.
+      [/listen \[::\].*/g, ''],
+      ['listen 80', `listen ${LOOPBACK}:${httpPort}`],
+      ['listen 443', `listen ${LOOPBACK}:${httpsPort}`],
+      ['127.0.0.1:3001', one],
+      ['127.0.0.1:3002', other],
+      ['/etc/letsencrypt/live/proxies.example.com/fullchain.pem', `${directory}/cert.pem`],
+      ['/etc/letsencrypt/live/proxies.example.com/privkey.pem', `${directory}/key.pem`],
+      ['/var/log/nginx', directory],
+      ['allow 203.0.113.0/24', `allow ${STAFF}`],
+      ['client_body_timeout 5s', `client_body_timeout ${BODY_STALL_MS / 1000}s`],
+    ] as const;
+    const configuration = await readFile(join(OPERATIONS, 'nginx.conf'), 'utf8');
+    for (const [from] of replaced) expect(configuration.search(from)).toBeGreaterThan(0);
+    await writeFile(
+      join(directory, 'site.conf'),
+      replaced.reduce((file, [from, to]) => file.replace(from, to), configuration),
+    );
+    const main = `daemon off; pid ${directory}/pid; events {} http { include ${directory}/site.conf; }\n`;
+    await writeFile(join(directory, 'nginx.conf'), main);
+    nginx = await startDaemon({
+      program: DEBIAN.nginx.path,
+      parameters: ['-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf')],
+      directory,
+      isReady: () => isListening(httpsPort),
+    });
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await nginx.stop();
+    await killLeftovers();
+    await replicas.audit();
+    await replicas.close();
+    await removeTestDirectory(directory);
+  });
+
+  it('serves by TLS, and leads there from HTTP', async () => {
+    expect((await send('/health')).body).toBe('{"status":"ok"}');
+    const { status, headers } = await fetch(`http://${LOOPBACK}:${httpPort}/docs?a=b`, {
+      redirect: 'manual',
+    });
+    expect([status, headers.get('location')]).toEqual([308, `https://${LOOPBACK}/docs?a=b`]);
+  });
+
+  it('has no /staff for others than its networks, however it is written', async () => {
+    for (const path of ['/staff', '/staff/docs', '/STAFF/users', '/%73taff/users', '//staff/users']) {
+      const forged = { headers: { 'X-Forwarded-For': STAFF } };
+      for (const response of [await send(path), await send(path, forged)]) {
+        expect([path, response]).toMatchObject([path, { status: 404, body: '{"detail":"Not Found"}' }]);
+      }
+    }
+    expect((await send('/staff/docs/', { from: STAFF })).status).toBe(200);
+  });
+
+  it("passes the client's address on, and not what the client says of it", async () => {
+    const forged = await send('/echo?nonce=ab', { headers: { 'X-Forwarded-For': '198.51.100.7' } });
+    expect(JSON.parse(forged.body)).toMatchObject({ address: OUTSIDE, forwarded_for: true });
+    expect(JSON.parse((await send('/echo?nonce=ab')).body)).toMatchObject({ forwarded_for: false });
+  });
+
+  it('accepts bodies up to the size that the service does', async () => {
+    const bodyOf = (length: number): string => '{"country":"ru","period":0}'.padEnd(length);
+    expect(await send('/proxies/buy', { body: bodyOf(MAX_BODY_BYTES) })).toMatchObject({ status: 422 });
+    expect(await send('/proxies/buy', { body: bodyOf(MAX_BODY_BYTES + 1) })).toMatchObject({
+      status: 413,
+      body: '{"detail":"Request Entity Too Large"}',
+    });
+  });
+
+  it('passes an event on while the stream is open', async () => {
+    const client = connectTls({ host: LOOPBACK, port: httpsPort, servername: 'localhost', ca: authority });
+    const head = ['GET /events HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${customer.token}`];
+    client.write([...head, 'Accept: text/event-stream', '', ''].join('\r\n'));
+    let received = '';
+    client.setEncoding('utf8').on('data', (part: string) => (received += part));
+    await eventually(() => received.includes('event: balance.credited'));
+    client.destroy();
+  });
+
+  it('serves others while the bodies of one address do not arrive', async () => {
+    const open = (): Socket =>
+      connectTls({
+        socket: connect({ host: LOOPBACK, port: httpsPort, localAddress: '127.0.0.4' }),
+        servername: 'localhost',
+        ca: authority,
+      });
+    const slow = sendSlowly(open, SLOW_REQUESTS, customer.token);
+    const isOver = slow.then(() => true);
+    const statuses: number[] = [];
+    while (!(await Promise.race([isOver, pause(20)]))) statuses.push((await send('/me')).status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(await slow).not.toContain('200');
+  });
+
+  it('sends no order again when a replica is killed, and logs no path', async () => {
+    await expectNoneTwice(
+      replicas,
+      running[0],
+      (path) => send(path),
+      (token) => sendAs(token, '/proxies/buy', { body: '{"country":"ru","period":30}' }),
+    );
+    const log = await readFile(join(directory, 'proxy-rental.log'), 'utf8');
+    expect(log).toContain(`${OUTSIDE} [`);
+    expect(log + nginx.output()).not.toMatch(/\/api\/|prx_/);
+  });
+
+  it('sends each purchase that a dead replica did not get to the other one', async () => {
+    const bought = await Promise.all([1, 2, 3, 4].map((n) => send('/proxies/buy', { key: `dead-${n}` })));
+    expect(bought.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+
+  it('says how to send an order again whose outcome is unknown', () =>
+    expectSafeRetry(replicas, running[1], customer, (path, body) =>
+      send(path, body === undefined ? {} : { body, headers: { Accept: MCP_TYPES } }),
+    ));
+
+  it('responds as the service does while no replica is there', async () => {
+    expect(await send('/me')).toMatchObject({
+      status: 503,
+      body: '{"detail":"Service temporarily unavailable"}',
+      headers: { 'retry-after': '2', 'content-type': 'application/json; charset=utf-8' },
+    });
   });
 });
 
