@@ -37,7 +37,7 @@ const isRefusal = (error: unknown): boolean =>
 /**
  * Buying and prolonging, from the request to its response: hold the money, wait in the queue, and return the
  * outcome of the order. No transaction is open and no connection is held while the request waits.
- * `docs/decisions/0003-orders-and-money.md` describes the recovery after each crash.
+ * `docs/reliability.md` lists the recovery after each crash.
  */
 @Injectable()
 export class OrdersService {
