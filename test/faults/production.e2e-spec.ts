@@ -384,7 +384,7 @@ describeWith(missingPackages('caddy'), 'The Caddyfile', () => {
       running[at] = next;
       await eventually(async () => (await send('/me')) && next.stdout().includes('/me'));
     }
-  }, 300_000);
+  }, 600_000);
 
   it('loses no request while a replica drains and stops, and sells', async () => {
     const [one] = running;
