@@ -61,7 +61,10 @@ async function main(): Promise<void> {
       } else {
         print(`Listening on ${baseUrl}`);
       }
-      await stopping;
+      // What is otherwise loaded late: `npm ci` deletes it under a service that runs.
+      await Promise.all([import('undici'), import('@modelcontextprotocol/server')]);
+      // Without its database the process ends with code 1, so that a supervisor starts it again.
+      await Promise.race([stopping, resources.lost]);
       drain(app);
       // Load balancers keep sending requests until they notice.
       await pause(environment.server.drainSeconds * 1000);

@@ -8,7 +8,7 @@ import { StepLoop } from './step-loop';
 
 /** How long a stopping process waits for its work, and then again for the work that it has cut off. */
 const STOP_MS = 5000;
-/** Limits the log while the database is unavailable, for jobs that poll several times a second. */
+/** For jobs that poll several times a second while the database is unavailable. */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
 /** How many times in an interval each replica checks whether a run is due, and the longest pause. */
 const POLLS_PER_INTERVAL = 10;
@@ -30,6 +30,10 @@ interface OwnJob extends Job {
   readonly loop: StepLoop;
   /** Ticks before this time of the monotonic clock do nothing. */
   notBeforeMs: number;
+  /** How many runs have failed since the last one that succeeded. */
+  failures: number;
+  /** What they have logged. An error that repeats is counted. */
+  readonly logged: Set<string>;
 }
 
 /**
@@ -166,14 +170,26 @@ export class Jobs {
       try {
         const isMore = await step();
         own.lastSuccessMs = Date.now();
+        if (own.failures > 0) this.logger.log(`${job.name}: works again after ${own.failures} failed runs`);
+        own.failures = 0;
+        own.logged.clear();
         return isMore;
       } catch (error) {
         own.notBeforeMs = performance.now() + pauseAfterFailureMs;
-        this.recordFailure(job.name, error);
+        own.failures += 1;
+        this.recordFailure(job.name, error, own.logged.has(messageOf(error)));
+        own.logged.add(messageOf(error));
         return false;
       }
     });
-    const own: OwnJob = { ...job, loop, lastSuccessMs: undefined, notBeforeMs: -Infinity };
+    const own: OwnJob = {
+      ...job,
+      loop,
+      lastSuccessMs: undefined,
+      notBeforeMs: -Infinity,
+      failures: 0,
+      logged: new Set(),
+    };
     this.jobs.push(own);
     return loop;
   }
@@ -201,13 +217,13 @@ export class Jobs {
     }
   }
 
-  private recordFailure(name: string, error: unknown): void {
+  private recordFailure(name: string, error: unknown, isLogged = false): void {
     if (this.isStopping) {
       this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
       return;
     }
     this.metrics.count('job_failures_total', { name });
-    this.logger.error(`${name}: a run failed`, stackOf(error));
+    if (!isLogged) this.logger.error(`${name}: a run failed`, stackOf(error));
   }
 
   private async untilIdle(): Promise<void> {

@@ -12,6 +12,8 @@ import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 
 export interface Resources {
   readonly config: AppConfig;
+  /** Rejects when the embedded database is lost. Never resolves. */
+  readonly lost: Promise<never>;
   /** Stops everything started for this process, unless another process uses the database. */
   release(): Promise<void>;
 }
@@ -60,6 +62,7 @@ export async function acquireResources(
         database.value.url,
         provider.value,
       ),
+      lost: database.lost,
       release: async () => {
         await provider.release();
         await database.release();
@@ -86,12 +89,15 @@ function echoUrlOf({ provider, server, proxyChecks }: Environment): string | und
 async function acquireDatabase(
   { database, local }: Environment,
   onNote: (line: string) => void,
-): Promise<Acquired<DatabaseAddress>> {
+): Promise<Acquired<DatabaseAddress> & { readonly lost: Promise<never> }> {
   const { url, ownerUrl } = database;
-  if (url !== undefined) return { value: { url, ownerUrl }, release: nothingToRelease };
+  if (url !== undefined) {
+    return { value: { url, ownerUrl }, lost: new Promise(() => undefined), release: nothingToRelease };
+  }
   const postgres = await acquireEmbeddedPostgres({ dataDir: local.dataDir, onNote });
   return {
     value: { url: postgres.url, ownerUrl: postgres.ownerUrl },
+    lost: postgres.lost,
     release: () => postgres.release(),
   };
 }

@@ -1,17 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chown, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { runAs } from '../../src/local/postgres/embedded-account';
 import { type Cluster, getCluster } from '../../src/local/postgres/embedded-cluster';
-import {
-  acquireEmbeddedPostgres,
-  type EmbeddedPostgres,
-  findServer,
-  startServer,
-} from '../../src/local/postgres/embedded-postgres';
+import { acquireEmbeddedPostgres, type EmbeddedPostgres } from '../../src/local/postgres/embedded-postgres';
+import { findServer, startServer } from '../../src/local/postgres/embedded-server';
 import { eventually } from '../support/built-service';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
@@ -138,13 +135,56 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await postgres.release();
   });
 
-  it('says so when the server is killed while in use', async () => {
-    const postgres = await acquire();
+  it('is started again on its port by its users when the server is killed', async () => {
+    const users = await Promise.all([acquire(), acquire()]);
     notes.length = 0;
     await killServer(cluster);
 
-    await eventually(() => notes.length > 0);
-    expect(notes).toEqual([`The embedded PostgreSQL has ended. See ${cluster.logFile}`]);
+    await eventually(() => notes.length === 4);
+    expect(notes.toSorted()).toEqual([
+      ...users.map(() => `The embedded PostgreSQL has ended. See ${cluster.logFile}`),
+      ...users.map(() => 'The embedded PostgreSQL runs again.'),
+    ]);
+    for (const user of users) expect(await query(user, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await Promise.all(users.map((user) => user.release()));
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('is not stopped by a second user after a killed backend has cost the first one its lock', async () => {
+    const service = await acquire();
+    const session = new Client({ connectionString: service.url });
+    session.on('error', () => undefined);
+    await session.connect();
+    const { rows } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    process.kill(rows[0]?.pid ?? 0, 'SIGKILL');
+    const command = await acquire();
+    await command.release();
+
+    expect(await query(service, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await service.release();
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('is not stopped while sessions of a service remain', async () => {
+    const leaving = await acquire();
+    const session = new Client({ connectionString: leaving.url });
+    await session.connect();
+    await leaving.release();
+    expect((await session.query('SELECT')).rowCount).toBe(1);
+
+    await session.end();
+    await (await acquire()).release();
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('is lost to its users if it cannot be started again', async () => {
+    const configuration = join(cluster.dataDirectory, 'postgresql.conf');
+    const good = await readFile(configuration, 'utf8');
+    const postgres = await acquire();
+    await writeFile(configuration, 'shared_buffers = much');
+    await killServer(cluster);
+    await expect(postgres.lost).rejects.toThrow(/^The embedded PostgreSQL did not start .*shared_buffers.*$/);
+    await writeFile(configuration, good);
     await postgres.release();
   });
 
@@ -174,6 +214,56 @@ describe('the embedded PostgreSQL of a data directory', () => {
     expect(other.exitCode ?? other.signalCode).toBeNull();
     other.kill('SIGKILL');
     await once(other, 'exit');
+  });
+
+  it('starts from a copy of its data while the original runs', async () => {
+    await (await acquire()).release();
+    const copy = await createTestDirectory();
+    await run('cp', ['-a', join(dataDir, 'postgres'), copy]);
+    const original = await acquire();
+    const pidFile = join('postgres', 'data', 'postmaster.pid');
+    await run('cp', ['-a', join(dataDir, pidFile), join(copy, pidFile)]);
+
+    const beside = await acquireEmbeddedPostgres({ dataDir: copy, onNote });
+    expect(beside.url).not.toBe(original.url);
+    for (const { release } of [beside, original]) await release();
+    await removeTestDirectory(copy);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['full of NULs', '\0'.repeat(100)],
+  ])(
+    'starts after a power cut that left postmaster.pid %s, once no process uses the data',
+    async (_, text) => {
+      const pidFile = join(cluster.dataDirectory, 'postmaster.pid');
+      const orphan = spawn('sleep', ['60'], { cwd: cluster.dataDirectory, stdio: 'ignore' });
+      await once(orphan, 'spawn');
+      await writeFile(pidFile, text);
+      let isAcquired = false;
+      const acquiring = acquire().finally(() => (isAcquired = true));
+      notes.length = 0;
+      await pause(500);
+      await utimes(pidFile, 0, 0);
+      await pause(500);
+      expect([isAcquired, await readFile(pidFile, 'utf8')]).toEqual([false, text]);
+
+      orphan.kill('SIGKILL');
+      await (await acquiring).release();
+      expect(notes).toEqual([`Removed ${pidFile}, which was unreadable, as after a power cut.`]);
+    },
+  );
+
+  it('is waited for while it replays its log, however long', async () => {
+    const configuration = join(cluster.dataDirectory, 'postgresql.auto.conf');
+    await writeFile(configuration, "restore_command = 'sleep 1.5; false'\nhot_standby = off\n");
+    const signal = join(cluster.dataDirectory, 'recovery.signal');
+    await writeFile(signal, '');
+    await chown(signal, cluster.account.uid, cluster.account.gid);
+    const joinTimeoutMs = 1500;
+    const users = [1, 2].map(() => acquireEmbeddedPostgres({ dataDir, onNote, joinTimeoutMs }));
+    await Promise.all((await Promise.all(users)).map((user) => user.release()));
+    await writeFile(configuration, '');
   });
 
   it('says its password in no log', async () => {

@@ -1,10 +1,12 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
 import { queryAt } from '../../drills/support/database';
+import { freePorts } from '../../drills/support/ports';
 import { SandboxControl, startSandbox } from '../../src/sandbox';
 import { createApiClient } from '../support/api-client';
 import {
@@ -28,6 +30,7 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 
 const runProgram = promisify(execFile);
 
+const PROJECT = join(__dirname, '..', '..');
 const SECRET = 'sesame';
 const NOTHING_BOUGHT = /order \d+: nothing was bought/;
 const UNKNOWN_OUTCOME = /order \d+: the outcome is unknown/;
@@ -372,14 +375,136 @@ describe('a start without configuration', () => {
     expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
     await untilNothingRuns(companions);
 
-    // It has loaded packages that few need only once they are needed.
+    // It has loaded what `npm ci` deletes before it was needed, and no traces, which are off.
     const packages = await readFile(loaded, 'utf8');
-    expect(packages).toContain('/node_modules/express/');
-    for (const name of ['undici', '@opentelemetry']) expect(packages).not.toContain(`/node_modules/${name}/`);
+    for (const name of ['express', 'undici']) expect(packages).toContain(`/node_modules/${name}/`);
+    expect(packages).not.toContain('/node_modules/@opentelemetry/');
 
     await expectBooksToHold();
     expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
     expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
+  });
+});
+
+describe('a service whose files are taken away', () => {
+  let checkout: string;
+  let dataDir: string;
+  let service: BuiltService;
+
+  beforeAll(async () => {
+    // On the disk of the project, because a copy of all packages takes long.
+    checkout = await createTestDirectory('checkout-', PROJECT);
+    dataDir = await createTestDirectory();
+    for (const path of ['dist', 'node_modules', 'package.json']) {
+      await runProgram('cp', ['-al', join(PROJECT, path), checkout]);
+    }
+    const program = join(checkout, 'dist', 'src', 'main.js');
+    // Its proxies are checked by its own echo endpoint, unless the port is any.
+    const [port] = await freePorts(1);
+    service = await startBuiltService({ DATA_DIR: dataDir, PORT: String(port) }, [process.execPath, program]);
+    await new SandboxControl(await readSandboxAddress(dataDir)).setRateLimit(null);
+  }, BUILD_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await service.stop();
+    await killLeftovers();
+    await removeTestDirectory(dataDir);
+    await removeTestDirectory(checkout);
+  });
+
+  const isReady = async (): Promise<boolean> => (await fetch(`${service.baseUrl}/health/ready`)).ok;
+
+  it('sells while `npm ci` deletes node_modules, and serves all that it served before', async () => {
+    const done = new AbortController();
+    const buyOn = async (): Promise<number> => {
+      for (let bought = 0; ; bought += 1) {
+        if (done.signal.aborted) return bought;
+        await buy(service);
+      }
+    };
+    const buying = buyOn();
+    await rm(join(checkout, 'node_modules'), { recursive: true });
+    const { token } = readTour(service);
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const proxy = await buy(service);
+    const paths = [
+      `/proxies/${proxy.id}/check`,
+      '/proxies/export?format=clash',
+      ...['docs/', 'docs/swagger-ui-bundle.js', 'docs/swagger-ui-standalone-preset.js', 'docs/swagger-ui.css']
+        .flatMap((page) => [page, `staff/${page}`])
+        .map((page) => `/${page}`),
+    ];
+    for (const path of paths) {
+      const response = await fetch(service.baseUrl + path, { headers });
+      expect([path, response.ok || (await response.text())]).toEqual([path, true]);
+    }
+    const initialize = {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'a', version: '1' },
+    };
+    const { status } = await fetch(`${service.baseUrl}/mcp`, {
+      method: 'POST',
+      headers: { ...headers, Accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize }),
+    });
+    expect(status).toBe(200);
+    done.abort();
+    expect(await buying).toBeGreaterThan(0);
+    expect(service.stderr()).toBe('');
+  });
+
+  it('keeps its database when a command ends after a backend was killed', async () => {
+    const { postgres } = await readCompanionPids(dataDir);
+    const children = await readFile(`/proc/${postgres}/task/${postgres}/children`, 'utf8');
+    process.kill(Number(children.trim().split(' ').at(-1)), 'SIGKILL');
+    const { code } = await runCli(['users', 'list'], { DATA_DIR: dataDir });
+    expect(code).toBe(0);
+    expect(await readCompanionPids(dataDir)).toMatchObject({ postgres });
+    await eventually(isReady);
+    await buy(service);
+  });
+
+  it('starts its database again when that is killed, and logs each failure once', async () => {
+    const { postgres } = await readCompanionPids(dataDir);
+    const earlier = service.stderr().length;
+    process.kill(postgres, 'SIGKILL');
+    await eventually(async () => (await readCompanionPids(dataDir)).postgres !== postgres && isReady());
+    await buy(service);
+    const failures = service
+      .stderr()
+      .slice(earlier)
+      .split('\n')
+      .filter((line) => line.includes(': a run failed'))
+      .map((line) => JSON.parse(line) as { message: string; stack: string })
+      .map(({ message, stack }) => [message, stack.split('\n')[0]].join());
+    expect(failures).toEqual([...new Set(failures)]);
+  });
+
+  it('ends with code 1 when its database does not start again', async () => {
+    const { postgres } = await readCompanionPids(dataDir);
+    await writeFile(join(dataDir, 'postgres', 'data', 'postgresql.conf'), 'shared_buffers = much');
+    process.kill(postgres, 'SIGKILL');
+    const { code, stderr } = await service.ended();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^The embedded PostgreSQL did not start .*shared_buffers/m);
+  });
+});
+
+describe('a start on a machine that PostgreSQL does not like', () => {
+  const asStranger = ['setpriv', '--reuid=54321', '--regid=54321', '--clear-groups'];
+  const mount = 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"';
+  const canUnshare = process.geteuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
+
+  (canUnshare ? it : it.skip).each([
+    ['add this user to /etc/passwd', asStranger],
+    ['mount a larger /dev/shm', ['unshare', '--mount', 'sh', '-c', mount, 'sh']],
+  ])('says what to do: %s', async (cure, wrapper) => {
+    const dataDir = await createTestDirectory('', tmpdir());
+    await chmod(dataDir, 0o777);
+    const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: '0' }, wrapper);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(` Set DATABASE_URL, or ${cure}.`)]);
+    await removeTestDirectory(dataDir);
   });
 });
 

@@ -59,9 +59,9 @@ export function runCli(
   return endOf(start([...cli, ...parameters], environment));
 }
 
-/** Runs a service that is expected to refuse to start. */
-export function runService(environment: Environment): Promise<Outcome> {
-  return endOf(start(NODE_START, environment));
+/** Runs a service that is expected to refuse to start, by another program if one is given. */
+export function runService(environment: Environment, wrapper: readonly string[] = []): Promise<Outcome> {
+  return endOf(start([...wrapper, ...NODE_START], environment));
 }
 
 /** Starts the service on a free port and returns when it has printed its address. */

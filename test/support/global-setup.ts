@@ -7,7 +7,7 @@ import {
   type ServerProcess,
   type ServerSettings,
   startServer,
-} from '../../src/local/postgres/embedded-postgres';
+} from '../../src/local/postgres/embedded-server';
 import { createTestDirectory, removeLeftovers, removeTestDirectory } from './test-directory';
 
 /** Data of tests need not survive a crash of the machine. */

@@ -13,7 +13,7 @@ import {
   LOOPBACK,
   type ServerSettings,
   startServer,
-} from '../../src/local/postgres/embedded-postgres';
+} from '../../src/local/postgres/embedded-server';
 import { eventually } from './built-service';
 import { connectClient, type DatabaseUrls } from './test-database';
 import { createTestDirectory, removeTestDirectory } from './test-directory';

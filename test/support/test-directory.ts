@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCluster } from '../../src/local/postgres/embedded-cluster';
-import { findServer, stopServer } from '../../src/local/postgres/embedded-postgres';
+import { findServer, stopServer } from '../../src/local/postgres/embedded-server';
 import { isAlive } from '../../src/local/system';
 
 const PREFIX = 'proxy-rental-tests-';
@@ -38,7 +38,7 @@ export async function removeTestDirectory(directory: string): Promise<void> {
     const cluster = await getCluster(directory, () => undefined);
     const server = await findServer(cluster);
     if (server !== null) {
-      await stopServer(cluster, server);
+      await stopServer(cluster);
     }
     // It may be elsewhere, with a link in the directory.
     await rm(cluster.directory, { recursive: true, force: true });

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, extname, join } from 'node:path';
 import type { Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import type { Application, NextFunction, Request, Response } from 'express';
+import type { Application, NextFunction, Request, RequestHandler, Response } from 'express';
 import { contentSecurityPolicy } from 'helmet';
 import { plainAddress } from '../../common';
 import { RequestLimits } from '../limits/request-limits.service';
@@ -100,6 +103,14 @@ export function describeObjectsOf(dtos: readonly Type[]): Readonly<Record<string
   return document.components?.schemas ?? {};
 }
 
+const PAGE_ASSETS = [
+  'swagger-ui-bundle.js',
+  'swagger-ui-standalone-preset.js',
+  'swagger-ui.css',
+  'favicon-32x32.png',
+  'favicon-16x16.png',
+];
+
 /** The second style of the page, as `@nestjs/swagger` writes it: ours, then its own. */
 const STYLE_ELEMENT = `
   ${PAGE_STYLE}
@@ -130,6 +141,20 @@ const PAGE_POLICY = {
   },
 };
 
+let assetHandlers: ReadonlyMap<string, readonly RequestHandler[]> | undefined;
+
+/** Keeps the files of both pages in memory, because `npm ci` deletes node_modules under a running service. */
+function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
+  const directory = dirname(createRequire(require.resolve('@nestjs/swagger')).resolve('swagger-ui-dist'));
+  assetHandlers ??= new Map(
+    PAGE_ASSETS.map((name) => {
+      const content = readFileSync(join(directory, name));
+      return [name, [writtenOnce(), (_, response) => response.type(extname(name)).send(content)]];
+    }),
+  );
+  return assetHandlers;
+}
+
 /**
  * Serves the description at `/<prefix>openapi.json` and `.yaml`, the same of OpenAPI 3.0 at
  * `/<prefix>openapi-3.0.json` and `.yaml`, and Swagger UI at `/<prefix>docs`.
@@ -150,6 +175,7 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
   app.use(`/${path}`, contentSecurityPolicy(PAGE_POLICY));
   const express = app.getHttpAdapter().getInstance() as Application;
   for (const document of documents) express.get(`/${document}`, writtenOnce());
+  for (const [name, handlers] of loadAssets()) express.get(`/${path}/${name}`, ...handlers);
   for (const [name, convert] of Object.entries(files)) {
     SwaggerModule.setup(path, app, () => convert(describe(app, described)), {
       ui: false,

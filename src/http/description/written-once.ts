@@ -25,17 +25,17 @@ export function writtenOnce(): RequestHandler {
       sendPage(page);
       return;
     }
-    response.send = (text: string) => {
-      if (response.statusCode !== 200) return send(text);
-      page = toPage(text, response.get('Content-Type') ?? 'text/plain');
+    response.send = (content: string | Buffer) => {
+      if (response.statusCode !== 200) return send(content);
+      page = toPage(content, response.get('Content-Type') ?? 'text/plain');
       return sendPage(page);
     };
     next();
   };
 }
 
-function toPage(text: string, type: string): Page {
-  const whole = Buffer.from(text);
+function toPage(content: string | Buffer, type: string): Page {
+  const whole = typeof content === 'string' ? Buffer.from(content) : content;
   const hash = createHash('sha256').update(whole).digest('base64url').slice(0, 22);
   // A weak tag, because it is that of both encodings.
   return {

@@ -1,38 +1,33 @@
-import { chmod, cp, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { chmod, copyFile, link, mkdir, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { isErrorWithCode } from '../system';
-import { canEnter, ENTER, isPermitted, READ, type ServerAccount } from './embedded-account';
+import type { ServerAccount } from './embedded-account';
 import { createStagingDirectory, publish } from './embedded-staging';
 
-/** For files that the server's user must read but cannot reach in their proper place. */
-export const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
+const NAME = 'postgresql';
 
 /**
- * The directory with PostgreSQL's bin, lib and share, complete and usable by that user: the one in
- * node_modules or, when the user cannot enter it, a copy, made once per version.
+ * PostgreSQL's bin, lib and share in the cluster's directory: hard links to those of node_modules or, on another
+ * disk, copies. A server loads its libraries when they are needed, and `npm ci` deletes node_modules.
  */
-export async function getBinaries(account: ServerAccount, onNote: (line: string) => void): Promise<string> {
+export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
-  if (await canEnter(account, join(native, 'bin'))) {
-    await complete(native, account);
-    return native;
+  const place = join(directory, `${NAME}-${version}-${platform}`);
+  if (await exists(place)) return place;
+  // Root writes nothing below a directory that the server's user can change.
+  const staged = await createStagingDirectory(account.isSelf ? directory : dirname(directory), NAME);
+  await linkTree(native, staged);
+  for (const { source, target } of await readSymbolicLinks(native)) {
+    await symlink(relative(dirname(target), source), join(staged, relative('native', target)));
   }
-  const copy = join(SHARED_DIRECTORY, `postgresql-${version}-${platform}`);
-  onNote(`PostgreSQL runs from a copy in ${copy}, because its user cannot enter ${native}.`);
-  if (!(await exists(copy))) {
-    await makeSharedDirectory();
-    const staged = await createStagingDirectory(SHARED_DIRECTORY, 'postgresql');
-    await copyForEverybody(native, staged);
-    await complete(staged, account);
-    await publish(staged, copy);
-  }
-  return copy;
+  await publish(staged, place);
+  return place;
 }
 
-/** Creates SHARED_DIRECTORY, which every user may enter regardless of the umask. */
-export async function makeSharedDirectory(): Promise<void> {
-  await mkdir(SHARED_DIRECTORY, { recursive: true });
-  await chmod(SHARED_DIRECTORY, 0o755);
+/** Where `initdb` runs: it passes its own path to a shell without quoting these characters. */
+export async function getInitdb(binaries: string): Promise<string> {
+  const parent = /["$`\\]/.test(binaries) ? (await getPlatformPackage()).native : binaries;
+  return join(parent, 'bin', 'initdb');
 }
 
 async function getPlatformPackage(): Promise<{ platform: string; version: string; native: string }> {
@@ -50,30 +45,27 @@ async function getPlatformPackage(): Promise<{ platform: string; version: string
   return { platform, version, native: join(root, 'native') };
 }
 
-async function copyForEverybody(from: string, to: string): Promise<void> {
-  await cp(from, to, { recursive: true, verbatimSymlinks: true });
+/** Gives every user access, whatever modes the installation left. Symbolic links are omitted. */
+async function linkTree(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
   await chmod(to, 0o755);
-  for (const entry of await readdir(to, { recursive: true, withFileTypes: true })) {
-    if (!entry.isSymbolicLink()) {
-      const isProgram = entry.parentPath === join(to, 'bin');
-      await chmod(join(entry.parentPath, entry.name), entry.isDirectory() || isProgram ? 0o755 : 0o644);
-    }
-  }
+  const linkEntry = async (entry: Dirent): Promise<void> => {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) await linkTree(source, target);
+    else if (entry.isFile()) await linkFile(source, target, from.endsWith('/bin') ? 0o755 : 0o644);
+  };
+  await Promise.all((await readdir(from, { withFileTypes: true })).map(linkEntry));
 }
 
-/** Repairs an installation whose scripts did not run or that lost the modes of its files. */
-async function complete(native: string, account: ServerAccount): Promise<void> {
-  for (const program of ['initdb', 'postgres']) {
-    const path = join(native, 'bin', program);
-    if (!(await isPermitted(account, path, READ | ENTER))) await chmod(path, 0o755);
-  }
-  for (const { source, target } of await readSymbolicLinks(native)) {
-    const link = join(native, relative('native', target));
-    if (!(await exists(link))) {
-      await symlink(relative(dirname(target), source), link).catch((error: unknown) => {
-        if (!isErrorWithCode(error, 'EEXIST')) throw error;
-      });
-    }
+async function linkFile(source: string, target: string, mode: number): Promise<void> {
+  try {
+    await link(source, target);
+    await chmod(target, mode);
+  } catch {
+    // Another disk, or the file of another user.
+    await rm(target, { force: true });
+    await copyFile(source, target);
+    await chmod(target, mode);
   }
 }
 

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import {
+  chmod,
   chown,
   lstat,
   mkdir,
@@ -18,19 +19,22 @@ import { promisify } from 'node:util';
 import { messageOf } from '../../common';
 import { isErrorWithCode } from '../system';
 import { canEnter, getServerAccount, runAs, type ServerAccount } from './embedded-account';
-import { getBinaries, makeSharedDirectory, SHARED_DIRECTORY } from './embedded-binaries';
+import { getBinaries, getInitdb } from './embedded-binaries';
 import { createStagingDirectory, publish, unlessTaken } from './embedded-staging';
 
 const run = promisify(execFile);
 
 export const SUPERUSER = 'postgres';
 
+/** For a database that the server's user could not reach in its proper place. */
+const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
+
 /** The environment of child processes, without anything that could point PostgreSQL elsewhere. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** A database cluster on disk with everything required to run a server on it. */
 export interface Cluster {
-  /** Contains the data, the file with the password and the server's log. */
+  /** Contains the data, the file with the password, the server's log and PostgreSQL itself. */
   readonly directory: string;
   readonly dataDirectory: string;
   readonly logFile: string;
@@ -39,6 +43,8 @@ export interface Cluster {
   readonly account: ServerAccount;
   /** The password of the superuser. */
   readonly password: string;
+  /** Receives single lines for the user. */
+  readonly onNote: (line: string) => void;
 }
 
 export const SERVICE_ROLE = 'proxy_rental_service';
@@ -57,10 +63,7 @@ export async function getCluster(dataDir: string, onNote: (line: string) => void
   const place = join(parent, 'postgres');
   const existing = await findExisting(place);
   const account = await getServerAccount(existing, onNote);
-  const binaries = await getBinaries(account, onNote);
-  if (existing === null) {
-    await createCluster({ parent, place, binaries, account });
-  }
+  if (existing === null) await createCluster({ parent, place, account });
   const directory = await realpath(place);
   if (!(await canEnter(account, directory))) {
     throw new Error(`PostgreSQL's user (uid ${account.uid}) cannot enter ${directory}, where its data lies.`);
@@ -72,8 +75,9 @@ export async function getCluster(dataDir: string, onNote: (line: string) => void
     directory,
     dataDirectory: dataIn(directory),
     logFile: join(directory, 'server.log'),
-    binaries,
+    binaries: await getBinaries(directory, account),
     account,
+    onNote,
     password: await readFile(passwordFileIn(directory), 'utf8'),
   };
 }
@@ -96,26 +100,31 @@ async function findExisting(place: string): Promise<{ path: string; owner: Stats
   return null;
 }
 
-async function createCluster(cluster: {
+async function createCluster({
+  parent,
+  place,
+  account,
+}: {
   parent: string;
   place: string;
-  binaries: string;
   account: ServerAccount;
 }): Promise<void> {
-  const { parent, place, binaries, account } = cluster;
   if (await canEnter(account, parent)) {
     const staged = await createStagingDirectory(parent, 'postgres');
-    await initialise(staged, binaries, account);
+    await initialise(staged, account);
     await publish(staged, place);
     return;
   }
-  await makeSharedDirectory();
+  await mkdir(SHARED_DIRECTORY, { recursive: true });
+  // Regardless of the umask.
+  await chmod(SHARED_DIRECTORY, 0o755);
   const elsewhere = await mkdtemp(join(SHARED_DIRECTORY, 'data-'));
-  await initialise(elsewhere, binaries, account);
+  await initialise(elsewhere, account);
   await unlessTaken(symlink(elsewhere, place), elsewhere);
 }
 
-async function initialise(directory: string, binaries: string, account: ServerAccount): Promise<void> {
+async function initialise(directory: string, account: ServerAccount): Promise<void> {
+  const binaries = await getBinaries(directory, account);
   const passwordFile = passwordFileIn(directory);
   await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
   if (!account.isSelf) {
@@ -136,8 +145,7 @@ async function initialise(directory: string, binaries: string, account: ServerAc
     '--no-instructions',
   ];
   try {
-    const initdb = join(binaries, 'bin', 'initdb');
-    await run(initdb, options, { ...runAs(account), cwd: '/', env: CHILD_ENVIRONMENT });
+    await run(await getInitdb(binaries), options, { ...runAs(account), cwd: '/', env: CHILD_ENVIRONMENT });
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
     throw new Error(`PostgreSQL could not create its data: ${describeFailure(error)}`, { cause: error });
@@ -148,7 +156,18 @@ async function initialise(directory: string, binaries: string, account: ServerAc
 function describeFailure(error: unknown): string {
   const said = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : '';
   const lines = said.split('\n').filter((line) => line.trim() !== '');
-  return lines.slice(-3).join(' | ') || messageOf(error);
+  return (lines.slice(-3).join(' | ') || messageOf(error)) + cureOf(said);
+}
+
+const CURES: readonly (readonly [text: string, cure: string])[] = [
+  ['could not look up effective user ID', 'add this user to /etc/passwd'],
+  ['could not resize shared memory segment', 'mount a larger /dev/shm'],
+];
+
+/** A sentence that says what to do about a failure, or nothing. */
+export function cureOf(said: string): string {
+  const cure = CURES.find(([text]) => said.includes(text))?.[1];
+  return cure === undefined ? '' : ` Set DATABASE_URL, or ${cure}.`;
 }
 
 function dataIn(directory: string): string {

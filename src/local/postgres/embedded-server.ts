@@ -1,0 +1,243 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { isErrorWithCode } from '../system';
+import { runAs } from './embedded-account';
+import { CHILD_ENVIRONMENT, type Cluster, cureOf } from './embedded-cluster';
+
+const run = promisify(execFile);
+
+const STOP_TIMEOUT_SECONDS = 60;
+const POLL_MS = 20;
+const LOG_LINES_IN_ERROR = 5;
+/** A running server ends within a minute if it cannot read its postmaster.pid. */
+const UNREADABLE_MS = 60_000;
+/** PostgreSQL replays its log for as long as it takes. After this time the user learns about it. */
+const REPLAY_NOTE_MS = 10_000;
+
+export const LOOPBACK = '127.0.0.1';
+
+/** Names and values as in postgresql.conf. */
+export type ServerSettings = Readonly<Record<string, string>>;
+
+const SETTINGS: ServerSettings = {
+  listen_addresses: LOOPBACK,
+  unix_socket_directories: '',
+  max_connections: '200',
+  log_checkpoints: 'off',
+  // Details and statements can contain rows, and rows contain the customers' passwords.
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+};
+
+/** A start that fails with these is retried: another was faster, or the last server is still stopping. */
+const TRANSIENT = [
+  'lock file "postmaster.pid" already exists',
+  'pre-existing shared memory block',
+  'Address already in use',
+];
+
+/** A server process, which may still be starting or already be stopping. */
+export interface ServerProcess {
+  readonly pid: number;
+  readonly port: number;
+}
+
+/** The server in postmaster.pid, provided that it really runs. */
+export async function findServer(cluster: Cluster): Promise<ServerProcess | null> {
+  const recorded = await readPidFile(cluster);
+  return recorded !== null && (await isServer(cluster, recorded.pid)) ? recorded : null;
+}
+
+/**
+ * Starts a server, on the recorded port of one that was killed if it is free: others may still use that address.
+ * Returns null when it accepts connections. Otherwise another attempt may succeed, and the reason is returned: then
+ * find the server, and start it again if there is none.
+ *
+ * `pg_ctl start` cannot be used: it passes the paths to a shell without quoting their `$` and `"`.
+ */
+export async function startServer(
+  cluster: Cluster,
+  options: {
+    settings?: ServerSettings;
+    /** Additional environment variables of its processes. */
+    environment?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<string | null> {
+  const obstacle = await removeUnreadablePidFile(cluster);
+  if (obstacle !== null) return obstacle;
+  const recorded = await readPidFile(cluster);
+  const settings = { ...SETTINGS, port: String(await choosePort(recorded?.port)), ...options.settings };
+  const log = await openLog(cluster);
+  try {
+    const { size: logStart } = await log.stat();
+    const server = spawn(
+      join(cluster.binaries, 'bin', 'postgres'),
+      [
+        '-D',
+        cluster.dataDirectory,
+        ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      {
+        ...runAs(cluster.account),
+        cwd: '/',
+        env: { ...CHILD_ENVIRONMENT, ...options.environment, ...(await disownRecordedPid(cluster)) },
+        detached: true,
+        stdio: ['ignore', log.fd, log.fd],
+      },
+    );
+    server.unref();
+    const failure = await settle(server, cluster);
+    if (failure === null) return null;
+    const said = (await readFile(cluster.logFile)).subarray(logStart).toString();
+    const transient = TRANSIENT.find((message) => said.includes(message));
+    if (transient !== undefined) return transient;
+    const last = said.trim().split('\n').slice(-LOG_LINES_IN_ERROR).join(' | ');
+    throw new Error(
+      `The embedded PostgreSQL did not start (${failure}). ${last}${cureOf(said)} See ${cluster.logFile}`,
+    );
+  } finally {
+    await log.close();
+  }
+}
+
+/** Stops the server: it rolls open transactions back, writes the data and ends. */
+export async function stopServer(cluster: Cluster): Promise<void> {
+  const parameters = ['stop', '-D', cluster.dataDirectory, '-m', 'fast', '-t', String(STOP_TIMEOUT_SECONDS)];
+  try {
+    const options = { ...runAs(cluster.account), cwd: '/', env: CHILD_ENVIRONMENT };
+    await run(join(cluster.binaries, 'bin', 'pg_ctl'), parameters, options);
+  } catch (cause) {
+    if ((await findServer(cluster)) === null) return;
+    throw new Error(`The embedded PostgreSQL does not stop. See ${cluster.logFile}`, { cause });
+  }
+}
+
+/** Waits until the server is ready (null) or has ended (how it ended). */
+async function settle(server: ChildProcess, cluster: Cluster): Promise<string | null> {
+  const end = new AbortController();
+  server.once('error', (error) => end.abort(error.message));
+  server.once('exit', (code, name) => end.abort(name ?? `exit code ${code}`));
+  const note = setTimeout(() => {
+    cluster.onNote(`PostgreSQL is still starting: it may have a long log to replay. See ${cluster.logFile}`);
+  }, REPLAY_NOTE_MS);
+  try {
+    while (!end.signal.aborted) {
+      const recorded = await readPidFile(cluster);
+      if (recorded?.isReady === true && recorded.pid === server.pid) return null;
+      await pause(POLL_MS);
+    }
+    return String(end.signal.reason);
+  } finally {
+    clearTimeout(note);
+  }
+}
+
+const pidFileOf = (cluster: Cluster): string => join(cluster.dataDirectory, 'postmaster.pid');
+
+/** Null if there is none, or if it names no process. */
+async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady: boolean }) | null> {
+  let text: string;
+  try {
+    text = await readFile(pidFileOf(cluster), 'utf8');
+  } catch (error) {
+    if (isErrorWithCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+  const lines = text.split('\n');
+  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  return pid > 0 && port > 0 ? { pid, port, isReady: lines[7]?.trim() === 'ready' } : null;
+}
+
+/**
+ * A power cut can leave a postmaster.pid that is empty or full of NULs, with which PostgreSQL does not start. It is
+ * removed if it has not changed for a minute and no process, such as a server's orphan, works in the data directory.
+ * The lock, which ends with its process, keeps a second start from removing the file of the first one's server.
+ *
+ * @returns why the file cannot be removed yet, or null if there is no such file
+ */
+async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null> {
+  const path = pidFileOf(cluster);
+  const isUnreadable = async (): Promise<boolean> =>
+    !(Number.parseInt(await readFile(path, 'utf8').catch(() => '1'), 10) > 0);
+  if (process.platform !== 'linux' || !(await isUnreadable())) return null;
+  const { dev, ino } = await stat(cluster.dataDirectory);
+  const lock = createServer().listen(`\0proxy-rental-postgres-${dev}-${ino}`);
+  try {
+    await once(lock, 'listening');
+    if (!(await isUnreadable())) return null;
+    const { mtimeMs } = await stat(path);
+    if (Math.abs(Date.now() - mtimeMs) < UNREADABLE_MS) return 'postmaster.pid has just become unreadable';
+    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+      if (await worksIn(pid, cluster))
+        return `postmaster.pid is unreadable, and process ${pid} uses the data`;
+    }
+    await rm(path);
+    cluster.onNote(`Removed ${path}, which was unreadable, as after a power cut.`);
+    return null;
+  } catch (error) {
+    if (isErrorWithCode(error, 'EADDRINUSE')) return 'another process removes postmaster.pid';
+    throw error;
+  } finally {
+    lock.close();
+  }
+}
+
+/** After a crash, and in a copy of the data, the process in postmaster.pid may be another one. */
+async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
+  if (process.platform === 'linux') {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    return /^[^\0]*\/bin\/postgres\0-D\0/.test(command) && (await worksIn(pid, cluster));
+  }
+  const { stdout } = await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => ({
+    stdout: '',
+  }));
+  return stdout.includes(`/bin/postgres -D ${cluster.dataDirectory} -c `);
+}
+
+/** Whether the process works in the data directory, by whatever path it was started. Only on Linux. */
+async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean> {
+  const [data, work] = await Promise.all([
+    stat(cluster.dataDirectory),
+    stat(`/proc/${pid}/cwd`).catch(() => null),
+  ]);
+  return data.dev === work?.dev && data.ino === work.ino;
+}
+
+/**
+ * PostgreSQL does not start while the process in postmaster.pid lives, even another program's, unless this
+ * variable contains its id (as with pg_ctl). PostgreSQL itself takes the file over, so that only one of two
+ * starts succeeds.
+ */
+async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
+  const recorded = await readPidFile(cluster);
+  const isOther = recorded !== null && !(await isServer(cluster, recorded.pid));
+  return isOther ? { PG_GRANDPARENT_PID: String(recorded.pid) } : {};
+}
+
+/** @param preferred is chosen if it is free */
+async function choosePort(preferred = 0): Promise<number> {
+  const listener = createServer().listen(preferred, LOOPBACK);
+  try {
+    await once(listener, 'listening');
+    return (listener.address() as AddressInfo).port;
+  } catch (error) {
+    if (preferred === 0) throw error;
+    return await choosePort();
+  } finally {
+    listener.close();
+  }
+}
+
+/** Opens the log without following links, because the server's user owns the directory. */
+async function openLog(cluster: Cluster): Promise<FileHandle> {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
+  if (!cluster.account.isSelf) await log.chown(cluster.account.uid, cluster.account.gid);
+  return log;
+}
