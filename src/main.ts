@@ -61,9 +61,9 @@ async function main(): Promise<void> {
       } else {
         print(`Listening on ${baseUrl}`);
       }
-      // What is otherwise loaded late: `npm ci` deletes it under a service that runs.
+      // At their first use, `npm ci` may have deleted them.
       await Promise.all([import('undici'), import('@modelcontextprotocol/server')]);
-      // Without its database the process ends with code 1, so that a supervisor starts it again.
+      // A supervisor restarts a process that ends with code 1.
       await Promise.race([stopping, resources.lost]);
       drain(app);
       // Load balancers keep sending requests until they notice.

@@ -145,7 +145,7 @@ export class McpController {
     if (!isAllowed) throw new OriginNotAllowed();
   }
 
-  /** Loads the library, which takes a quarter of a second, only in a service: no command needs it. */
+  /** Commands do not load the library, which takes a quarter of a second. */
   private async createHandler(): Promise<McpHttpHandler> {
     const { createMcpHandler, ProtocolError, Server } = await import('@modelcontextprotocol/server');
     const createServer = ({ authInfo }: McpRequestContext): Server => {

@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import {
   Clock,
   DomainError,
+  FailureLog,
   Turns,
   IP_VERSIONS,
   type IpVersion,
@@ -105,6 +106,7 @@ const TABLE_NEEDED_MS = 50_000;
 @Injectable()
 export class CatalogService implements OnModuleDestroy {
   private readonly logger = new Logger(CatalogService.name);
+  private readonly failures = new FailureLog(this.logger);
   private readonly countryLists: CatalogCache<readonly string[]>;
   private readonly stocks: CatalogCache<number>;
   private readonly priceTables: CatalogCache<PriceTable>;
@@ -497,11 +499,14 @@ export class CatalogService implements OnModuleDestroy {
       const [next] = caches
         .flatMap((cache) => cache.nextDue() ?? [])
         .sort((one, other) => other.wantedAtMs - one.wantedAtMs);
-      next?.refresh().catch((error: unknown) => {
-        // The circuit breakers log the provider's failures.
-        if (error instanceof ProviderError || this.isStopping) return;
-        this.logger.error(`${next.key}: the refresh failed`, stackOf(error));
-      });
+      next?.refresh().then(
+        () => this.failures.succeeded(next.key),
+        (error: unknown) => {
+          // The circuit breakers log the provider's failures.
+          if (error instanceof ProviderError || this.isStopping) return;
+          this.failures.failed(next.key, 'the refresh failed', error);
+        },
+      );
     }
   }
 }

@@ -16,6 +16,7 @@ export { inSlices } from './in-slices';
 export { listen } from './listen';
 export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from './ip-version';
 export { AppLogger } from './logging/app-logger';
+export { FailureLog } from './logging/failure-log';
 export {
   chooseRequestId,
   type RequestContext,

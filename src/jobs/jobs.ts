@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { isOverWithin, messageOf, stackOf } from '../common';
+import { FailureLog, isOverWithin, messageOf, stackOf } from '../common';
 import { Metrics } from '../metrics';
 import { DueRows, type DueWork, type WaitingSql } from './due-work';
 import { LeasedRun, type Run } from './leased-run';
@@ -30,10 +30,6 @@ interface OwnJob extends Job {
   readonly loop: StepLoop;
   /** Ticks before this time of the monotonic clock do nothing. */
   notBeforeMs: number;
-  /** How many runs have failed since the last one that succeeded. */
-  failures: number;
-  /** What they have logged. An error that repeats is counted. */
-  readonly logged: Set<string>;
 }
 
 /**
@@ -43,6 +39,7 @@ interface OwnJob extends Job {
 @Injectable()
 export class Jobs {
   private readonly logger = new Logger(Jobs.name);
+  private readonly failures = new FailureLog(this.logger);
   private readonly jobs: OwnJob[] = [];
   private readonly runs = new Map<string, Run>();
   private readonly dueRows: Pick<DueRows<unknown>, 'untilIdle'>[] = [];
@@ -109,7 +106,7 @@ export class Jobs {
       try {
         await this.measure(name, () => work.execute(row, this.cutOff.signal));
       } catch (error) {
-        this.recordFailure(name, error);
+        if (this.countFailure(name, error)) this.logger.error(`${name}: a run failed`, stackOf(error));
       }
     });
     this.dueRows.push(rows);
@@ -170,26 +167,15 @@ export class Jobs {
       try {
         const isMore = await step();
         own.lastSuccessMs = Date.now();
-        if (own.failures > 0) this.logger.log(`${job.name}: works again after ${own.failures} failed runs`);
-        own.failures = 0;
-        own.logged.clear();
+        this.failures.succeeded(job.name);
         return isMore;
       } catch (error) {
         own.notBeforeMs = performance.now() + pauseAfterFailureMs;
-        own.failures += 1;
-        this.recordFailure(job.name, error, own.logged.has(messageOf(error)));
-        own.logged.add(messageOf(error));
+        if (this.countFailure(job.name, error)) this.failures.failed(job.name, 'a run failed', error);
         return false;
       }
     });
-    const own: OwnJob = {
-      ...job,
-      loop,
-      lastSuccessMs: undefined,
-      notBeforeMs: -Infinity,
-      failures: 0,
-      logged: new Set(),
-    };
+    const own: OwnJob = { ...job, loop, lastSuccessMs: undefined, notBeforeMs: -Infinity };
     this.jobs.push(own);
     return loop;
   }
@@ -217,13 +203,11 @@ export class Jobs {
     }
   }
 
-  private recordFailure(name: string, error: unknown, isLogged = false): void {
-    if (this.isStopping) {
-      this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
-      return;
-    }
-    this.metrics.count('job_failures_total', { name });
-    if (!isLogged) this.logger.error(`${name}: a run failed`, stackOf(error));
+  /** @returns false if the work was cut off, because the process stops */
+  private countFailure(name: string, error: unknown): boolean {
+    if (this.isStopping) this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
+    else this.metrics.count('job_failures_total', { name });
+    return !this.isStopping;
   }
 
   private async untilIdle(): Promise<void> {

@@ -12,6 +12,7 @@ import { createApiClient } from '../support/api-client';
 import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
+  CLI_START,
   ensureBuild,
   eventually,
   isRunning,
@@ -429,7 +430,7 @@ describe('a service whose files are taken away', () => {
     const proxy = await buy(service);
     const paths = [
       `/proxies/${proxy.id}/check`,
-      '/proxies/export?format=clash',
+      '/proxies/lists/clash',
       ...['docs/', 'docs/swagger-ui-bundle.js', 'docs/swagger-ui-standalone-preset.js', 'docs/swagger-ui.css']
         .flatMap((page) => [page, `staff/${page}`])
         .map((page) => `/${page}`),
@@ -504,6 +505,14 @@ describe('a start on a machine that PostgreSQL does not like', () => {
     await chmod(dataDir, 0o777);
     const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: '0' }, wrapper);
     expect([code, stderr]).toEqual([1, expect.stringContaining(` Set DATABASE_URL, or ${cure}.`)]);
+    await removeTestDirectory(dataDir);
+  });
+
+  (canUnshare ? it : it.skip)('starts and stops it as root that may not look into processes', async () => {
+    const dataDir = await createTestDirectory();
+    const asInContainer = ['setpriv', '--bounding-set=-sys_ptrace', ...CLI_START];
+    expect((await runCli(['users', 'list'], { DATA_DIR: dataDir }, asInContainer)).code).toBe(0);
+    expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
     await removeTestDirectory(dataDir);
   });
 });

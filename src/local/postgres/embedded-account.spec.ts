@@ -1,9 +1,9 @@
-import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDirectory } from '../../../test/support/test-directory';
 import { messageOf } from '../../common';
-import { canEnter, ENTER, getServerAccount, isPermitted, READ, type ServerAccount } from './embedded-account';
+import { canEnter, getServerAccount, mayEnter, type ServerAccount } from './embedded-account';
 
 const stranger: ServerAccount = { uid: 54_321, gid: 54_321, isSelf: false };
 
@@ -33,14 +33,11 @@ describe('the account of the embedded server', () => {
   });
 
   it('is judged by the bits of its group before those of everybody', async () => {
-    const file = join(directory, 'file');
-    await writeFile(file, '');
-    await chmod(file, 0o604);
-    const { gid } = await stat(file);
+    await chmod(directory, 0o701);
+    const { gid } = await stat(directory);
 
-    expect(await isPermitted(stranger, file, READ)).toBe(true);
-    expect(await isPermitted(stranger, file, READ | ENTER)).toBe(false);
-    expect(await isPermitted({ ...stranger, gid }, file, READ)).toBe(false);
+    expect(await mayEnter(stranger, directory)).toBe(true);
+    expect(await mayEnter({ ...stranger, gid }, directory)).toBe(false);
   });
 
   it('is the owner of existing data, as whom only root may act', async () => {

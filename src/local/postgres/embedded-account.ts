@@ -12,8 +12,8 @@ const UNPRIVILEGED_USER = 'nobody';
 /** The tools for accounts are in sbin, which is not in every user's PATH. */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 
-export const READ = 4;
-export const ENTER = 1;
+/** The bit of a directory's mode that lets a user enter it. */
+const ENTER = 1;
 
 /** The operating system's user that owns the server's processes and files. */
 export interface ServerAccount {
@@ -67,16 +67,15 @@ export function runAs(account: ServerAccount): { uid?: number; gid?: number } {
 /** Whether the user can enter the directory, according to its mode bits and those of all its parents. */
 export async function canEnter(account: ServerAccount, directory: string): Promise<boolean> {
   for (let path = await realpath(directory); ; path = dirname(path)) {
-    if (!(await isPermitted(account, path, ENTER))) return false;
+    if (!(await mayEnter(account, path))) return false;
     if (path === dirname(path)) return true;
   }
 }
 
-/** Whether the entry itself permits READ, ENTER (for files: execute) or both. */
-export async function isPermitted(account: ServerAccount, path: string, bits: number): Promise<boolean> {
+/** Whether the directory itself lets the user enter it. */
+export async function mayEnter(account: ServerAccount, path: string): Promise<boolean> {
   if (account.isSelf) {
-    const mode = (bits & READ ? constants.R_OK : 0) | (bits & ENTER ? constants.X_OK : 0);
-    return access(path, mode).then(
+    return access(path, constants.X_OK).then(
       () => true,
       () => false,
     );
@@ -84,7 +83,7 @@ export async function isPermitted(account: ServerAccount, path: string, bits: nu
   // access() would always succeed here, because this process is root.
   const entry = await stat(path);
   const shift = entry.uid === account.uid ? 6 : entry.gid === account.gid ? 3 : 0;
-  return ((entry.mode >> shift) & bits) === bits;
+  return ((entry.mode >> shift) & ENTER) !== 0;
 }
 
 async function getUnprivilegedUser(onNote: (line: string) => void): Promise<{ uid: number; gid: number }> {

@@ -20,9 +20,9 @@ import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server
  * | stopping | its last user has the lock exclusively    | waits for it: stopped  | stops it         |
  *
  * The lock is PostgreSQL's own, which releases it with the connection, so that no killed process keeps it; a
- * lock file could not do that. A user that loses its connection joins again: after a killed backend the server
- * has only recovered, and a killed server is started again on its port. If two processes start the server at
- * once, one succeeds, and both join it.
+ * lock file could not do that. A user that loses its connection joins again: a killed backend ends all sessions
+ * of a server that continues, and a killed server is started again on its port. If two processes start the
+ * server at once, one succeeds, and both join it.
  */
 const USE_LOCK = 20_631_004;
 
@@ -33,7 +33,7 @@ const MAINTENANCE_DATABASE = 'postgres';
 
 const JOIN_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** How long sessions of a process take to end that has closed them. */
+/** Closed sessions disappear within this time. */
 const SESSIONS_END_MS = 2000;
 const RETRY_MS = 50;
 const POLL_MS = 20;
@@ -90,7 +90,7 @@ export async function acquireEmbeddedPostgres({
     };
     follow();
   });
-  // A command has no use for it.
+  // Commands do not await it.
   lost.catch(() => undefined);
   return {
     url: serviceUrl(cluster, port),
@@ -207,7 +207,7 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
   }
 }
 
-/** Whether others use the server who have lost the lock with their connection, and have not joined again yet. */
+/** Whether a process uses the server that has lost its lock with its connection and not joined again yet. */
 async function hasOtherUsers(lock: Client): Promise<boolean> {
   const sinceMs = performance.now();
   for (;;) {

@@ -174,8 +174,7 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
     const { mtimeMs } = await stat(path);
     if (Math.abs(Date.now() - mtimeMs) < UNREADABLE_MS) return 'postmaster.pid has just become unreadable';
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-      if (await worksIn(pid, cluster))
-        return `postmaster.pid is unreadable, and process ${pid} uses the data`;
+      if (await mayUse(pid, cluster)) return `postmaster.pid is unreadable, and process ${pid} uses the data`;
     }
     await rm(path);
     cluster.onNote(`Removed ${path}, which was unreadable, as after a power cut.`);
@@ -192,7 +191,9 @@ async function removeUnreadablePidFile(cluster: Cluster): Promise<string | null>
 async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   if (process.platform === 'linux') {
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    return /^[^\0]*\/bin\/postgres\0-D\0/.test(command) && (await worksIn(pid, cluster));
+    const [program = '', option, directory] = command.split('\0');
+    if (!program.endsWith('/bin/postgres') || option !== '-D') return false;
+    return (await worksIn(pid, cluster)) ?? directory === cluster.dataDirectory;
   }
   const { stdout } = await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => ({
     stdout: '',
@@ -200,13 +201,25 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   return stdout.includes(`/bin/postgres -D ${cluster.dataDirectory} -c `);
 }
 
-/** Whether the process works in the data directory, by whatever path it was started. Only on Linux. */
-async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean> {
-  const [data, work] = await Promise.all([
-    stat(cluster.dataDirectory),
-    stat(`/proc/${pid}/cwd`).catch(() => null),
-  ]);
-  return data.dev === work?.dev && data.ino === work.ino;
+/**
+ * Whether the process works in the data directory, by whatever path it was started. Only on Linux. Undefined if
+ * the system does not say it: root in a container, for processes of the server's user.
+ */
+async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
+  const data = await stat(cluster.dataDirectory);
+  try {
+    const { dev, ino } = await stat(`/proc/${pid}/cwd`);
+    return dev === data.dev && ino === data.ino;
+  } catch (error) {
+    return isErrorWithCode(error, 'EACCES') ? undefined : false;
+  }
+}
+
+/** Whether the process may use the data: it works there, or nobody says where it works. */
+async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
+  const isOfServersUser = async (): Promise<boolean> =>
+    (await stat(`/proc/${pid}`).catch(() => null))?.uid === cluster.account.uid;
+  return (await worksIn(pid, cluster)) ?? isOfServersUser();
 }
 
 /**
