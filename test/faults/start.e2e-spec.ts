@@ -466,20 +466,12 @@ describe('a service whose files are taken away', () => {
     await buy(service);
   });
 
-  it('starts its database again when that is killed, and logs each failure once', async () => {
+  it('starts its database again when that is killed, and sells', async () => {
     const { postgres } = await readCompanionPids(dataDir);
-    const earlier = service.stderr().length;
     process.kill(postgres, 'SIGKILL');
     await eventually(async () => (await readCompanionPids(dataDir)).postgres !== postgres && isReady());
     await buy(service);
-    const failures = service
-      .stderr()
-      .slice(earlier)
-      .split('\n')
-      .filter((line) => line.includes(': a run failed'))
-      .map((line) => JSON.parse(line) as { message: string; stack: string })
-      .map(({ message, stack }) => [message, stack.split('\n')[0]].join());
-    expect(failures).toEqual([...new Set(failures)]);
+    await eventually(() => /publish-events: works again after \d+ failures/.test(service.stdout()));
   });
 
   it('ends with code 1 when its database does not start again', async () => {
