@@ -226,7 +226,7 @@ describe('the embedded PostgreSQL of a data directory', () => {
 
     const beside = await acquireEmbeddedPostgres({ dataDir: copy, onNote });
     expect(beside.url).not.toBe(original.url);
-    for (const { release } of [beside, original]) await release();
+    for (const user of [beside, original]) await user.release();
     await removeTestDirectory(copy);
   });
 
