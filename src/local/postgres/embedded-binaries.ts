@@ -7,8 +7,8 @@ import { createStagingDirectory, publish } from './embedded-staging';
 const NAME = 'postgresql';
 
 /**
- * PostgreSQL's bin, lib and share in the cluster's directory: hard links to those of node_modules or, on another
- * disk, copies. A server loads its libraries when they are needed, and `npm ci` deletes node_modules.
+ * PostgreSQL's bin, lib and share in the cluster's directory: hard links to the files of node_modules or, on
+ * another disk, copies. A server loads libraries when it needs them, and `npm ci` deletes node_modules.
  */
 export async function getBinaries(directory: string, account: ServerAccount): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();

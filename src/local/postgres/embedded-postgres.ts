@@ -20,9 +20,9 @@ import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server
  * | stopping | its last user has the lock exclusively    | waits for it: stopped  | stops it         |
  *
  * The lock is PostgreSQL's own, which releases it with the connection, so that no killed process keeps it; a
- * lock file could not do that. A user that loses its connection joins again: a killed backend ends all sessions
- * of a server that continues, and a killed server is started again on its port. If two processes start the
- * server at once, one succeeds, and both join it.
+ * lock file could not do that. A user that loses its connection joins again: a killed backend ends all
+ * sessions of a server that continues, and a killed server is started again on its port. If two processes start
+ * the server at once, one succeeds, and both join it.
  */
 const USE_LOCK = 20_631_004;
 

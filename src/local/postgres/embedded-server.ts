@@ -55,11 +55,12 @@ export async function findServer(cluster: Cluster): Promise<ServerProcess | null
 }
 
 /**
- * Starts a server, on the recorded port of one that was killed if it is free: others may still use that address.
- * Returns null when it accepts connections. Otherwise another attempt may succeed, and the reason is returned: then
- * find the server, and start it again if there is none.
+ * Starts a server, on the port of a killed one if that is free, because others may still use that address.
  *
  * `pg_ctl start` cannot be used: it passes the paths to a shell without quoting their `$` and `"`.
+ *
+ * @returns null when it accepts connections; otherwise why another attempt may succeed: the caller finds the
+ *   server, and starts it again if there is none
  */
 export async function startServer(
   cluster: Cluster,
@@ -155,9 +156,10 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
 }
 
 /**
- * A power cut can leave a postmaster.pid that is empty or full of NULs, with which PostgreSQL does not start. It is
- * removed if it has not changed for a minute and no process, such as a server's orphan, works in the data directory.
- * The lock, which ends with its process, keeps a second start from removing the file of the first one's server.
+ * A power cut can leave a postmaster.pid that is empty or full of NULs, with which PostgreSQL does not start.
+ * The file is removed if it has not changed for a minute and no process, such as a server's orphan, works in
+ * the data directory. The lock keeps two starts from removing it at once: the second one would remove the file
+ * of the first one's server.
  *
  * @returns why the file cannot be removed yet, or null if there is no such file
  */
@@ -202,8 +204,8 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * Whether the process works in the data directory, by whatever path it was started. Only on Linux. Undefined if
- * the system does not say it: root in a container, for processes of the server's user.
+ * Whether the process works in the data directory, by whatever path it was started. Only on Linux. Undefined
+ * if the system does not say it: root in a container may not look into processes of other users.
  */
 async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
   const data = await stat(cluster.dataDirectory);
