@@ -21,8 +21,8 @@ import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server
  *
  * The lock is PostgreSQL's own, which releases it with the connection, so that no killed process keeps it; a
  * lock file could not do that. A user that loses its connection joins again: a killed backend ends all
- * sessions of a server that continues, and a killed server is started again on its port. If two processes start
- * the server at once, one succeeds, and both join it.
+ * sessions of a server that continues, and a killed server is started again on its port. If two processes
+ * start the server at once, one succeeds, and both join it.
  */
 const USE_LOCK = 20_631_004;
 

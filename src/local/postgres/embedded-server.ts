@@ -158,8 +158,8 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
 /**
  * A power cut can leave a postmaster.pid that is empty or full of NULs, with which PostgreSQL does not start.
  * The file is removed if it has not changed for a minute and no process, such as a server's orphan, works in
- * the data directory. The lock keeps two starts from removing it at once: the second one would remove the file
- * of the first one's server.
+ * the data directory. The lock keeps two starts from removing it at once: the second one would remove the
+ * file of the first one's server.
  *
  * @returns why the file cannot be removed yet, or null if there is no such file
  */
