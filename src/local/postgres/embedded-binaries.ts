@@ -45,7 +45,7 @@ async function getPlatformPackage(): Promise<{ platform: string; version: string
   return { platform, version, native: join(root, 'native') };
 }
 
-/** Gives every user access, whatever modes the installation left. Symbolic links are omitted. */
+/** Gives every user access, because installations can lose modes. Symbolic links are omitted. */
 async function linkTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   await chmod(to, 0o755);

@@ -204,7 +204,7 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * Whether the process works in the data directory, by whatever path it was started. Only on Linux. Undefined
+ * Whether the process works in the data directory, which can have several paths. Only on Linux. Undefined
  * if the system does not say it: root in a container may not look into processes of other users.
  */
 async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean | undefined> {
@@ -217,7 +217,7 @@ async function worksIn(pid: number | string, cluster: Cluster): Promise<boolean 
   }
 }
 
-/** Whether the process may use the data: it works there, or nobody says where it works. */
+/** Whether the process may use the data: it works there, or the system does not say where it works. */
 async function mayUse(pid: string, cluster: Cluster): Promise<boolean> {
   const isOfServersUser = async (): Promise<boolean> =>
     (await stat(`/proc/${pid}`).catch(() => null))?.uid === cluster.account.uid;
