@@ -217,7 +217,7 @@ describe('GET /ledger', () => {
 
   it.each([
     ['kind=topup', 'string_pattern_mismatch', 'kind'],
-    ['from=2026-11-01', 'datetime_parsing', 'from'],
+    ['from=2026-11-31', 'datetime_parsing', 'from'],
     ['from=2026-11-01T00:00:00', 'timezone_aware', 'from'],
     ['order_id=0', 'greater_than', 'order_id'],
     ['limit=201', 'less_than_equal', 'limit'],

@@ -67,6 +67,6 @@ describe('The prefilled fields of the page of staff', () => {
     expect(bodyOf('POST /staff/users/{user_id}/tokens')).toEqual({
       scopes: [['read', ...ALL_SCOPES, ...ALL_PAYMENT_SCOPES, ...ALL_STAFF_SCOPES].join(' | ')],
     });
-    expect(bodyOf('POST /staff/orders/{order_id}/decide')).toMatchObject({ decision: 'deliver | refund' });
+    expect(bodyOf('POST /staff/orders/{order_id}/decide')).toMatchObject({ decision: 'deliver | cancel' });
   });
 });

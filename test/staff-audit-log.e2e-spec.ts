@@ -231,6 +231,28 @@ it('can be searched by member of staff, action and time', async () => {
   expect(await search('user_id=999999')).toEqual({ items: [], next_cursor: null });
 });
 
+it('can be searched by days, the last one included, for changes alone', async () => {
+  const subject = await createStaff(service);
+  const { id } = await service.createUser();
+  await subject.post(`/staff/users/${id}/block`, REASON);
+  await subject.get(`/staff/users/${id}`);
+  await subject.post('/staff/users/999999/block', REASON);
+  const { items } = await search(`user_id=${subject.id}`);
+  const actionsIn = async (query: string) =>
+    (await search(`user_id=${subject.id}&${query}`)).items.map(({ action }) => action);
+  const all = items.map(({ action }) => action);
+  const dayOf = (at = '', daysBefore = 0) =>
+    new Date(Date.parse(at) - daysBefore * 86_400_000).toJSON().slice(0, 10);
+  const [first, last] = [dayOf(items.at(-1)?.at), dayOf(items[0]?.at)];
+  const before = dayOf(items.at(-1)?.at, 1);
+  expect(all).toEqual(['users.block', 'users.read', 'users.block']);
+  expect(await actionsIn(`from=${first}&to=${last}`)).toEqual(all);
+  expect(await actionsIn(`from=${before}&to=${before}`)).toEqual([]);
+  expect(await actionsIn(`from=0001-01-01&to=9999-12-31`)).toEqual(all);
+  expect(await actionsIn(`from=${first}&changes_only=true`)).toEqual(['users.block']);
+  expect((await auditor.get(`/staff/actions?from=${first}&to=${before}`)).status).toBe(400);
+});
+
 it.each(['limit=201', 'limit=0', 'user_id=x', 'from=yesterday', 'target=42', 'target=rule:1', 'cursor=-1'])(
   'refuses a search by %s',
   async (query) => {

@@ -125,7 +125,8 @@ function argumentOf({ type, format, anyOf }: FieldDescription['schema']): string
   if (type === 'array') return '<list>';
   if (format === 'date-time') return '<moment>';
   if (format === 'date') return '<day>';
-  return anyOf ? '<roubles>' : '<text>';
+  if (Array.isArray(anyOf)) return 'format' in (anyOf[0] as object) ? '<day>' : '<roubles>';
+  return '<text>';
 }
 
 /** The request made from the options, without the limit, which may be higher than over HTTP. */

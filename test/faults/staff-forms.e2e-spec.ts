@@ -10,7 +10,9 @@ const chromium = findChromium() ?? '';
 
 /** The value of a field of a search: text that its description allows. */
 function searchedFor({ name, schema }: Parameter): string | number {
-  const { type, format, pattern, enum: words } = isObject(schema) ? schema : {};
+  const { anyOf } = isObject(schema) ? schema : {};
+  const first = Array.isArray(anyOf) ? anyOf[0] : schema;
+  const { type, format, pattern, enum: words } = isObject(first) ? first : {};
   if (name === 'target') return 'user:1';
   if (name === 'token_id') return 1;
   if (name === 'country') return 'ru';

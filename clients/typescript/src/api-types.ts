@@ -652,7 +652,7 @@ export interface paths {
     };
     /**
      * List orders
-     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated while new orders are placed. `from` (inclusive) and `to` (exclusive) limit the time at which an order was placed. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
+     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated while new orders are placed. `from` and `to` limit the time at which an order was placed. To find the order of a request whose response was lost, or was `the order of request … is being confirmed`, filter by its `key`. The list is empty if no order was placed.
      */
     get: operations['listOrders'];
     put?: never;
@@ -4188,9 +4188,9 @@ export interface operations {
   listLedger: {
     parameters: {
       query?: {
-        /** @description The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z */
+        /** @description The end: the last day (UTC), inclusive, or a time, exclusive */
         to?: string;
         /** @description Only changes of this kind */
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
@@ -4342,9 +4342,9 @@ export interface operations {
   exportLedger: {
     parameters: {
       query?: {
-        /** @description The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z */
+        /** @description The end: the last day (UTC), inclusive, or a time, exclusive */
         to?: string;
         /** @description Only changes of this kind */
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
@@ -7983,9 +7983,9 @@ export interface operations {
         state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'canceled';
         /** @description A purchase or a prolongation */
         kind?: 'purchase' | 'prolongation';
-        /** @description The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z */
+        /** @description The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z */
         from?: string;
-        /** @description The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z */
+        /** @description The end: the last day (UTC), inclusive, or a time, exclusive */
         to?: string;
         /** @description The `Idempotency-Key` of the request: selects one order, or all orders of a bulk. Canceled orders may share a key */
         key?: string;

@@ -1,4 +1,4 @@
-import { BooleanField, DateTimeField, type FieldOptions, IntegerField, StringField } from './fields';
+import { BooleanField, BoundField, type FieldOptions, IntegerField, StringField } from './fields';
 
 /**
  * A pattern for text that people read: not blank, and without control characters. Browsers and other clients
@@ -24,13 +24,13 @@ export const oneOf = (choices: readonly string[]): string => `^(${choices.join('
 
 /** The bounds of a period in a query. */
 export const FromField = (options: FieldOptions = { absent: 'null' }) =>
-  DateTimeField({
-    description: 'The start of the period, inclusive, with its offset, e.g. 2026-11-01T00:00:00Z',
+  BoundField('start', {
+    description: 'The start: the first day (UTC), e.g. 2026-11-01, or a time, e.g. 2026-11-01T00:00:00Z',
     ...options,
   });
 export const ToField = (options: FieldOptions = { absent: 'null' }) =>
-  DateTimeField({
-    description: 'The end of the period, exclusive, with its offset, e.g. 2026-12-01T00:00:00Z',
+  BoundField('end', {
+    description: 'The end: the last day (UTC), inclusive, or a time, exclusive',
     ...options,
   });
 

@@ -6,6 +6,7 @@ import { Money } from '../../common';
 import {
   AmountField,
   BooleanField,
+  BoundField,
   DateField,
   DateTimeField,
   IntegerField,
@@ -118,6 +119,12 @@ class Everything {
   @DateField({ absent: 'null' })
   day!: string | null;
 
+  @BoundField('start', { absent: 'null' })
+  from!: Date | null;
+
+  @BoundField('end', { absent: 'null' })
+  to!: Date | null;
+
   @ObjectField(Part, { absent: 'null' })
   part!: Part | null;
 }
@@ -224,6 +231,18 @@ describe('A field', () => {
     [1n, 'datetime_type'],
   ])('refuses anything else as a date-time: %p', (at, type) => {
     expect(refusalsOf({ ...VALID, at })).toEqual([[type, ['body', 'at']]]);
+  });
+
+  it('reads the bounds of a period: days, both included, or times', () => {
+    const { from, to } = read({ ...VALID, from: '2026-11-30', to: '2026-11-30' });
+    expect([from, to]).toEqual([new Date('2026-11-30T00:00:00Z'), new Date('2026-12-01T00:00:00Z')]);
+    const at = '2026-11-30T12:00:00Z';
+    expect(read({ ...VALID, from: at, to: at })).toMatchObject({ from: new Date(at), to: new Date(at) });
+    for (const to of ['2026-02-30', '0000-01-01', '2026-11-30T12:00:00']) {
+      expect(refusalsOf({ ...VALID, to })).toEqual([
+        [expect.stringMatching(/^(datetime|timezone)_/), ['body', 'to']],
+      ]);
+    }
   });
 
   it('keeps a day as text', () => {

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import { declareField, readInstance } from './read-instance';
 import { readAmount } from './readers/read-amount';
 import { readBoolean } from './readers/read-boolean';
-import { readDate, readDateTime } from './readers/read-date';
+import { readBound, readDate, readDateTime } from './readers/read-date';
 import { type IntegerBounds, readInteger } from './readers/read-integer';
 import { readString, type StringBounds } from './readers/read-string';
 import { Refusal, RefusedItems } from './refusal';
@@ -161,6 +161,13 @@ export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   });
 }
 
+/** The start or the end of a period: a date-time, or a day, which is part of the period. Read as a `Date`. */
+export function BoundField(side: 'start' | 'end', options: FieldOptions = {}): PropertyDecorator {
+  const schema = { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) };
+  const read: Field['read'] = (input, { strict }) => readBound(side, input, strict !== undefined);
+  return requestField({ schema, options, read });
+}
+
 /** A day such as `2026-11-21`. Read as text. */
 export function DateField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({ schema: { type: 'string', format: 'date' }, options, read: readDate });
@@ -254,7 +261,9 @@ function describe(schema: Readonly<Record<string, unknown>>, options: Field['opt
   const texts = defined({ description, example, deprecated });
   const required = isRequired(options);
   const members = Array.isArray(schema['anyOf']) ? (schema['anyOf'] as readonly object[]) : [];
-  const isParameter = members.some((member) => 'type' in member && member.type === 'null');
+  const isParameter = members.some(
+    (member) => 'format' in member || ('type' in member && member.type === 'null'),
+  );
   const property = isParameter
     ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
       { ...texts, type: 'string', required, schema }

@@ -20,7 +20,7 @@ export class OrdersController {
     description:
       'The orders of the user that match all of the given parameters, newest first, a page at a ' +
       'time: send `next_cursor` as `cursor` until it is null. No order is skipped or repeated ' +
-      'while new orders are placed. `from` (inclusive) and `to` (exclusive) limit the time at ' +
+      'while new orders are placed. `from` and `to` limit the time at ' +
       'which an order was placed. To find the order of a request whose response was lost, or was ' +
       '`the order of request … is being confirmed`, filter by its `key`. The list is empty if no ' +
       'order was placed.',

@@ -3,6 +3,7 @@ import {
   ApiChoice,
   ApiMoment,
   ApiNullable,
+  BooleanField,
   FromField,
   IdField,
   PageOf,
@@ -27,6 +28,9 @@ export class ActionsQuery extends PageQuery {
 
   @ToField()
   to!: Date | null;
+
+  @BooleanField({ description: 'Only changes that were made: no reads, no refused requests', default: false })
+  changes_only!: boolean;
 }
 
 export class ActionTarget {

@@ -181,7 +181,7 @@ export class AuditLogService {
 
   /** Newest first. @throws InvalidPeriod */
   async search(query: ActionsQuery): Promise<ActionsPage> {
-    const { user_id: userId, action, target, from, to } = query;
+    const { user_id: userId, action, target, from, to, changes_only: changesOnly } = query;
     assertPeriod(from, to);
     return readPage(query, (page) => {
       const conditions = conditionsOf(target === null ? null : parseTarget(target));
@@ -189,6 +189,7 @@ export class AuditLogService {
       conditions.by(action, (name) => `action = ${name}`);
       conditions.by(from, (moment) => `at >= ${moment}`);
       conditions.by(to, (moment) => `at < ${moment}`);
+      if (changesOnly) conditions.add('after IS NOT NULL');
       return this.find(conditions, page);
     });
   }

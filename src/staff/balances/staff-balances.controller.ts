@@ -142,8 +142,7 @@ export class StaffBalancesController {
     summary: 'Download a statement as CSV',
     description:
       'For accounting, and for customers on request: a file of every change of a balance in a period, ' +
-      'in the order of `seq`, so that each line follows from the previous one. `from` is inclusive and ' +
-      '`to` exclusive.',
+      'in the order of `seq`, so that each line follows from the previous one.',
     response: {
       description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
       content: {

@@ -90,7 +90,7 @@ export class StaffRefundsController {
     summary: 'Download refunds of proxies as CSV',
     description:
       'For a complaint to the provider: the refunds that were requested in a period, newest first, with ' +
-      'subnets, countries, failures and sums. `from` is inclusive and `to` exclusive.',
+      'subnets, countries, failures and sums.',
     response: {
       description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
       content: {

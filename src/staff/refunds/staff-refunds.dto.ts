@@ -38,10 +38,10 @@ export class RefundSharesQuery {
 
 @StrictRequest()
 export class RefundsFileQuery {
-  @FromField({ example: '2026-11-01T00:00:00Z' })
+  @FromField({ example: '2026-11-01' })
   from!: Date;
 
-  @ToField({ example: '2026-12-01T00:00:00Z' })
+  @ToField({ example: '2026-11-30' })
   to!: Date;
 
   @ExcelField()

@@ -102,6 +102,7 @@ CREATE TABLE audit_log (
   CONSTRAINT audit_log_idempotency_check CHECK ((idempotency_key IS NULL) = (request_hash IS NULL))
 );
 CREATE INDEX audit_log_at_idx ON audit_log (at, id);
+CREATE INDEX audit_log_changes_idx ON audit_log (at, id) WHERE after IS NOT NULL;
 CREATE INDEX audit_log_user_id_idx ON audit_log (user_id, at, id);
 CREATE INDEX audit_log_action_idx ON audit_log (action, at, id);
 CREATE INDEX audit_log_user_action_idx ON audit_log (user_id, action, at, id);

@@ -4,7 +4,7 @@ import { Refusal } from '../refusal';
 /** Reads a day of the calendar, e.g. `2026-11-21`, and leaves it as text. */
 export function readDate(input: JsonValue): string | Refusal {
   if (typeof input !== 'string') return new Refusal('date_type', 'Input should be a valid date', input);
-  if (isDay(input) && !input.startsWith('0000')) return input;
+  if (isDay(input)) return input;
   const error = 'expected a day, e.g. 2026-11-21';
   return new Refusal('date_from_datetime_parsing', `Input should be a valid date, ${error}`, input, {
     error,
@@ -13,12 +13,23 @@ export function readDate(input: JsonValue): string | Refusal {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
+/** Reads a bound of a period: a date-time, or a day (UTC), which means its start or its end. */
+export function readBound(side: 'start' | 'end', input: JsonValue, anySpelling: boolean): Date | Refusal {
+  if (typeof input !== 'string' || !isDay(input)) {
+    return readDateTime(input, anySpelling, 'a day, e.g. 2026-11-21, or ');
+  }
+  const day = new Date(`${input}T00:00:00Z`);
+  if (side === 'end') day.setUTCDate(day.getUTCDate() + 1);
+  return day;
+}
+
 /**
  * Reads an ISO 8601 date-time. Its offset from UTC is required: without it the time is ambiguous.
  *
  * @param anySpelling accepts offsets such as `+0000` and `z`, too
+ * @param alternative what else a refusal suggests
  */
-export function readDateTime(input: JsonValue, anySpelling = false): Date | Refusal {
+export function readDateTime(input: JsonValue, anySpelling = false, alternative = ''): Date | Refusal {
   if (typeof input !== 'string') {
     return new Refusal('datetime_type', 'Input should be a valid datetime', input);
   }
@@ -32,7 +43,7 @@ export function readDateTime(input: JsonValue, anySpelling = false): Date | Refu
   const year = moment.getUTCFullYear();
   // The offset may move the year.
   if (!isDay(day) || !(year >= 1 && year <= 9999)) {
-    const error = 'expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z';
+    const error = `expected ${alternative}ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z`;
     return new Refusal('datetime_parsing', `Input should be a valid datetime, ${error}`, input, { error });
   }
   if (offset === undefined) return new Refusal('timezone_aware', 'Input should have timezone info', input);
@@ -41,5 +52,5 @@ export function readDateTime(input: JsonValue, anySpelling = false): Date | Refu
 
 /** JavaScript reads the 30th of February as the 2nd of March; this refuses it. */
 function isDay(text: string): boolean {
-  return /^\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
+  return /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
 }
