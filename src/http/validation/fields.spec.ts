@@ -238,8 +238,8 @@ describe('A field', () => {
     expect([from, to]).toEqual([new Date('2026-11-30T00:00:00Z'), new Date('2026-12-01T00:00:00Z')]);
     const at = '2026-11-30T12:00:00Z';
     expect(read({ ...VALID, from: at, to: at })).toMatchObject({ from: new Date(at), to: new Date(at) });
-    for (const to of ['2026-02-30', '0000-01-01', '2026-11-30T12:00:00']) {
-      expect(refusalsOf({ ...VALID, to })).toEqual([
+    for (const bound of ['2026-02-30', '0000-01-01', '2026-11-30T12:00:00']) {
+      expect(refusalsOf({ ...VALID, to: bound })).toEqual([
         [expect.stringMatching(/^(datetime|timezone)_/), ['body', 'to']],
       ]);
     }
