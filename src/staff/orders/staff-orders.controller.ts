@@ -47,9 +47,10 @@ export class StaffOrdersController {
     summary: 'Find orders',
     description:
       'For support and decisions in review: the orders that match all given parameters, newest first. ' +
-      '`order_reference` is that of an order, or the one under which it was sent in a batch. `provider_proxy_id` and `host` are those of a proxy that ' +
-      "the order delivered or prolonged. `request_id` is the `X-Request-Id` of the customer's " +
-      'response. For a host with more than 2,000 proxies, orders are sorted by the delivery of the ' +
+      '`order_reference` is that of an order, or the one under which it was sent in a batch. ' +
+      '`provider_proxy_id` and `host` are those of a proxy that the order delivered or prolonged. ' +
+      "`request_id` is the `X-Request-Id` of the customer's response." +
+      ' For a host with more than 2,000 proxies, orders are sorted by the delivery of the ' +
       "proxy, newest first: the prolongations of an order's proxies, and then that order. A page " +
       'contains the matches among some 2,000 of its proxies, so it may be short, or empty, and still ' +
       'have a next one.',
