@@ -3,7 +3,7 @@ import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule, Notifier } from './database';
 import { LargeBodies, RequestLimits, RequestsUnderWay } from './http';
-import { Retention, Jobs } from './jobs';
+import { Retention, Retries, Jobs } from './jobs';
 import { Metrics } from './metrics';
 
 /** Providers that every module may inject. */
@@ -22,6 +22,7 @@ export class GlobalsModule {
         RequestLimits,
         RequestsUnderWay,
         Retention,
+        Retries,
         Jobs,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
@@ -34,6 +35,7 @@ export class GlobalsModule {
         RequestLimits,
         RequestsUnderWay,
         Retention,
+        Retries,
         Jobs,
       ],
     };

@@ -1297,6 +1297,27 @@ describe('Staff', () => {
     expect(await available()).toBe('100.00');
   });
 
+  it('have nothing sent again or released while the clock of the provider disagrees', async () => {
+    const { id } = await paid('100');
+    payments.fail('refund', ...Array<'500'>(100).fill('500'));
+    const before = payments.calls.refund;
+    const { body } = await refund(id, { amount: '30', reason: 'x' });
+    await eventually(() => payments.calls.refund > before);
+    // The key is old by the provider's clock alone, as after the database's was set back.
+    payments.clockOffsetMs = 24 * 3_600_000;
+    await lookAt(body.id);
+    const sent = payments.calls.refund;
+    await lookAt(body.id);
+    expect(payments.calls.refund).toBe(sent);
+    // The last call is old by the database's clock alone, as after that was set forward.
+    payments.clockOffsetMs = -3 * 3_600_000;
+    await lookAt(body.id, SENT_LONG_AGO);
+    expect(await service.balanceOf(customer)).toMatchObject({ available: '70.00', held: '30.00' });
+    payments.resetFaults();
+    await untilRefund(body.id, 'failed', TRY_NOW);
+    expect(payments.calls.refund).toBe(sent);
+  });
+
   it('have the money back on the balance when the provider refuses, or nothing was made', async () => {
     const { id } = await paid('100');
     payments.fail('refund', '400');

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../common';
 import { queryRows } from '../database';
-import { Jobs, type LeasedRun } from '../jobs';
+import { Jobs, type LeasedRun, Retries } from '../jobs';
 import { ProviderError, ProviderRefused, ProxyProvider } from '../provider';
 
 const EVERY_SECONDS = 15;
@@ -23,7 +23,14 @@ export class Deletions {
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     jobs: Jobs,
+    retries: Retries,
   ) {
+    retries.add({
+      table: 'proxy_refunds',
+      column: 'next_deletion_at',
+      where: `state = 'refunded' AND deleted_at IS NULL`,
+      longestPause: `interval '10 minutes'`,
+    });
     jobs.run({
       name: 'refund-deletions',
       everySeconds: EVERY_SECONDS,

@@ -9,6 +9,7 @@ import {
   queryRow,
   queryRows,
 } from '../database';
+import { Retries } from '../jobs';
 import type { Proxy, ProxyCheckReason, ProxyToCheck } from '../proxies';
 import type { RefundRefusal, ProxyRefundState } from './dto/refund.dto';
 
@@ -63,6 +64,9 @@ export type RefundObstacle =
 
 /** Failures right after the delivery may be those of a proxy that is not set up yet. */
 const MINUTES_AFTER_DELIVERY = 10;
+/** Between two checks. */
+const LONGEST_PAUSE = `(SELECT make_interval(mins => greatest(${MINUTES_AFTER_DELIVERY}, 2 * minutes_between))
+                          FROM refund_rule)`;
 
 /** The statements of refunds, each guarded by the state that it starts from. */
 @Injectable()
@@ -72,7 +76,16 @@ export class ProxyRefundRecords {
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
+    retries: Retries,
   ) {
+    // As far apart as before, because failures in a moment prove nothing.
+    retries.add({
+      table: 'proxy_refunds',
+      column: 'next_check_at',
+      where: `state = 'checking'`,
+      longestPause: LONGEST_PAUSE,
+      pause: LONGEST_PAUSE,
+    });
     this.awaited = new RowWaiters(notifier, 'refunds', (waits) =>
       queryRows(dataSource, 'SELECT id, state FROM proxy_refunds WHERE id = ANY ($1)', [[...waits.keys()]]),
     );

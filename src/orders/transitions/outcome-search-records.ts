@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRows, type Queryable, queryRows, sqlList } from '../../database';
+import { Retries } from '../../jobs';
 import { Metrics } from '../../metrics';
 import type { OrderBatch } from '../order-batch';
 import { countOutcomes, type EndedOrder } from '../order-outcome';
@@ -17,6 +18,10 @@ const ORDINARY_SETTLEMENT_DELAY_SECONDS = 600;
 
 /** After this time an order moves to review. */
 export const SEARCHES_END_AFTER_SECONDS = 24 * 3600;
+
+/** The longest pause between two searches. The deadline of a call may be ahead, too. */
+const longestPauseSeconds = (settlementDelaySeconds: number): number =>
+  Math.max(ORDINARY_SETTLEMENT_DELAY_SECONDS, settlementDelaySeconds) * 2;
 
 /** The schedule of searches, scaled with the settlement delay. The last offset is the settlement delay. */
 function searchOffsetsSeconds(settlementDelaySeconds: number): number[] {
@@ -57,7 +62,16 @@ export class OutcomeSearchRecords {
     private readonly queries: OrderQueries,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
-  ) {}
+    retries: Retries,
+  ) {
+    const seconds = longestPauseSeconds(config.reconciliation.settlementDelaySeconds);
+    retries.add({
+      table: 'orders',
+      column: 'next_search_at',
+      where: "state = 'confirming'",
+      longestPause: `interval '${seconds} seconds'`,
+    });
+  }
 
   /** Starts the reconciliation of a batch: the outcome of its call is unknown. */
   async beginConfirming(batchId: number): Promise<void> {
@@ -74,12 +88,14 @@ export class OutcomeSearchRecords {
   /**
    * Claims orders that are due for a search until their next one: no other replica takes them meanwhile. A
    * lock on the leader's row claims the batch. The next search is the first future one of the schedule;
-   * after the last, searches continue at the interval of the last two.
+   * after the last, searches continue at the interval of the last two. A deadline from before the database's
+   * clock was set back delays no search.
    *
    * @param limit of batches and of orders that were never sent
    */
   async claimDueSearches(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
-    const offsets = searchOffsetsSeconds(this.config.reconciliation.settlementDelaySeconds);
+    const { settlementDelaySeconds } = this.config.reconciliation;
+    const offsets = searchOffsetsSeconds(settlementDelaySeconds);
     const claimed = await preparedRows<{ id: number; batchId: number | null }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
@@ -101,16 +117,16 @@ export class OutcomeSearchRecords {
        UPDATE orders
           SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
               searches = searches + 1,
-              next_search_at = coalesce(
+              next_search_at = least(now() + make_interval(secs => $4), coalesce(
                 (SELECT min(scheduled_at)
                    FROM unnest($2::float8[]) AS seconds,
                         LATERAL (SELECT deadline + make_interval(secs => seconds) AS scheduled_at) AS schedule
                   WHERE scheduled_at > now() + interval '100 ms'),
-                now() + make_interval(secs => $3 * (1 + random())))
+                now() + make_interval(secs => $3 * (1 + random()))))
          FROM locked
         WHERE orders.id = locked.id
        RETURNING orders.id, orders.batch_id AS "batchId"`,
-      [limit, offsets, offsets.at(-1)],
+      [limit, offsets, offsets.at(-1), longestPauseSeconds(settlementDelaySeconds)],
     );
     const batchIds = new Set(claimed.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])));
     return {

@@ -15,6 +15,7 @@ const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 4;
 /** A process that was frozen since it recorded a call does not make it: others look for its effect. */
 const SENT_WITHIN_MS = 10_000;
+const DAY_MS = 24 * 3_600_000;
 
 /**
  * Requests refunds from the provider, and applies their states. The refusal of the first call ends a refund.
@@ -85,7 +86,7 @@ export class DepositRefundsJob {
       // A row that cannot be read may be this refund.
       if (unreadable > 0) return;
       if (refund.isSendable) await this.send(refund);
-      else if (refund.isListedByNow) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
+      else if (this.isListedByNow(refund)) await this.fail(refund.refundKey, 'not listed', refund.nextTry);
     } catch (error) {
       if (!(error instanceof PaymentError)) throw error;
       // Not even a refusal ends it: an earlier call may have been executed, and the list may be late.
@@ -97,12 +98,28 @@ export class DepositRefundsJob {
   /** @throws PaymentError */
   private async send(refund: DueDepositRefund): Promise<void> {
     const beganMs = performance.now();
+    // Any response shows the provider's time.
+    if (this.provider.time() === null) {
+      await this.provider
+        .refundsOf(refund.paymentId)
+        .next()
+        .catch(() => undefined);
+    }
     const request = await this.records.recordSending(
       refund,
       refund.request ?? this.provider.refundRequest(refund),
+      this.provider.time(),
     );
     if (request === null || performance.now() - beganMs > SENT_WITHIN_MS) return;
     await this.settle(await this.provider.refund(refund.refundKey, request));
+  }
+
+  /** Whether the last call is a day ago by both clocks, so that any list contains its effect. */
+  private isListedByNow({ isListedByNow, sentAt }: DueDepositRefund): boolean {
+    const time = this.provider.time();
+    return (
+      isListedByNow && (sentAt === null || (time !== null && time.getTime() - sentAt.getTime() > DAY_MS))
+    );
   }
 
   private async settle(refund: ProviderRefund): Promise<void> {

@@ -120,6 +120,9 @@ export abstract class PaymentProvider {
   /** Whether test payments count like others. */
   abstract readonly isForTests: boolean;
 
+  /** The provider's time in its last response; null if it is not known, or older than a minute. */
+  abstract time(): Date | null;
+
   /**
    * The text of a request that creates a payment. It is stored before the first call and sent again by each
    * retry: the provider refuses another request with the same key.

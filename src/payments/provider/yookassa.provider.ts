@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { HttpService } from '@nestjs/axios';
 import { Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
-import { jsonOrUndefined, RecordingTransport } from '../../common';
+import { jsonOrUndefined, type Moment, RecordingTransport, SystemClock } from '../../common';
 import { AppConfig, type CashRegister } from '../../config';
 import { atMostEachMinute } from '../../http';
 import { Metrics } from '../../metrics';
@@ -36,6 +36,7 @@ import {
 const TIMEOUT_MS = 15_000;
 /** After 429 nothing is sent for this time. */
 const PAUSE_MS = 2000;
+const TIME_COUNTS_FOR_MS = 60_000;
 /** The documented ones. Any other status may come from a gateway that has sent the request on. */
 const REFUSALS: readonly number[] = [400, 404];
 const OF_THE_OPERATOR: readonly number[] = [401, 403];
@@ -65,6 +66,9 @@ export class YooKassaProvider extends PaymentProvider {
   private readonly logger = new Logger('Payments');
   private readonly warn = atMostEachMinute((message) => this.logger.error(message));
   private pausedUntilMs = -Infinity;
+  private readonly clock = new SystemClock();
+  /** The `Date` of the last response, and the moment when it arrived. */
+  private dated: { readonly date: Date; readonly arrived: Moment } | undefined;
 
   constructor(
     private readonly http: HttpService,
@@ -82,6 +86,10 @@ export class YooKassaProvider extends PaymentProvider {
     }
     // A rate needs the zero before the first.
     for (const method of METHODS) metrics.count('payment_calls_total', { method, outcome: 'forbidden' }, 0);
+  }
+
+  time(): Date | null {
+    return this.dated && this.dated.arrived.elapsedMs() < TIME_COUNTS_FOR_MS ? this.dated.date : null;
   }
 
   paymentRequest({ amount: value, returnUrl, receiptEmail, ...mark }: NewPayment): string {
@@ -269,6 +277,8 @@ export class YooKassaProvider extends PaymentProvider {
         transport,
         signal: AbortSignal.timeout(this.config.tuning.paymentTimeoutMs ?? TIMEOUT_MS),
       });
+      const date = new Date(String(response.headers['date']));
+      if (!Number.isNaN(date.getTime())) this.dated = { date, arrived: this.clock.moment() };
       return { status: response.status, json: jsonOrUndefined(response.data) };
     } catch (error) {
       // The error contains the address and the key, so only its code is passed on.

@@ -10,6 +10,7 @@ import {
   queryRows,
 } from '../../database';
 import type { PageRequest } from '../../http';
+import { Retries } from '../../jobs';
 import type { Idempotency } from '../../orders';
 import type { PaymentMark } from '../provider/payment-provider';
 import type { DepositOut } from './deposit.dto';
@@ -84,7 +85,14 @@ export class DepositRecords {
   constructor(
     private readonly dataSource: DataSource,
     notifier: Notifier,
+    retries: Retries,
   ) {
+    retries.add({
+      table: 'deposits',
+      column: 'next_read_at',
+      where: 'true',
+      longestPause: `interval '${LONGEST_PAUSE_SECONDS} seconds'`,
+    });
     this.awaited = new RowWaiters(notifier, 'deposits', (waits) =>
       preparedRows(dataSource, 'SELECT id, state FROM deposits WHERE id = ANY ($1)', [[...waits.keys()]]),
     );

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { preparedRows, queryRows, violatedConstraint } from '../../database';
+import { Retries } from '../../jobs';
 import type { NewRefund, ProviderRefund } from '../provider/payment-provider';
 import { SHOWN_STATE } from './deposit-records';
 import { roublesOf } from './payment-records';
@@ -11,8 +12,10 @@ export interface DueDepositRefund extends NewRefund {
   readonly mayBeMade: boolean;
   /** Whether it may be sent: staff have not ended it, and the provider remembers its key. */
   readonly isSendable: boolean;
-  /** Whether the last call is so long ago that any list contains its effect. */
+  /** Whether the last call is so long ago, by the database's clock, that any list contains its effect. */
   readonly isListedByNow: boolean;
+  /** The provider's time of the last call; null before the first one. */
+  readonly sentAt: Date | null;
   /** The time that the claim has set. */
   readonly nextTry: string;
   /** The body of the call; null before the first one. */
@@ -31,7 +34,17 @@ const IS_SENDABLE = `refund.end_action_id IS NULL
 /** The job's statements of refunds, each guarded by the state before. Staff's hold the money first. */
 @Injectable()
 export class DepositRefundRecords {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    retries: Retries,
+  ) {
+    retries.add({
+      table: 'deposit_refunds',
+      column: 'next_try_at',
+      where: 'true',
+      longestPause: `interval '${LONGEST_PAUSE_SECONDS} seconds'`,
+    });
+  }
 
   /** Claims due refunds, to request them or to look for them. */
   claimDue(provider: string, room: number): Promise<DueDepositRefund[]> {
@@ -53,25 +66,33 @@ export class DepositRefundRecords {
                  deposits.amount AS "paidAmount", deposits.request AS "paymentRequest",
                  deposits.provider_payment_id AS "paymentId", refund.may_be_made AS "mayBeMade",
                  ${IS_SENDABLE} AS "isSendable",
-                 coalesce(refund.sent_at < now() - interval '24 hours', true) AS "isListedByNow"`,
+                 coalesce(refund.sent_at < now() - interval '24 hours', true) AS "isListedByNow",
+                 refund.sent_at AS "sentAt"`,
       [provider, room],
     );
   }
 
   /**
-   * Stores that a refund is being sent, with its request, before the call.
+   * Stores that a refund is being sent, with its request, before the call. It is sent again only while the
+   * provider remembers its key by both clocks: the database's may have been set.
    *
+   * @param at the provider's time; null if it is not known
    * @returns the request that was first; null if the refund must not be sent, or was claimed again
    */
-  async recordSending({ refundKey, nextTry }: DueDepositRefund, request: string): Promise<string | null> {
+  async recordSending(
+    { refundKey, nextTry }: DueDepositRefund,
+    request: string,
+    at: Date | null,
+  ): Promise<string | null> {
     const [sent] = await queryRows<{ request: string }>(
       this.dataSource,
       `UPDATE deposit_refunds AS refund
           SET request = coalesce(request, $3), may_be_made = true,
-              first_sent_at = coalesce(first_sent_at, now()), sent_at = now()
+              first_sent_at = coalesce(first_sent_at, $4, now()), sent_at = coalesce($4, now())
         WHERE refund_key = $1 AND state = 'held' AND next_try_at = $2::text::timestamptz AND ${IS_SENDABLE}
+          AND (first_sent_at IS NULL OR first_sent_at > $4::timestamptz - interval '23 hours')
        RETURNING request`,
-      [refundKey, nextTry, request],
+      [refundKey, nextTry, request, at],
     );
     return sent?.request ?? null;
   }

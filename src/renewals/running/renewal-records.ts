@@ -4,7 +4,7 @@ import type { RenewalOffer } from '../../catalog';
 import type { ProxyType } from '../../common';
 import { queryRow, queryRows } from '../../database';
 import { type Page, type PageRequest, readPage } from '../../http';
-import { type RetentionStep, STEP_ROWS } from '../../jobs';
+import { type RetentionStep, Retries, STEP_ROWS } from '../../jobs';
 import { PURCHASE_REFERENCE_SQL } from '../../orders';
 import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
 import type { RenewalOut } from '../renewal.dto';
@@ -80,7 +80,18 @@ const nextTry = (tries: string): string => `
  */
 @Injectable()
 export class RenewalRecords {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    retries: Retries,
+  ) {
+    retries.add({
+      table: 'renewals',
+      column: 'next_try_at',
+      // Nothing is decided before it is due, even if it was while the clock was ahead.
+      where: `state = 'skipped' AND due_at <= now()`,
+      longestPause: `interval '10 minutes'`,
+    });
+  }
 
   list(userId: number, page: PageRequest): Promise<Page<RenewalOut>> {
     return readPage(page, ({ cursor, limit }) =>

@@ -62,6 +62,8 @@ export class PaymentsSandbox {
   baseUrl = '';
   /** `null` when the shop has none. Its payments need no receipts then. */
   cashRegister: CashRegisterKind | null = null;
+  /** How far its clock is ahead in `Date`. */
+  clockOffsetMs = 0;
   /** Changes results before they are returned. */
   alter: ((method: WireMethod, result: unknown) => unknown) | undefined;
 
@@ -99,6 +101,7 @@ export class PaymentsSandbox {
   resetFaults(): void {
     this.alter = undefined;
     this.cashRegister = null;
+    this.clockOffsetMs = 0;
     this.faults.clear();
     this.notifier.goWrong({});
     this.book.receiptState = 'succeeded';
@@ -147,6 +150,7 @@ export class PaymentsSandbox {
   }
 
   private async serveWire(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    response.setHeader('Date', new Date(Date.now() + this.clockOffsetMs).toUTCString());
     this.authorize(request);
     if (request.method === 'POST' && url.pathname === '/v3/webhooks') {
       const { url: notified } = (await readJson(request)) as { readonly url: string };

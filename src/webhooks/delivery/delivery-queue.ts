@@ -3,12 +3,14 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { preparedRows, queryRows } from '../../database';
 import type { EventOut, EventType } from '../../events';
+import { Retries } from '../../jobs';
 import type { SigningSecrets } from '../signing';
 import {
   ATTEMPT_TAKES_MS,
   FAILURES_UNTIL_PAUSED,
   leaseMs,
   pauseOfDelivery,
+  PAUSES_SECONDS,
   pausesOfWebhook,
   requestedPause,
   USUAL_RETRY_SECONDS,
@@ -16,6 +18,7 @@ import {
 import type { SendResult } from './webhook-sender';
 
 const GONE = 410;
+const LONGEST_WEBHOOK_PAUSE_SECONDS = requestedPause(Infinity, USUAL_RETRY_SECONDS);
 
 /**
  * Concurrent attempts of one webhook, over all replicas, and half of those of a user: a receiver that takes a
@@ -76,7 +79,10 @@ const CLAIM = `
     SELECT id, user_id, fails, busy, (SELECT sum(all_of.busy) FROM busy all_of
                                        WHERE all_of.user_id = busy.user_id) AS user_busy
       FROM busy
-     WHERE disabled_at IS NULL AND (paused_until IS NULL OR paused_until <= now())
+     WHERE disabled_at IS NULL
+       AND (paused_until IS NULL OR paused_until <= now()
+            -- The database's clock was ahead when it was paused.
+            OR paused_until > now() + interval '${LONGEST_WEBHOOK_PAUSE_SECONDS} seconds')
   ), due AS (
     SELECT delivery.id, delivery.next_attempt_at, open.user_id, open.user_busy, open.fails,
            open.busy + row_number() OVER (PARTITION BY open.id
@@ -178,12 +184,25 @@ export class DeliveryQueue {
   constructor(
     private readonly dataSource: DataSource,
     config: AppConfig,
+    retries: Retries,
   ) {
     const { tuning } = config;
     this.retrySeconds = tuning.webhookRetrySeconds ?? USUAL_RETRY_SECONDS;
     this.attemptsPerWebhook = tuning.webhookAttemptsPerWebhook ?? ATTEMPTS_PER_WEBHOOK;
     this.leaseSeconds = leaseMs(tuning.webhookTimeoutMs ?? ATTEMPT_TAKES_MS) / 1000;
     this.pausesOfWebhook = pausesOfWebhook(this.retrySeconds);
+    const requested = requestedPause(Infinity, this.retrySeconds);
+    const longestPauses = [0, ...PAUSES_SECONDS].map(
+      (_, attempts) => pauseOfDelivery(attempts, this.retrySeconds, requested, () => 1) ?? requested,
+    );
+    retries.add({
+      table: 'webhook_deliveries',
+      column: 'next_attempt_at',
+      where: `state = 'pending' AND lease_until IS NULL
+              AND next_attempt_at > now() + interval '${requested} seconds'
+              AND webhook_id IN (SELECT id FROM webhooks WHERE disabled_at IS NULL)`,
+      longestPause: `make_interval(secs => ('{${longestPauses.join()}}'::float8[])[attempts + 1])`,
+    });
   }
 
   /**

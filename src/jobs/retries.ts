@@ -1,0 +1,76 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { databaseTime, queryRows } from '../database';
+import { Jobs } from './jobs';
+import type { LeasedRun } from './leased-run';
+
+/** When rows are retried after a failure. */
+export interface RetryTimes {
+  readonly table: string;
+  /** The column of a row's next try. */
+  readonly column: string;
+  /** The rows whose next try follows a failure, and is not planned, as a condition. */
+  readonly where: string;
+  /** The longest pause between two tries, as an SQL interval. */
+  readonly longestPause: string;
+  /** When rows that are further ahead are tried, as an SQL interval from now; by default at once. */
+  readonly pause?: string;
+}
+
+const EVERY_SECONDS = 60;
+/** How much further the database's clock may move than the monotonic one: a statement may wait. */
+const JUMP_MS = 60_000;
+
+/**
+ * Retries what the database's clock has put off. While that clock was ahead, it set the times of retries, and
+ * after it was set back they are further ahead than any pause between two tries.
+ */
+@Injectable()
+export class Retries {
+  private readonly logger = new Logger(Retries.name);
+  private readonly times: RetryTimes[] = [];
+  /** The database's time minus the monotonic clock of this process, in the last run. */
+  private offsetMs: number | undefined;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    jobs: Jobs,
+  ) {
+    jobs.run({ name: 'retries', everySeconds: EVERY_SECONDS, execute: (run) => this.bringForward(run) });
+  }
+
+  /** Adds a table, by its owner. */
+  add(times: RetryTimes): void {
+    this.times.push(times);
+  }
+
+  private async bringForward(run: LeasedRun): Promise<Record<string, number>> {
+    const jumpMs = await this.jumpMs();
+    const report: Record<string, number> = {};
+    for (const { table, column, where, longestPause, pause = `interval '0'` } of this.times) {
+      await run.renew(report);
+      const retried = await queryRows(
+        this.dataSource,
+        `UPDATE ${table} SET ${column} = now() + ${pause}
+          WHERE id = ANY (ARRAY(SELECT id FROM ${table}
+                                 WHERE ${column} > now() + interval '1 minute' + ${longestPause} AND ${where}
+                                   FOR NO KEY UPDATE SKIP LOCKED))
+         RETURNING 1`,
+      );
+      if (retried.length > 0) report[table] = (report[table] ?? 0) + retried.length;
+    }
+    const isSet = Math.abs(jumpMs) > JUMP_MS;
+    if (isSet || Object.keys(report).length > 0) {
+      const how = isSet ? `set by ${Math.round(jumpMs / 1000)} s` : 'ahead';
+      this.logger.warn(`the database's clock was ${how}: retries brought forward: ${JSON.stringify(report)}`);
+    }
+    return report;
+  }
+
+  /** How far the database's clock has moved since the last run of this process, beyond the passed time. */
+  private async jumpMs(): Promise<number> {
+    const before = this.offsetMs;
+    this.offsetMs = (await databaseTime(this.dataSource)).getTime() - performance.now();
+    return before === undefined ? 0 : this.offsetMs - before;
+  }
+}
