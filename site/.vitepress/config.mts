@@ -77,7 +77,7 @@ export default defineConfig({
       });
     }
     await writeFile(join(outDir, 'llms.txt'), `# Proxy Rental Service ${version}\n\n${lines.join('\n')}\n`);
-    await writeReference(outDir);
+    await writeReference(outDir, version);
   },
   rewrites: { 'README.md': 'index.md' },
   // A file of the repository without an extension.

@@ -8,6 +8,9 @@ import { promisify } from 'node:util';
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const START_MS = 180_000;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+/** Redocly's page loads a picture from its maker, to whom it also reports its use. It works without both. */
+const SOURCES = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:";
+const POLICY = `<meta http-equiv="Content-Security-Policy" content="${SOURCES}" />`;
 const run = promisify(execFile);
 
 interface Parameter {
@@ -34,14 +37,19 @@ interface Operation {
 }
 
 interface Description {
+  readonly info: { version: string; description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
 /** The name of a parameter with an example. */
 type Example = readonly [name: string, value: unknown];
 
-/** Writes the API reference of both interfaces into the site, with the descriptions next to it. */
-export async function writeReference(site: string): Promise<void> {
+/**
+ * Writes the API reference of both interfaces into the site, with the descriptions next to it.
+ *
+ * @param version the service's
+ */
+export async function writeReference(site: string, version: string): Promise<void> {
   await run(process.execPath, ['scripts/build-if-stale.mjs'], { cwd: PROJECT });
   const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-site-'));
   const service = spawn(process.execPath, ['dist/src/main.js'], {
@@ -69,16 +77,26 @@ export async function writeReference(site: string): Promise<void> {
     });
     for (const path of ['', 'staff/']) {
       await mkdir(join(site, path, 'reference'), { recursive: true });
-      for (const name of ['openapi.json', 'openapi.yaml']) {
+      for (const name of ['openapi.json', 'openapi.yaml', 'openapi-3.0.json', 'openapi-3.0.yaml']) {
         await writeFile(join(site, path, name), await (await fetch(`${url}/${path}${name}`)).text());
       }
       const described = JSON.parse(await readFile(join(site, path, 'openapi.json'), 'utf8')) as Description;
       addSamples(described);
+      const { info } = described;
+      info.description = `[Back to the guides](/docs/${path === '' ? 'api' : 'staff'}.html). ${info.description}`;
+      if (info.version !== version) {
+        info.description +=
+          ` ${info.version} is the version of the [specified interface](/docs/stability.html); ` +
+          `that of the service is ${version}.`;
+        info.version = `interface ${info.version}`;
+      }
       const source = join(directory, 'openapi.json');
       await writeFile(source, JSON.stringify(described));
       const page = join(site, path, 'reference', 'index.html');
       const redocly = join(PROJECT, 'node_modules/.bin/redocly');
       await run(redocly, ['build-docs', source, '--output', page, '--inlineBundle'], { cwd: directory });
+      const html = await readFile(page, 'utf8');
+      await writeFile(page, html.replace('<meta charset="utf8" />', `$&\n  ${POLICY}`));
     }
   } finally {
     service.kill();
