@@ -158,7 +158,7 @@ describe('The TypeScript client', () => {
     expect(first).toMatchObject([
       [{ country: 'ru' }],
       [{ country: 'ru' }],
-      expect.stringMatching(/^proxies:\n  - /),
+      expect.stringMatching(/\nproxies:\n  - /),
     ]);
     expect(await read()).toEqual(first);
     expect(statuses.splice(0)).toEqual([200, 200, 200, 200, 304, 304, 304]);

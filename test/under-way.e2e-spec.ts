@@ -157,7 +157,7 @@ describe('The concurrent requests of one user', () => {
   const exportsOf = (user: TestUser): number => service.app.get(RequestsUnderWay).of('export', user.id);
   /** Each is written for its caller alone. */
   const exportPath = (n: number): string =>
-    `/proxies/lists/clash?ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
+    `/proxies/lists/playwright?ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
 
   it('is one change of a kind that locks the user: the others wait without a connection', async () => {
     const [user, other] = await Promise.all([service.createUser(), service.createUser()]);
@@ -200,7 +200,7 @@ describe('The concurrent requests of one user', () => {
     const revision = await service.app.get(ListRevisionService).get(caller);
     const filter = toProxyFilter({ ends_before: new Date('2100-01-01') });
     const closed = new AbortController();
-    const options = { format: 'clash', template: null, filter } as const;
+    const options = { format: 'playwright', template: null, filter } as const;
     await service.app.get(ProxyExportService).get(revision, options, closed.signal);
     expect(exportsOf(user)).toBe(1);
     closed.abort();
@@ -234,11 +234,11 @@ describe('The concurrent requests of one user', () => {
 
   it('writes exports a few hundred rows at a time, so that other requests have their turns', async () => {
     const user = await createOwner(1500);
-    const clash = formatOf({ format: 'clash', template: null });
-    const { write } = clash;
+    const playwright = formatOf({ format: 'playwright', template: null });
+    const { write } = playwright;
     if (typeof write !== 'function') throw new Error('the database writes it');
     const writing = { now: 0, most: 0 };
-    const spy = jest.spyOn(clash as { write: typeof write }, 'write').mockImplementation((proxy) => {
+    const spy = jest.spyOn(playwright as { write: typeof write }, 'write').mockImplementation((proxy) => {
       // No other user has a turn before this.
       if (writing.now === 0) queueMicrotask(() => (writing.now = 0));
       writing.most = Math.max(writing.most, (writing.now += 1));
@@ -248,7 +248,7 @@ describe('The concurrent requests of one user', () => {
       Array.from({ length: 4 }, async (_, n) => (await get(user, exportPath(n))).text()),
     );
     spy.mockRestore();
-    expect(texts.map((text) => text.split('\n').length)).toEqual(Array(4).fill(1502));
+    expect(texts.map((text) => text.split('\n').length)).toEqual(Array(4).fill(1503));
     expect(writing.most).toBe(250);
   });
 });

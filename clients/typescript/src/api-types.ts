@@ -424,7 +424,7 @@ export interface paths {
     };
     /**
      * As clash
-     * @description YAML with a list `proxies`, named by country and id, for Clash and mihomo. An empty list names a proxy that cannot be connected to.
+     * @description A profile for Clash and mihomo, and a file of their proxy providers. Everything goes through the selected proxy of the group `rented`, which contains the first 1,000 active ones; UDP that the proxy cannot carry is rejected. Programs connect to port 7890. Without an active proxy, no connection can be made.
      */
     get: operations['listAsClash'];
     put?: never;
@@ -444,7 +444,7 @@ export interface paths {
     };
     /**
      * As sing-box
-     * @description JSON with a list `outbounds`, for sing-box. An empty list names a proxy that cannot be connected to.
+     * @description A configuration of sing-box. Everything goes through the first proxy of the selector `rented`, which contains the first 1,000 active ones. Programs connect to port 2080. Without an active proxy, no connection can be made.
      */
     get: operations['listAsSingBox'];
     put?: never;
@@ -6569,8 +6569,15 @@ export interface operations {
         };
         content: {
           /**
-           * @example proxies:
+           * @example mixed-port: 7890
+           *     mode: rule
+           *     proxies:
            *       - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,"username":"5svBNZ","password":"iagn2d"}
+           *     proxy-groups:
+           *       - {"name":"rented","type":"select","proxies":["ru-17"]}
+           *     rules:
+           *       - MATCH,rented
+           *       - MATCH,REJECT
            */
           'application/yaml': string;
         };
@@ -6692,6 +6699,16 @@ export interface operations {
         content: {
           /**
            * @example {
+           *       "inbounds": [
+           *         {
+           *           "type": "mixed",
+           *           "listen": "127.0.0.1",
+           *           "listen_port": 2080
+           *         }
+           *       ],
+           *       "route": {
+           *         "final": "rented"
+           *       },
            *       "outbounds": [
            *         {
            *           "type": "socks",
@@ -6701,11 +6718,20 @@ export interface operations {
            *           "version": "5",
            *           "username": "Kd82hs",
            *           "password": "pQ1x9w"
+           *         },
+           *         {
+           *           "type": "selector",
+           *           "tag": "rented",
+           *           "outbounds": [
+           *             "ru-18"
+           *           ]
            *         }
            *       ]
            *     }
            */
           'application/json': {
+            inbounds: Record<string, never>[];
+            route: Record<string, never>;
             outbounds: Record<string, never>[];
           };
         };

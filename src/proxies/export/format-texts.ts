@@ -71,21 +71,34 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   },
   clash: {
     description:
-      'YAML with a list `proxies`, named by country and id, for Clash and mihomo. An ' +
-      'empty list names a proxy that cannot be connected to.',
+      'A profile for Clash and mihomo, and a file of their proxy providers. Everything goes through the ' +
+      'selected proxy of the group `rented`, which contains the first 1,000 active ones; UDP that the ' +
+      'proxy cannot carry is rejected. Programs connect to port 7890. Without an active proxy, no ' +
+      'connection can be made.',
     example:
-      'proxies:\n  - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,' +
-      '"username":"5svBNZ","password":"iagn2d"}\n',
+      'mixed-port: 7890\nmode: rule\nproxies:\n' +
+      '  - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,' +
+      '"username":"5svBNZ","password":"iagn2d"}\n' +
+      'proxy-groups:\n  - {"name":"rented","type":"select","proxies":["ru-17"]}\n' +
+      'rules:\n  - MATCH,rented\n  - MATCH,REJECT\n',
   },
   'sing-box': {
     description:
-      'JSON with a list `outbounds`, for sing-box. An empty list names a proxy that cannot be connected to.',
+      'A configuration of sing-box. Everything goes through the first proxy of the selector `rented`, ' +
+      'which contains the first 1,000 active ones. Programs connect to port 2080. Without an active ' +
+      'proxy, no connection can be made.',
     schema: {
       type: 'object',
-      required: ['outbounds'],
-      properties: { outbounds: { type: 'array', items: { type: 'object' } } },
+      required: ['inbounds', 'route', 'outbounds'],
+      properties: {
+        inbounds: { type: 'array', items: { type: 'object' } },
+        route: { type: 'object' },
+        outbounds: { type: 'array', items: { type: 'object' } },
+      },
     },
     example: {
+      inbounds: [{ type: 'mixed', listen: '127.0.0.1', listen_port: 2080 }],
+      route: { final: 'rented' },
       outbounds: [
         {
           type: 'socks',
@@ -96,6 +109,7 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
           username: 'Kd82hs',
           password: 'pQ1x9w',
         },
+        { type: 'selector', tag: 'rented', outbounds: ['ru-18'] },
       ],
     },
   },

@@ -186,11 +186,16 @@ describe('Exports are read back unchanged, with any login and password', () => {
     const validate = new Ajv({ strict: false }).compile(readSchema('clash'));
     const text = write('clash', proxies);
     const file = parseYaml(text, { version }) as { proxies: Record<string, unknown>[] };
+    expect(file).toMatchObject({
+      mode: 'rule',
+      'proxy-groups': [{ name: 'rented', type: 'select', proxies: file.proxies.map(({ name }) => name) }],
+      rules: ['MATCH,rented', 'MATCH,REJECT'],
+    });
     expect([validate(file), validate.errors]).toEqual([true, null]);
     expect(file.proxies.map(({ port, ...one }) => namedAsOurs(one, port))).toEqual(proxies.map(addressed));
     expect(new Set(file.proxies.map(({ name }) => name)).size).toBe(proxies.length);
-    // Each line is a proxy, and none has a character that YAML does not know as printable.
-    expect(text.match(/^ {2}- \{.*\}$/gm)).toHaveLength(proxies.length);
+    // Each line is a proxy or the group, and none has a character that YAML does not know as printable.
+    expect(text.match(/^ {2}- \{.*\}$/gm)).toHaveLength(proxies.length + 1);
     expect(text).not.toMatch(
       /[^\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]|[\u2028\u2029\ufeff]/u,
     );
@@ -202,7 +207,14 @@ describe('Exports are read back unchanged, with any login and password', () => {
   it('sing-box: JSON that its schema allows', () => {
     const validate = new Ajv2020({ strict: false }).compile(readSchema('sing-box'));
     const file = JSON.parse(write('sing-box', proxies)) as { outbounds: Record<string, unknown>[] };
-    expect([validate(file), validate.errors]).toEqual([true, null]);
+    const selector = file.outbounds.pop();
+    expect(selector).toEqual({
+      type: 'selector',
+      tag: 'rented',
+      outbounds: file.outbounds.map(({ tag }) => tag),
+    });
+    expect(file).toMatchObject({ inbounds: [{ listen: '127.0.0.1' }], route: { final: 'rented' } });
+    expect([validate({ outbounds: file.outbounds }), validate.errors]).toEqual([true, null]);
     const read = file.outbounds.map(({ server_port: port, ...one }) => namedAsOurs(one, port));
     expect(read).toEqual(proxies.map(addressed));
     expect(new Set(file.outbounds.map(({ tag }) => tag)).size).toBe(proxies.length);
@@ -240,10 +252,20 @@ describe('An export without proxies', () => {
       { server: 'http://no-active-proxy.invalid:1', username: 'none', password: 'none' },
     ]);
     const server = 'no-active-proxy.invalid';
-    expect(parseYaml(write('clash', []))).toMatchObject({ proxies: [{ type: 'http', server, port: 1 }] });
-    expect(JSON.parse(write('sing-box', []))).toMatchObject({
-      outbounds: [{ type: 'http', server, server_port: 1 }],
-    });
+    for (const list of [[], [ended], [ended, ended]]) {
+      const clash = parseYaml(write('clash', list)) as Record<'proxies' | 'proxy-groups', object[]>;
+      expect(clash.proxies.at(-1)).toMatchObject({ name: 'none-0', type: 'http', server, port: 1 });
+      expect(clash['proxy-groups']).toMatchObject([{ proxies: ['none-0'] }]);
+      const { outbounds } = JSON.parse(write('sing-box', list)) as { outbounds: object[] };
+      expect(outbounds).toHaveLength(list.length + 2);
+      expect(outbounds.slice(-2)).toMatchObject([
+        { type: 'http', tag: 'none-0', server, server_port: 1 },
+        { type: 'selector', outbounds: ['none-0'] },
+      ]);
+    }
+    const many = Array.from({ length: 1002 }, (_, n) => ({ ...PROXY, id: String(n), active: n > 0 }));
+    const { outbounds } = JSON.parse(write('sing-box', many)) as { outbounds: { outbounds?: string[] }[] };
+    expect(outbounds.at(-1)?.outbounds).toEqual(many.slice(1, 1001).map(({ id }) => `ru-${id}`));
   });
 });
 

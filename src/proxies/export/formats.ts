@@ -4,7 +4,7 @@ import { PROXY_CSV_START, proxyCsvLine } from './proxy-csv';
 import { urlOf } from './proxy-url';
 import { PROXYCHAINS_START, proxychainsLine } from './proxychains';
 import { compileTemplate } from './template';
-import { clashObject, playwrightObject, singBoxObject } from './tool-objects';
+import { clashObject, nameOf, playwrightObject, singBoxObject, toYaml } from './tool-objects';
 
 export interface ExportFormat {
   readonly contentType: string;
@@ -70,6 +70,60 @@ function curlFormat(): ExportFormat {
   };
 }
 
+/** A person can choose from so many, and they take little memory for a slow reader. */
+const MAX_IN_GROUP = 1000;
+/** The name of the group in profiles. A proxy's name contains its id. */
+const GROUP = 'rented';
+
+interface Profile extends Omit<ExportFormat, 'end' | 'empty' | 'write'> {
+  readonly write: (proxy: ProxyOut) => string;
+  readonly endWith: (group: readonly string[]) => string;
+}
+
+/** A format for one file. It ends with a group of the active proxies, or of one that refuses connections. */
+function profileFormat({ endWith, ...profile }: Profile): ExportFormat {
+  const { separator, write } = profile;
+  const group: string[] = [];
+  let isEmpty = true;
+  return {
+    ...profile,
+    get end() {
+      if (group.length > 0) return endWith(group);
+      return `${isEmpty ? '' : separator}${write(NO_PROXY)}${endWith([nameOf(NO_PROXY)])}`;
+    },
+    write: (proxy) => {
+      isEmpty = false;
+      if (proxy.active && group.length < MAX_IN_GROUP) group.push(nameOf(proxy));
+      return write(proxy);
+    },
+  };
+}
+
+const clashFormat = (): ExportFormat =>
+  profileFormat({
+    contentType: 'application/yaml',
+    fileName: 'clash.yaml',
+    start: 'mixed-port: 7890\nmode: rule\nproxies:\n',
+    separator: '',
+    write: (proxy) => `  - ${clashObject(proxy)}\n`,
+    endWith: (proxies) =>
+      `proxy-groups:\n  - ${toYaml({ name: GROUP, type: 'select', proxies })}\n` +
+      // A rule does not apply to UDP if its proxy cannot carry it, and without a rule it goes out directly.
+      `rules:\n  - MATCH,${GROUP}\n  - MATCH,REJECT\n`,
+  });
+
+const singBoxFormat = (): ExportFormat =>
+  profileFormat({
+    contentType: JSON_TYPE,
+    fileName: 'sing-box.json',
+    start:
+      '{"inbounds":[{"type":"mixed","listen":"127.0.0.1","listen_port":2080}],\n' +
+      `"route":{"final":"${GROUP}"},\n"outbounds":[\n`,
+    separator: ',\n',
+    write: singBoxObject,
+    endWith: (outbounds) => `,\n${JSON.stringify({ type: 'selector', tag: GROUP, outbounds })}\n]}\n`,
+  });
+
 const FORMATS = {
   json: {
     contentType: JSON_TYPE,
@@ -109,20 +163,11 @@ const FORMATS = {
     empty: `[\n${playwrightObject(NO_PROXY)}\n]\n`,
     write: playwrightObject,
   },
-  clash: {
-    contentType: 'application/yaml',
-    fileName: 'clash.yaml',
-    ...lines((proxy) => `  - ${clashObject(proxy)}\n`, 'proxies:\n'),
-    empty: `proxies:\n  - ${clashObject(NO_PROXY)}\n`,
+  get clash() {
+    return clashFormat();
   },
-  'sing-box': {
-    contentType: JSON_TYPE,
-    fileName: 'sing-box.json',
-    start: '{"outbounds":[\n',
-    separator: ',\n',
-    end: '\n]}\n',
-    empty: `{"outbounds":[\n${singBoxObject(NO_PROXY)}\n]}\n`,
-    write: singBoxObject,
+  get 'sing-box'() {
+    return singBoxFormat();
   },
 } as const satisfies Record<string, ExportFormat>;
 

@@ -2,7 +2,7 @@ import type { ProxyOut } from '../dto/proxy-out.dto';
 import { authorityOf } from './proxy-url';
 
 /** Unique within a list. */
-const nameOf = ({ country, id }: ProxyOut): string => `${country}-${id}`;
+export const nameOf = ({ country, id }: ProxyOut): string => `${country}-${id}`;
 
 export const playwrightObject = (proxy: ProxyOut): string =>
   JSON.stringify({
@@ -30,12 +30,14 @@ const escape = (character: string): string =>
   String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** JSON is valid YAML, so JSON's quoting is enough. */
+export const toYaml = (value: object): string => JSON.stringify(value).replaceAll(NOT_YAML, escape);
+
 export const clashObject = (proxy: ProxyOut): string =>
-  JSON.stringify({
+  toYaml({
     name: nameOf(proxy),
     type: proxy.proxy_type === 'socks' ? 'socks5' : 'http',
     server: proxy.host,
     port: Number(proxy.port),
     username: proxy.login,
     password: proxy.password,
-  }).replaceAll(NOT_YAML, escape);
+  });
