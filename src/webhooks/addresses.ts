@@ -9,6 +9,12 @@ const WEB_PORTS: readonly number[] = [80, 443];
 /** All IPv6 addresses that are allocated to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
+/**
+ * RFC 6052: DNS64 translates IPv4 addresses into this network, and NAT64 connects to them. The networks of RFC
+ * 8215 (`64:ff9b:1::/48`) lead wherever an operator decides.
+ */
+const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
+
 /** Azure's platform services listen at this nominally public address, which only its machines can reach. */
 const AZURE_PLATFORM = '168.63.129.16';
 
@@ -25,8 +31,9 @@ export class AddressRefused extends Error {
 }
 
 /**
- * The addresses to which webhooks may be sent: public ones, and networks that the operator allows. IPv6
- * addresses that embed IPv4 (mapped, compatible, NAT64, 6to4, Teredo) are never public.
+ * The addresses to which webhooks may be sent: public ones, and networks that the operator allows. An address of
+ * NAT64 counts as the IPv4 address in it. Other IPv6 addresses that embed IPv4 (mapped, compatible, 6to4, Teredo)
+ * are never public.
  */
 export class AddressRules {
   /** @param networks addresses and networks in CIDR notation */
@@ -35,7 +42,8 @@ export class AddressRules {
   /** @param address an IP address; anything else is refused */
   isAllowed(address: string): boolean {
     if (isIP(address) === 0) return false;
-    return isWithin(this.networks, address) || isPublic(address);
+    const ipv4 = translatedIPv4(address);
+    return isWithin(this.networks, address) || (ipv4 === null ? isPublic(address) : this.isAllowed(ipv4));
   }
 
   /**
@@ -82,6 +90,13 @@ const portOf = ({ port, protocol }: URL): number => {
   if (port !== '') return Number(port);
   return protocol === 'https:' ? 443 : 80;
 };
+
+/** The IPv4 address in an address of NAT64; null for any other address. */
+function translatedIPv4(address: string): string | null {
+  const parsed = ipaddr.parse(address);
+  if (!(parsed instanceof ipaddr.IPv6) || !parsed.match(NAT64)) return null;
+  return new ipaddr.IPv4(parsed.toByteArray().slice(-4)).toString();
+}
 
 function isPublic(address: string): boolean {
   const parsed = ipaddr.parse(address);

@@ -60,6 +60,7 @@ const dns = forAllTests(() =>
     'receiver.test': [['127.0.0.1']],
     'mapped.test': [['::ffff:127.0.0.1']],
     'six.test': [['::1']],
+    'nat64.test': [['64:ff9b::7f00:1']],
     'two.test': [['127.0.0.2', '127.0.0.1']],
     'two-families.test': [['127.0.0.2', '::1']],
     'far.test': [['127.0.0.1', '::1']],
@@ -113,8 +114,13 @@ describe('A webhook is not sent', () => {
     ['IPv4-mapped, public', '[::ffff:8.8.8.8]'],
     ['IPv4-compatible', '[::127.0.0.1]'],
     ['IPv4-translated', '[::ffff:0:127.0.0.1]'],
-    ['NAT64', '[64:ff9b::7f00:1]'],
+    ['loopback behind NAT64', '[64:ff9b::7f00:1]'],
+    ['a private address behind NAT64', '[64:ff9b::10.1.2.3]'],
+    ["the cloud's secrets behind NAT64", '[64:ff9b::169.254.169.254]'],
+    ["Azure's platform behind NAT64", '[64:ff9b::168.63.129.16]'],
+    ['an IPv4-mapped address behind NAT64', '[64:ff9b::ffff:808:808]'],
     ['local NAT64', '[64:ff9b:1::7f00:1]'],
+    ['local NAT64, public', '[64:ff9b:1::808:808]'],
     ['6to4', '[2002:7f00:1::]'],
     ['Teredo', '[2001:0:7f00:1::]'],
     ['IPv6 link-local', '[fe80::1]'],
@@ -136,6 +142,7 @@ describe('A webhook is not sent', () => {
     ['such a name with a trailing dot', 'receiver.test.'],
     ['a name of an IPv4-mapped address', 'mapped.test'],
     ['a name of IPv6 loopback', 'six.test'],
+    ['a name of loopback behind NAT64', 'nat64.test'],
   ])('to %s: %s', async (_what, name) => {
     const result = await send(urlOf(name), sender());
     expect(result).toMatchObject(NOT_PUBLIC);
@@ -181,7 +188,7 @@ describe('A webhook is not sent', () => {
     expect(receiver.connections).toBe(0);
   });
 
-  it.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e'])(
+  it.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e', '64:ff9b::808:808'])(
     'except to public addresses such as %s',
     (address) => {
       expect(new AddressRules([]).isAllowed(address)).toBe(true);
@@ -191,6 +198,13 @@ describe('A webhook is not sent', () => {
   it('to the platform of Azure, whose address is public by its number', () => {
     expect(new AddressRules([]).isAllowed('168.63.129.16')).toBe(false);
     expect(new AddressRules(['168.63.129.16']).isAllowed('168.63.129.16')).toBe(true);
+  });
+
+  it('to an address behind NAT64, unless the IPv4 address in it is in an allowed network', () => {
+    const rules = new AddressRules(['10.0.0.0/8']);
+    expect(rules.isAllowed('64:ff9b::10.1.2.3')).toBe(true);
+    expect(rules.isAllowed('64:ff9b::192.168.0.1')).toBe(false);
+    expect(rules.isAllowed('64:ff9b:1::10.1.2.3')).toBe(false);
   });
 
   it.each(['', 'example.com', '127.0.0.1 ', '8.8.8.8/32', '010.1.1.1'])(
