@@ -10,8 +10,8 @@ const WEB_PORTS: readonly number[] = [80, 443];
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * RFC 6052: DNS64 translates IPv4 addresses into this network, and NAT64 connects to them. The networks of RFC
- * 8215 (`64:ff9b:1::/48`) lead wherever an operator decides.
+ * RFC 6052: DNS64 translates IPv4 addresses into this network. It does not contain `64:ff9b:1::/48`, whose
+ * addresses lead wherever a network's operator decides.
  */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 
@@ -31,9 +31,9 @@ export class AddressRefused extends Error {
 }
 
 /**
- * The addresses to which webhooks may be sent: public ones, and networks that the operator allows. An address of
- * NAT64 counts as the IPv4 address in it. Other IPv6 addresses that embed IPv4 (mapped, compatible, 6to4, Teredo)
- * are never public.
+ * The addresses to which webhooks may be sent: public ones, and networks that the operator allows. An address
+ * of NAT64 counts as the IPv4 address in it. Other IPv6 addresses that embed IPv4 (mapped, compatible, 6to4,
+ * Teredo) are never public.
  */
 export class AddressRules {
   /** @param networks addresses and networks in CIDR notation */
