@@ -27,6 +27,7 @@ describe('The environment', () => {
         publicUrl: undefined,
         trustedProxies: [],
         maxConnections: 2000,
+        keepAliveSeconds: 65,
         drainSeconds: 0,
       },
       database: { url: undefined, ownerUrl: undefined, migrateOnStart: true, poolSize: 16 },

@@ -220,6 +220,12 @@ export const SETTINGS = {
         'Client connections per replica. Idle ones give way to new ones. An address that is not one of ' +
         '`TRUSTED_PROXIES` gets at most half of them; those get all but 2 %.',
     }),
+    keepAliveSeconds: setting('KEEP_ALIVE_SECONDS', integer(15, 3600), {
+      default: '65',
+      description:
+        'Seconds for which idle client connections are kept: longer than load balancers keep theirs, or a ' +
+        'request may meet a connection that is just closed.',
+    }),
     drainSeconds: setting('DRAIN_SECONDS', integer(0, 3600), {
       default: '0',
       description:

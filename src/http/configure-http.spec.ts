@@ -42,6 +42,7 @@ class Failure extends DomainError {
 }
 
 const READER_IDLE_MS = 500;
+const KEEP_ALIVE_SECONDS = 620;
 const BODY_STALL_MS = 1000;
 const MAX_CONNECTIONS = 20;
 
@@ -203,7 +204,13 @@ async function startApplication(
     logger,
   });
   const onFull = (closed: string) => void closedConnections.push(closed);
-  configureHttp(made, { maxConnections, readerIdleMs: READER_IDLE_MS, trustedProxies, onFull });
+  configureHttp(made, {
+    maxConnections,
+    keepAliveSeconds: KEEP_ALIVE_SECONDS,
+    readerIdleMs: READER_IDLE_MS,
+    trustedProxies,
+    onFull,
+  });
   const config = { server: { maxConnections }, tuning: { bodyStallMs: BODY_STALL_MS } } as AppConfig;
   made.useGlobalGuards(
     new DoorGuard(),
@@ -287,6 +294,11 @@ describe('The router', () => {
     const response = await fetch(`${origin}/pages/${segment}?name=%66`);
     expect(await response.json()).toEqual({ id, name: 'f' });
   });
+});
+
+it('A connection is kept for as long as it is set', async () => {
+  const response = await fetch(`${origin}/pages/a?name=%66`);
+  expect(response.headers.get('keep-alive')).toBe(`timeout=${KEEP_ALIVE_SECONDS}`);
 });
 
 describe('An error', () => {

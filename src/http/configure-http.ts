@@ -15,17 +15,17 @@ import { RequestValidationPipe } from './validation/request-validation.pipe';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than the minute for which load balancers usually keep a connection, so that they close it first. */
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
 /**
- * Longer than a network delays a reader that is still connected. It differs from KEEP_ALIVE_TIMEOUT_MS,
+ * Longer than a network delays a reader that is still connected. It is shorter than any `keepAliveSeconds`,
  * because the length of a socket's timeout shows which of the two it is.
  */
 const READER_IDLE_MS = 10_000;
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
+  /** How long an idle connection is kept. */
+  readonly keepAliveSeconds: number;
   /** A client that stops reading is disconnected after this time, or twice this time at most. */
   readonly readerIdleMs?: number | undefined;
   /** Their `X-Forwarded-For` is trusted, and their connections are not bounded by address. */
@@ -115,13 +115,13 @@ function neverFreshWithoutTag(express: Application): void {
 
 function configureServer(
   server: Server,
-  { readerIdleMs = READER_IDLE_MS }: ConnectionLimits,
+  { keepAliveSeconds, readerIdleMs = READER_IDLE_MS }: ConnectionLimits,
   metrics: Metrics,
 ): void {
   disconnectIdleReaders(server, readerIdleMs);
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  server.keepAliveTimeout = keepAliveSeconds * 1000;
   respondToMalformedRequests(server, metrics);
   // Node would reject an unknown `Expect` header with an empty 417. It is ignored instead.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
