@@ -49,6 +49,7 @@ interface Sent {
   readonly at?: number;
   readonly tamper?: boolean;
   readonly to?: string;
+  readonly encoding?: string;
 }
 
 async function report(
@@ -59,6 +60,7 @@ async function report(
     at = Date.now() / 1000,
     tamper = false,
     to = service.baseUrl,
+    encoding = 'identity',
   }: Sent = {},
 ) {
   const body = JSON.stringify({
@@ -74,6 +76,7 @@ async function report(
     method: 'POST',
     headers: {
       'Content-Type': 'application/json',
+      'Content-Encoding': encoding,
       'webhook-id': id,
       'webhook-timestamp': timestamp,
       'webhook-signature': `v1,AAAA v1,${signature}`,
@@ -99,6 +102,28 @@ describe('A payment of another source', () => {
     const credited = { id: expect.any(Number), reference: 'once', state: 'credited', amount: '100.00' };
     for (const response of responses) expect(response).toEqual({ status: 200, body: credited });
     expect(await available(user)).toBe('100.00');
+  });
+
+  it('is not credited with a Content-Encoding, which the provider and buyers may send', async () => {
+    const user = await createUser();
+    const refused = await report({ user: { id: user.id } }, { encoding: 'gzip' });
+    expect(refused).toMatchObject({ status: 415, body: { code: 'content-encoding-unsupported' } });
+    expect(await available(user)).toBe('0.00');
+    const { token } = await service.createUser();
+    const post = (path: string) =>
+      fetch(`${service.baseUrl}${path}`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${token}`,
+          'Content-Encoding': 'gzip',
+          'Content-Type': 'application/json',
+        },
+        body: JSON.stringify({ country: 'ru', period: 30 }),
+      });
+    expect((await post('/payments/sandbox/notifications')).status).toBe(200);
+    expect((await post('/proxies/buy')).status).toBe(200);
+    expect((await post('/proxies/prolong')).status).toBe(415);
+    expect((await post('/mcp')).status).toBe(415);
   });
 
   it('is found by the id of Telegram and by the name, if one user has it', async () => {

@@ -8,6 +8,7 @@ export type ErrorKind =
   | 'conflict'
   | 'gone'
   | 'body-too-large'
+  | 'unsupported-encoding'
   | 'validation'
   | 'rate-limited'
   | 'unavailable';

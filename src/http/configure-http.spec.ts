@@ -310,6 +310,7 @@ describe('An error', () => {
     ['not-found', 404],
     ['conflict', 409],
     ['body-too-large', 413],
+    ['unsupported-encoding', 415],
     ['rate-limited', 429],
     ['unavailable', 503],
   ])('of the kind %s has the response %i', async (kind, status) => {
@@ -651,6 +652,23 @@ describe('A body', () => {
     expect(await response.json()).toMatchObject({
       detail: [{ type: 'model_attributes_type', input: '{"weight": 1}' }],
     });
+  });
+
+  it('is refused with a Content-Encoding, and read without one or with identity', async () => {
+    const post = (encoding: string) =>
+      exchange(`${postHead(`${CLOSE}Content-Encoding: ${encoding}\r\nContent-Length: 2\r\n`)}{}`);
+    for (const encoding of ['gzip', 'identity, br', 'made-up']) {
+      const response = await post(encoding);
+      expect(response).toMatch(/^HTTP\/1.1 415 /);
+      expect(response).toMatch(/^Accept-Encoding: identity\r$/m);
+      expect(bodyOf(response)).toEqual({
+        detail: 'The body must be sent without Content-Encoding',
+        code: 'content-encoding-unsupported',
+      });
+    }
+    for (const encoding of ['', 'Identity']) expect(await post(encoding)).not.toMatch(/^HTTP\/1.1 415 /);
+    const empty = await exchange(postHead(`${CLOSE}Content-Encoding: gzip\r\nContent-Length: 0\r\n`));
+    expect(empty).not.toMatch(/^HTTP\/1.1 415 /);
   });
 
   it('in chunks is subject to the limit too', async () => {

@@ -41,7 +41,13 @@ export {
 export { withoutDuration } from './request-metrics';
 export { LargeBodies } from './large-bodies';
 export { BodyTooLarge, parseBody } from './request-body';
-export { MaxBodyBytes, receivedBytes, RequestInputGuard, UnparsedBody } from './request-input.guard';
+export {
+  AnyContentEncoding,
+  MaxBodyBytes,
+  receivedBytes,
+  RequestInputGuard,
+  UnparsedBody,
+} from './request-input.guard';
 export { csvFile, toStream } from './to-stream';
 export { atMostEachMinute } from './rare-warning';
 export { RequestCounter } from './limits/request-counter';

@@ -11,6 +11,12 @@ export const MAX_BODY_BYTES = 100 * 1024;
 
 export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
 
+export class ContentEncodingUnsupported extends domainError(
+  'unsupported-encoding',
+  'The body must be sent without Content-Encoding',
+  { headers: { 'Accept-Encoding': 'identity' } },
+) {}
+
 export class BodyUnreadable extends domainError(
   'bad-request',
   'There was an error parsing the body',

@@ -1,14 +1,23 @@
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import type { Request } from 'express';
 import { AppConfig } from '../config';
+import { isSpecified } from './errors/specified-routes';
 import { callersOf, LargeBodies } from './large-bodies';
-import { BodyTooLarge, MAX_BODY_BYTES, parseBody, receiveBody } from './request-body';
+import {
+  BodyTooLarge,
+  ContentEncodingUnsupported,
+  MAX_BODY_BYTES,
+  parseBody,
+  receiveBody,
+} from './request-body';
+import { routeTemplate } from './request-metrics';
 import { RequestsUnderWay } from './under-way';
 import { readInput } from './validation/read-input';
 import { type RouteInput, routeInput } from './validation/route-input';
 
 const MOST = 'max-body-bytes';
 const UNPARSED = 'unparsed-body';
+const ANY_ENCODING = 'any-content-encoding';
 
 /** The bodies of requests that are being served. */
 const received = new WeakMap<Request, Buffer>();
@@ -18,6 +27,9 @@ export const receivedBytes = (request: Request): Buffer => received.get(request)
 
 /** The handler reads `receivedBytes` itself: none if there were too many. */
 export const UnparsedBody = () => SetMetadata(UNPARSED, true);
+
+/** The route ignores `Content-Encoding`. */
+export const AnyContentEncoding = () => SetMetadata(ANY_ENCODING, true);
 
 export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
@@ -43,11 +55,20 @@ export class RequestInputGuard implements CanActivate {
       return true;
     }
     const most = Reflect.getMetadata(MOST, context.getHandler()) as number | undefined;
+    const isEncoded =
+      !/^(identity)?$/i.test(request.headers['content-encoding'] ?? '') &&
+      Reflect.getMetadata(ANY_ENCODING, context.getHandler()) !== true &&
+      !isSpecified(`${request.method} ${routeTemplate(request)}`);
     const isUnparsed = Reflect.getMetadata(UNPARSED, context.getHandler()) === true;
-    return this.readBody(request, most ?? MAX_BODY_BYTES, isUnparsed ? 'unparsed' : input);
+    return this.readBody(request, most ?? MAX_BODY_BYTES, isUnparsed ? 'unparsed' : input, isEncoded);
   }
 
-  private async readBody(request: Request, maxBytes: number, input: RouteInput | null | 'unparsed') {
+  private async readBody(
+    request: Request,
+    maxBytes: number,
+    input: RouteInput | null | 'unparsed',
+    isEncoded: boolean,
+  ) {
     const bytes = await receiveBody(request, maxBytes, {
       enter: () => this.underWay.enter('body', ...callersOf(request)),
       stallMs: this.config.tuning.bodyStallMs,
@@ -55,6 +76,7 @@ export class RequestInputGuard implements CanActivate {
       if (input === 'unparsed' && error instanceof BodyTooLarge) return Buffer.alloc(0);
       throw error;
     });
+    if (isEncoded && bytes.length > 0) throw new ContentEncodingUnsupported();
     received.set(request, bytes);
     if (input === 'unparsed') return true;
     await this.large.read(request, bytes, () => {

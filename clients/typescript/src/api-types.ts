@@ -4102,6 +4102,17 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
+    /** @description The body has a `Content-Encoding` */
+    EncodedBody: {
+      headers: {
+        /** @description `identity` */
+        'Accept-Encoding'?: string;
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
     /** @description The request is not valid HTTP, or its body is not UTF-8 or nests too deep */
     UnreadableRequest: {
       headers: {
@@ -4997,6 +5008,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -5330,6 +5342,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -5503,6 +5516,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -7266,6 +7280,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -7947,6 +7962,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -8276,6 +8292,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -8533,6 +8550,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -8844,6 +8862,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -8946,6 +8965,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -9176,6 +9196,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -9656,6 +9677,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -9918,6 +9940,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -10063,6 +10086,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -10456,6 +10480,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -10774,6 +10799,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -10976,6 +11002,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -11207,6 +11234,7 @@ export interface operations {
         };
       };
       413: components['responses']['BodyTooLarge'];
+      415: components['responses']['EncodedBody'];
       /** @description Validation Error */
       422: {
         headers: {

@@ -2,7 +2,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { ServiceUnavailable } from '../../common';
 import { statusText } from '../errors/error.filter';
 import { isSpecified } from '../errors/specified-routes';
-import { BodyTooLarge, BodyUnreadable } from '../request-body';
+import { BodyTooLarge, BodyUnreadable, ContentEncodingUnsupported } from '../request-body';
 import { bodyOf, contentOf, type ErrorResponse } from './error-response';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
@@ -36,6 +36,10 @@ const COMPONENTS = {
     unrouted(408),
   ),
   BodyTooLarge: response('The body is larger than 100 kB', bodyOf(new BodyTooLarge())),
+  EncodedBody: {
+    ...response('The body has a `Content-Encoding`', bodyOf(new ContentEncodingUnsupported())),
+    headers: { 'Accept-Encoding': { description: '`identity`', schema: { type: 'string' } } },
+  },
   HeadersTooLarge: response('The address and the headers are larger than 16 kB', unrouted(431)),
   Unavailable: response(
     'The service cannot reach its database. Nothing was changed',
@@ -72,6 +76,7 @@ export function addCommonResponses(document: OpenAPIObject): void {
       405: refer('MethodNotAllowed'),
       408: refer('RequestTimeout'),
       ...(takesBody && { 413: refer('BodyTooLarge') }),
+      ...(takesBody && !isSpecified(route) && { 415: refer('EncodedBody') }),
       431: refer('HeadersTooLarge'),
       ...(operation.security.length > 0 && !unavailable && { 503: refer('Unavailable') }),
       ...operation.responses,

@@ -24,7 +24,7 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   }) as OpenAPIObject;
 
 /** Statuses that mean the same everywhere: of the token, its limits, and requests that reach no route. */
-const REPEATED = new Set(['401', '405', '408', '413', '429', '431']);
+const REPEATED = new Set(['401', '405', '408', '413', '415', '429', '431']);
 /** A description for staff begins with them: `For accounting, when …`. */
 const USERS = /^For ([a-z ]+?)(?: of [^,:;.]*)?[,:;.]/;
 

@@ -26,6 +26,7 @@ const STATUS = {
   conflict: 409,
   gone: 410,
   'body-too-large': 413,
+  'unsupported-encoding': 415,
   validation: 422,
   'rate-limited': 429,
   unavailable: 503,

@@ -3,7 +3,7 @@ import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Public } from '../../auth';
 import { jsonOrUndefined } from '../../common';
-import { receivedBytes, UnparsedBody } from '../../http';
+import { AnyContentEncoding, receivedBytes, UnparsedBody } from '../../http';
 import { UnknownNotifier } from '../deposits/deposits.errors';
 import { PaymentProvider } from '../provider/payment-provider';
 import { Notifications } from './notifications';
@@ -23,6 +23,7 @@ export class NotificationsController {
   @HttpCode(200)
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @UnparsedBody()
+  @AnyContentEncoding()
   @ApiExcludeEndpoint()
   notify(@Param('provider') provider: string, @Req() request: Request): Record<string, never> {
     if (provider !== this.provider.name) throw new UnknownNotifier();
