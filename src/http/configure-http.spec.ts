@@ -655,10 +655,10 @@ describe('A body', () => {
   });
 
   it('is refused with a Content-Encoding, and read without one or with identity', async () => {
-    const post = (encoding: string) =>
+    const ask = (encoding: string) =>
       exchange(`${postHead(`${CLOSE}Content-Encoding: ${encoding}\r\nContent-Length: 2\r\n`)}{}`);
     for (const encoding of ['gzip', 'identity, br', 'made-up']) {
-      const response = await post(encoding);
+      const response = await ask(encoding);
       expect(response).toMatch(/^HTTP\/1.1 415 /);
       expect(response).toMatch(/^Accept-Encoding: identity\r$/m);
       expect(bodyOf(response)).toEqual({
@@ -666,7 +666,7 @@ describe('A body', () => {
         code: 'content-encoding-unsupported',
       });
     }
-    for (const encoding of ['', 'Identity']) expect(await post(encoding)).not.toMatch(/^HTTP\/1.1 415 /);
+    for (const encoding of ['', 'Identity']) expect(await ask(encoding)).not.toMatch(/^HTTP\/1.1 415 /);
     const empty = await exchange(postHead(`${CLOSE}Content-Encoding: gzip\r\nContent-Length: 0\r\n`));
     expect(empty).not.toMatch(/^HTTP\/1.1 415 /);
   });
