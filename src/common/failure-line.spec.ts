@@ -11,6 +11,11 @@ describe('failureLine', () => {
     expect(failureLine(error)).toBe('The database cannot be reached');
   });
 
+  it('names the two ways to trust a private CA', () => {
+    const error = Object.assign(new Error('self-signed'), { code: 'SELF_SIGNED_CERT_IN_CHAIN' });
+    expect(failureLine(error)).toMatch(/sslrootcert in DATABASE_URL or in NODE_EXTRA_CA_CERTS$/);
+  });
+
   it('joins the lines of any other error', () => {
     expect(failureLine(new Error('first\n  second'))).toBe('first second');
     expect(failureLine('no error')).toBe('Failed');

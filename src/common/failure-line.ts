@@ -2,12 +2,22 @@
 const UNREACHABLE = /^(ECONNREFUSED|ECONNRESET|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ETIMEDOUT)$/;
 const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 
+/** Codes of a certificate whose CA is unknown. */
+const UNTRUSTED =
+  /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF).*)$/;
+
 /** Explains in one line why the process failed, for the person who started it. */
 export function failureLine(error: unknown): string {
   if (!(error instanceof Error)) return 'Failed';
   // For a name with several addresses, Node's error has a code but no message.
   if (('code' in error && UNREACHABLE.test(String(error.code))) || CONNECT_TIMEOUT.test(error.message)) {
     return 'The database cannot be reached';
+  }
+  if ('code' in error && UNTRUSTED.test(String(error.code))) {
+    return (
+      "The database's certificate is from an unknown CA: name the CA's file as sslrootcert in DATABASE_URL " +
+      'or in NODE_EXTRA_CA_CERTS'
+    );
   }
   return error.message.replaceAll(/\s*\n\s*/g, ' ');
 }

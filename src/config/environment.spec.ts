@@ -165,6 +165,21 @@ describe('The environment', () => {
     expect(readEnvironment({ PATH: '/bin', port: '80' })).toEqual(readEnvironment({}));
   });
 
+  it.each([
+    ['u:a#hunter2@db/x', 'must write # as %23, for example in the password'],
+    ['u:a%hunter2@db/x', 'must write % as %25, for example in the password'],
+    ['u:hunter2@a:5432,b:5432/x', 'must name one host, such as a proxy before several'],
+    ['a,b/x', 'must name one host, such as a proxy before several'],
+    [
+      'u:hunter2@/x?host=/run',
+      'must name a host; a socket is written as localhost/database?host=/its/directory',
+    ],
+    ['/x', 'must name a host; a socket is written as localhost/database?host=/its/directory'],
+  ])('says what is wrong with the database URL postgres://%s', (url, complaint) => {
+    const read = () => readEnvironment({ DATABASE_URL: `postgres://${url}`, PROVIDER: 'sandbox' });
+    expect(read).toThrow(new EnvironmentError([`DATABASE_URL ${complaint}`]));
+  });
+
   it('cannot be changed once read', () => {
     const environment = readEnvironment({});
     for (const part of [environment, ...Object.values(environment)]) {

@@ -105,8 +105,22 @@ const networks = z
   .pipe(z.array(network))
   .describe('addresses and networks in CIDR notation, e.g. 10.0.0.0/8,::1');
 
+const HOST_AND_SOCKET = 'must name a host; a socket is written as localhost/database?host=/its/directory';
+const DATABASE_URL_MISTAKES: readonly (readonly [mistake: RegExp, message: string])[] = [
+  [/#/, 'must write # as %23, for example in the password'],
+  [/%(?![\da-f]{2})/i, 'must write % as %25, for example in the password'],
+  [/^[^/]*\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/, 'must name one host, such as a proxy before several'],
+  [/^[^/]*\/\/[^/?]*@([/?]|$)/, HOST_AND_SOCKET],
+  [/^[^/]*\/\/\/(?!.*[?&]host=)/, HOST_AND_SOCKET],
+];
+
 const databaseUrl = z
-  .url({ protocol: /^postgres(ql)?$/, normalize: true })
+  .string()
+  .superRefine((url, context) => {
+    const [, message] = DATABASE_URL_MISTAKES.find(([mistake]) => mistake.test(url)) ?? [];
+    if (/^postgres(ql)?:/.test(url) && message !== undefined) context.addIssue({ code: 'custom', message });
+  })
+  .pipe(z.url({ protocol: /^postgres(ql)?$/, normalize: true }))
   .describe('a URL that begins with postgres:// or postgresql://');
 
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
