@@ -9,7 +9,7 @@ interface OrderTimes {
 /** Time for our own steps between the reservation and the claim. */
 export const QUEUE_SLACK_MS = 2000;
 
-/** How long a request may wait after its call: the check after a lost response takes a while. */
+/** How long a request may wait after its call, including the search after a lost response. */
 export const LONGEST_CHECK_MS = 10_000;
 
 /**

@@ -31,7 +31,7 @@ export interface OrderBatch {
   readonly period: number;
   readonly proxyType: ProxyType;
   readonly submittedAt: Date;
-  /** Whether its members were in a batch that was refused: they are not sent a third time. */
+  /** Whether a batch with its members was refused before: they are not sent a third time. */
   readonly resent: boolean;
   /** The last moment at which the call can have been sent. */
   readonly deadline: Date;
@@ -45,7 +45,7 @@ export interface OrderBatch {
 export const sizeOf = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
-/** Whether a listing contains all that a batch of purchases ordered, and no row that cannot be read. */
+/** Whether a listing contains everything that a batch of purchases ordered, and no unreadable row. */
 export const isWhole =
   (batch: OrderBatch) =>
   (listed: readonly unknown[], unread: number): boolean =>

@@ -102,9 +102,9 @@ export class OrderQueries {
   }
 
   /**
-   * The order that holds or has spent money under an idempotency key. A failover cannot take it back. A key
-   * of an order without an order belongs to a request that was written off; for the key of a bulk, which has
-   * no order either, the result means nothing.
+   * The order under an idempotency key, unless it was canceled. A failover cannot undo the result. A key
+   * without an order belongs to a request that was written off, or to a bulk, for which the result is
+   * meaningless.
    *
    * @throws IdempotencyKeyReused when the key is that of another request, for an order or a bulk
    */
@@ -133,7 +133,7 @@ export class OrderQueries {
   ): Promise<ReadonlyMap<string, number>> {
     const rows = await queryRows<{ id: number; attempt: string }>(
       this.dataSource,
-      // A busy user has many older ones. The statements of these attempts were sent minutes ago.
+      // The statements of these attempts were sent minutes ago; a busy user has many older orders.
       `SELECT id, attempt FROM orders
         WHERE user_id = ANY ($1) AND created_at > now() - interval '1 day' AND attempt = ANY ($2)`,
       [attempts.map(({ userId }) => userId), attempts.map(({ attempt }) => attempt)],
@@ -148,7 +148,7 @@ export class OrderQueries {
     return outcome;
   }
 
-  /** The callers of a batch request it at the same moment, in one statement. */
+  /** One statement for all callers of a batch, who read at the same moment. */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
   /**

@@ -13,7 +13,7 @@ import { PROXY_REFUSALS, statesBefore } from './order-states';
 export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_search_at > now()
             AND NOT (SELECT ${CLOSED_FOR_MAINTENANCE})`;
 
-/** An end that was read longer ago is read again: others may have prolonged the rental since. */
+/** How long a read end is valid: somebody else may prolong the rental. */
 const AN_END_COUNTS_FOR = `interval '1 hour'`;
 
 /** Whether the call for an order in the queue can be made. */
@@ -32,7 +32,7 @@ export const isUnread = (longestReadingSeconds: string): string => `(kind = 'pro
                     AND end_read_at <= now() - make_interval(secs => ${longestReadingSeconds})
                  OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_COUNTS_FOR}))`;
 
-/** For how many milliseconds a reserved order may go on waiting; null for another. */
+/** How many more milliseconds a reserved order may wait; null in another state. */
 export const QUEUE_LEFT_MS = `CASE state WHEN 'reserved' THEN
                 extract(epoch FROM deadline - now())::double precision * 1000 - ${QUEUE_SLACK_MS} END`;
 

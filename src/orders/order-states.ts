@@ -79,7 +79,7 @@ export const ALL_PUBLIC_STATES: readonly PublicState[] = [...new Set(Object.valu
 
 export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[state];
 
-/** The states that customers see as this one. */
+/** The states that a public state stands for. */
 export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
   ORDER_STATES.filter((state) => publicState(state) === shown);
 
@@ -105,7 +105,7 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
 export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
 /** Canceled, although the call was sent and may have had its effect after the last search. */
-export const REFUNDED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];
+export const CANCELED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];
 
 /**
  * Why the provider refuses to prolong some proxies. `request` also means that one of several was refused, and

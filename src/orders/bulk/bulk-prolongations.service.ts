@@ -45,7 +45,7 @@ interface BulkRequest {
   readonly idempotency: Idempotency;
 }
 
-/** The order of one proxy and its later result, or the reason why there is no order. */
+/** The order of one proxy with its future result, or the error that refused it. */
 type Outcome = { readonly orderId: number; readonly result: () => Promise<OrderResult> } | DomainError;
 
 /**
@@ -70,7 +70,7 @@ export class BulkProlongations {
     private readonly ledger: LedgerService,
   ) {}
 
-  /** @returns the response, and whether all of it belongs to an earlier request */
+  /** @returns the response, and whether it replays an earlier request */
   async prolong(
     caller: Caller,
     body: BulkProlongRequest,
@@ -80,8 +80,7 @@ export class BulkProlongations {
   }
 
   /**
-   * Checks the bulk of a few proxies as a dry run checks an order: each proxy, and the sum of their prices.
-   * Places nothing.
+   * Dry run: checks each proxy and the sum of the prices, and places nothing.
    */
   async rehearse(caller: Caller, ids: readonly string[], period: number): Promise<DryRunResponse> {
     const refusals = new Map<string, OrderRefusal>();
@@ -102,7 +101,7 @@ export class BulkProlongations {
     const whole = first && { ...first, total, proxyId: null };
     const assessed = whole && (await this.placement.assess(whole));
     for (const order of orders) {
-      // The refusals that the sum does not have are those of the proxy.
+      // Every other refusal belongs to this proxy.
       const { refusals: own } = await this.placement.assess(order);
       for (const refusal of own.filter((one) => !assessed?.refusals.includes(one))) {
         refuse(PLACEMENT_REFUSALS[refusal](order), String(order.proxyId));
@@ -207,7 +206,7 @@ export class BulkProlongations {
     });
   }
 
-  /** Places the orders in the sequence of the proxies, so that the balance pays for the first ones. */
+  /** Places the orders in the requested sequence: a balance that is too low pays for the first proxies. */
   private async order(
     { caller, period, idempotency }: BulkRequest,
     { proxyIds, maxPrices }: Bulk,

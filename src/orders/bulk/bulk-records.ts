@@ -70,7 +70,7 @@ export class BulkRecords {
     return toBulk(row, idempotency);
   }
 
-  /** The orders of a bulk that hold or have spent money, by their proxies. */
+  /** The orders of a bulk that were not canceled, by proxy id. */
   async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
     const orders = await queryRows<OrderOutcome>(
       this.dataSource,
@@ -83,8 +83,8 @@ export class BulkRecords {
   }
 
   /**
-   * Deletes bulks without orders, which frees their keys. The others are kept as long as their orders, so
-   * that a key never stands for another set of proxies.
+   * Deletes bulks without orders, which frees their keys. A bulk with orders stays as long as they do, so
+   * that its key keeps its set of proxies.
    */
   async forgetUnused(): Promise<RetentionStep<true>> {
     const { checked, forgotten } = await queryRow<{ checked: number; forgotten: number }>(

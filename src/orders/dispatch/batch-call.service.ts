@@ -39,14 +39,14 @@ export interface CallPermission {
   readonly deadline: Deadline;
 }
 
-/** The outcome of a batch, where it is known without a query. */
+/** The outcomes of a batch that are known without a query. */
 export interface SettledBatch {
   /** Whether some of the orders may be queued again. */
   readonly mayBeQueued: boolean;
   readonly outcomes: readonly OrderOutcome[];
 }
 
-/** The members of a refused batch that are sent once more, by their calls. */
+/** The members of a refused batch that are sent a second time, grouped by call. */
 type OtherCalls = readonly (readonly BatchMember[])[];
 
 /**
@@ -130,7 +130,7 @@ export class BatchCallService {
     return closed;
   }
 
-  /** The provider delivered fewer than ordered: if it lists more under the order reference, they count. */
+  /** After a short delivery, adds the proxies that the provider lists under the order reference. */
   private async confirmShortDelivery(
     batch: OrderBatch,
     purchase: ProviderPurchase,
@@ -217,7 +217,7 @@ export class BatchCallService {
     if (reason === 'misconfigured') return [];
     if (reason === 'out-of-funds') return [await this.chooseAffordable(batch)];
     if (isPurchase && reason === 'out-of-stock') return [await this.chooseInStock(batch)];
-    // The size of a purchase may be the reason. Everything else is the same for all purchases of a batch.
+    // Purchases of a batch differ in size alone, so only `count` can concern some of them.
     if (isPurchase) return reason === 'count' ? batch.members.map((member) => [member]) : [];
     return separate(batch.members);
   }
@@ -237,7 +237,7 @@ export class BatchCallService {
     const open = await this.queries.findBatch(batchId);
     if (!open) return;
     const foundNothing = await this.reconciliation.search(open, SEARCH_TIMEOUT_MS);
-    // The provider documents that a request that gets 429 has no effect; a listing that agrees is enough.
+    // The provider documents that a request with a 429 has no effect, so one empty listing is proof.
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
       await this.cancelUnbought(memberIds(open), 'unavailable');
     } else {
@@ -245,7 +245,7 @@ export class BatchCallService {
     }
   }
 
-  /** Reconciliation may have begun to search for the batch in the meantime. */
+  /** Also cancels orders for which reconciliation has begun to search. */
   private async cancelUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
     await this.cancellations.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }

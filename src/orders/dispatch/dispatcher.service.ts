@@ -22,7 +22,7 @@ const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 
-/** The work that follows from a claim, usually a call. */
+/** The work of a claim, usually a call. */
 type ClaimedCall = () => Promise<void>;
 
 const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
@@ -73,7 +73,7 @@ export class DispatcherService {
     this.calls.wake();
   }
 
-  /** From now on, sends only while requests of this process are queued. */
+  /** From now on, sends only until the requests of this process have left the queue. */
   stop(): void {
     this.isStopping = true;
   }
@@ -107,8 +107,8 @@ export class DispatcherService {
   }
 
   /**
-   * The next use of a permit, which would be wasted when the order that caused the wake-up has been claimed
-   * with another. Listings and calls take turns. No query delays a purchase.
+   * Decides whether a permit is needed, so that none is wasted on an order that was claimed meanwhile.
+   * Listings and calls take turns. A purchase waits for no query.
    */
   private async nextStep(): Promise<'call' | 'listing' | null> {
     if (this.isStopping && this.waiters.countQueued() === 0) return null;
@@ -122,7 +122,7 @@ export class DispatcherService {
   }
 
   private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
-    // It counts from before the claim, so that it ends no later than the deadline that the database stores.
+    // Begins before the claim, so that it passes no later than the deadline in the database.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let batch: ClaimedBatch | null;
@@ -185,7 +185,7 @@ export class DispatcherService {
     return inSharedSpan('orders.send', attributes, this.waiters.origins(ids), this.background, work);
   }
 
-  /** A claim whose reply was lost is never sent. */
+  /** A claim is never sent if the reply to its statement was lost. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
       await this.waiters.recordCanceled(await this.claims.undoClaim(claim, error));

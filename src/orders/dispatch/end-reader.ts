@@ -24,11 +24,14 @@ const PURCHASES_WORTH_A_FULL_LISTING = 3;
 
 interface Listing {
   readonly proxies: readonly ListedProxy[];
-  /** Proxies that it does not show are listed alone, or their orders are canceled for this reason. */
+  /**
+   * The treatment of proxies that the listing omits: a listing of their own, or this reason cancels the
+   * order.
+   */
   readonly missing: 'listed-alone' | FailureReason;
 }
 
-/** Ends that one listing shows. */
+/** Ends to be read from one listing. */
 interface ClaimedEnds {
   readonly ends: readonly EndToRead[];
   readonly list: () => Promise<Listing>;
@@ -86,7 +89,7 @@ export class EndReader {
   private async isFullListingShorter(purchases: number): Promise<boolean> {
     if (purchases < PURCHASES_WORTH_A_FULL_LISTING) return false;
     const listed = await this.readings.lastListedCount();
-    // One more, because only an empty page ends the listing.
+    // Plus one: only an empty page ends the listing.
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 
@@ -158,8 +161,8 @@ export class EndReader {
   }
 
   /**
-   * A full listing is not a snapshot, and may have rows that cannot be read. A proxy that is missing is
-   * listed by its order reference before it counts as gone.
+   * A full listing is no snapshot and may contain unreadable rows, so a missing proxy counts as gone only
+   * after a listing by its order reference.
    */
   private async listAlone(missing: readonly EndToRead[], whenRead: () => void): Promise<void> {
     for (const end of missing) {

@@ -16,14 +16,14 @@ interface WaitingRequest {
   readonly origin: Origin;
   /** Whether its order is in the queue, as last known. */
   isQueued: boolean;
-  /** Whether its order was sent once more, or is queued for that. */
+  /** Whether its order was sent a second time, or is queued for it. */
   isResent: boolean;
   /** Whether its order has been in the queue for longer than allowed, as last known. */
   isLate: boolean;
   timer: NodeJS.Timeout | undefined;
-  /** The wait in the queue, while it lasts. */
+  /** Set during the wait in the queue. */
   queueSpan: OpenSpan | undefined;
-  /** Ends it, with the order that ended it. */
+  /** Ends the wait. */
   readonly end: (order?: OrderProgress) => void;
 }
 
@@ -40,7 +40,7 @@ export class OrderWaiters {
     private readonly config: AppConfig,
   ) {}
 
-  /** How many wait for their call, or for the listing before it. */
+  /** The number of orders that wait for their call, or for the listing before it. */
   countQueued(): number {
     return [...this.requests.values()].filter(({ isQueued }) => isQueued).length;
   }
@@ -87,7 +87,7 @@ export class OrderWaiters {
     });
   }
 
-  /** This process has claimed their batch. */
+  /** Records that this process has claimed their batch. */
   recordSent(orderIds: readonly number[]): void {
     for (const id of orderIds) {
       const request = this.requests.get(id);
@@ -95,7 +95,7 @@ export class OrderWaiters {
     }
   }
 
-  /** This process has canceled their queued orders. */
+  /** Records that this process has canceled their queued orders. */
   async recordCanceled(orderIds: readonly number[]): Promise<void> {
     await this.recordChanged(orderIds);
     for (const id of orderIds) this.requests.get(id)?.end();
@@ -128,7 +128,7 @@ export class OrderWaiters {
     }
   }
 
-  /** The one request that waits for the outcome of an order is here or at another replica, not at both. */
+  /** Each order has one waiting request, on one replica. */
   private recordChanged(orderIds: readonly number[], outcomes: readonly OrderOutcome[] = []): Promise<void> {
     const elsewhere = orderIds.filter((id) => !this.requests.has(id));
     return this.queries.awaited.changed(orderIds, outcomes, elsewhere);
@@ -147,7 +147,7 @@ export class OrderWaiters {
     else void this.leaveQueue(id, 'busy');
   }
 
-  /** The row may have a later deadline by then, because its end was read. */
+  /** The deadline of the row may move meanwhile, when the end of the rental is read. */
   private waitInQueue(orderId: number, request: WaitingRequest, waitMs: number): void {
     request.isLate = false;
     request.timer = setTimeout(() => {

@@ -186,8 +186,8 @@ export class ReconciliationService {
   }
 
   /**
-   * Cancels on the second complete search that finds nothing, when even a request that was sent at the last
-   * moment would be visible.
+   * Cancels after the second complete search that finds nothing, once a request sent at the last moment would
+   * be visible.
    */
   private async cancelIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
     const since = await this.searches.recordSearch(memberIds(batch), startedAt, 'nothing');
@@ -215,7 +215,7 @@ export class ReconciliationService {
     }
   }
 
-  /** Whether even a request that was sent at the last moment would be visible now. */
+  /** Whether a request sent at the last moment would be visible by now. */
   private isSettlementDelayOver({ deadline }: OrderBatch, at: Date): boolean {
     return at.getTime() - deadline.getTime() >= this.config.reconciliation.settlementDelaySeconds * 1000;
   }

@@ -53,7 +53,7 @@ export class ReviewService {
    *
    * @throws OrderNotInReview
    */
-  async decideRefund(orderId: number, manager: EntityManager): Promise<void> {
+  async cancel(orderId: number, manager: EntityManager): Promise<void> {
     const canceled = await this.cancellations.releaseHolds([orderId], 'staff', ['review'], manager);
     if (canceled.length === 0) throw new OrderNotInReview();
   }

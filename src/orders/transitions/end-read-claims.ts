@@ -6,7 +6,7 @@ import { longestQueueSeconds, longestReadingSeconds } from '../longest-order';
 import { IS_RENEWAL_SQL } from '../order-keys';
 import { PURCHASE_REFERENCE_SQL } from '../order-queries';
 import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
-import { REFUNDED_WITHOUT_PROOF } from '../order-states';
+import { CANCELED_WITHOUT_PROOF } from '../order-states';
 
 /** A prolongation whose rental's end this replica must read. */
 export interface EndToRead {
@@ -124,7 +124,7 @@ export class EndReadClaims {
            LEFT JOIN LATERAL (
              SELECT submitted_at FROM orders canceled
               WHERE canceled.proxy_id = proxies.id AND canceled.period = orders.period
-                AND failure IN ${sqlList(REFUNDED_WITHOUT_PROOF)}
+                AND failure IN ${sqlList(CANCELED_WITHOUT_PROOF)}
                 AND NOT is_prolonged(canceled.date_end_before, proxies.date_end)
               ORDER BY canceled.id DESC LIMIT 1) AS late ON true
           WHERE orders.state = 'reserved' AND end_read_at = ends.read_at AND orders.date_end_before IS NULL

@@ -36,7 +36,7 @@ export const UNCOUNT_SPENDING = `
           WHERE (counter.token_id, counter.day) = (found.token_id, found.day)
        )`;
 
-/** Returns money: the hold of an order without a delivery, and the charge of a closed order. */
+/** Cancels orders, which releases their holds, and refunds charges of closed orders. */
 @Injectable()
 export class OrderCancellations {
   constructor(

@@ -123,7 +123,7 @@ export class StaffOrdersService {
       change: async (manager, before) => {
         audit.assertConcernsAnother(before.user_id);
         if (deliver) await deliver(manager);
-        else await this.review.decideRefund(orderId, manager);
+        else await this.review.cancel(orderId, manager);
         return lockOrder(orderId, manager);
       },
     });
