@@ -266,7 +266,7 @@ function describe(schema: Readonly<Record<string, unknown>>, options: Field['opt
   );
   const property = isParameter
     ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
-      { ...texts, type: 'string', required, schema }
+      { ...texts, type: 'string', required, schema: defined({ ...schema, example }) }
     : { ...schema, ...texts, required, ...(takesNull(options) && { [NULLABLE_EXTENSION]: true }) };
   // Nest's types only know the `exclusiveMinimum` of OpenAPI 3.0, which is a boolean.
   return property as ApiPropertyOptions;
