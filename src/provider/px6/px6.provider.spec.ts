@@ -104,6 +104,7 @@ describe('the PROXY6 adapter', () => {
         ratePerSecond: 0,
         lowBalance: '0',
       },
+      outgoing: { noProxy: '' },
       purchases: { waitMs: 1000 },
       tuning: { poolWaitMs: 1000, breakerFailures: 1000, breakerProbeMs: 600_000 },
     };
