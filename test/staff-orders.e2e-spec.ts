@@ -72,6 +72,7 @@ describe('An order', () => {
         order: `/staff/orders/${orderId}`,
         user: `/staff/users/${user.id}`,
         ledger: `/staff/users/${user.id}/ledger`,
+        refund: `/staff/orders/${orderId}/refund?amount=50.16`,
       },
       refundable: '50.16',
       review_reason: null,

@@ -1,4 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { Money } from '../common';
+import { ApiNullable } from '../http';
 
 /** The column with the name of a user, so that staff need not look up the id. */
 export const usernameOf = (userId: string): string =>
@@ -37,6 +39,24 @@ export const withUserLinks = <Found extends { readonly user_id: number }>(found:
   links: userLinks(found.user_id),
 });
 
+const ApiRefundLink = (example: string): PropertyDecorator =>
+  ApiNullable('string', 'In the page, it opens the form of the refund with this amount', example);
+
+/** Null if nothing can be refunded. */
+export const refundLink = (
+  things: 'orders' | 'deposits',
+  { id, refundable }: { readonly id: number; readonly refundable: string },
+): string | null =>
+  Money.parse(refundable).isPositive() ? `/staff/${things}/${id}/refund?amount=${refundable}` : null;
+
+export class DepositLinks {
+  @ApiLink('/staff/users/42')
+  user!: string;
+
+  @ApiRefundLink('/staff/deposits/12/refund?amount=1000.00')
+  refund!: string | null;
+}
+
 export class OrderLinks {
   @ApiLink('/staff/orders/815')
   order!: string;
@@ -46,12 +66,7 @@ export class OrderLinks {
 
   @ApiLink('/staff/users/42/ledger')
   ledger!: string;
-}
 
-export function withOrderLinks<Found extends { readonly id: number; readonly user_id: number }>(
-  order: Found,
-) {
-  const { user, ledger } = userLinks(order.user_id);
-  const links: OrderLinks = { order: `/staff/orders/${order.id}`, user, ledger };
-  return { ...order, links };
+  @ApiRefundLink('/staff/orders/815/refund?amount=50.16')
+  refund!: string | null;
 }

@@ -135,6 +135,15 @@ describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () 
     expect(orders.body['items']).toHaveLength(1);
   });
 
+  it('opens the form of a refund from the order, filled with what can be refunded', async () => {
+    const path = '/staff/orders/{order_id}/refund';
+    await docs.execute('GET', '/staff/orders/{order_id}', { parameters: { order_id: Number(orderId) } });
+    const link = `/staff/orders/${String(orderId)}/refund?amount=25.08`;
+    const { parameters, body } = await docs.followToForm(link, path);
+    expect(parameters).toEqual([String(orderId), expect.stringMatching(/^docs-/)].sort());
+    expect(body).toEqual({ amount: '25.08', reason: '', reference: null });
+  });
+
   it('filters the operations, shows what is read first, and keeps the schemas away', async () => {
     expect(await docs.filter('refund an')).toEqual(['POST /staff/orders/{order_id}/refund']);
     expect(await docs.filter('/staff/price-rules')).toEqual([

@@ -182,6 +182,22 @@ export class DocsBrowser {
     return { status: String(response.status()), body: (await response.json()) as Record<string, unknown> };
   }
 
+  /** Clicks a link to a form in a shown response, and returns what it fills in. */
+  async followToForm(link: string, path: string): Promise<{ parameters: string[]; body: unknown }> {
+    const responses = this.page.locator('.live-responses-table .highlight-code');
+    await responses.getByText(`"${link}"`, { exact: true }).last().click();
+    const operation = this.operation('POST', path);
+    const { amount } = Object.fromEntries(new URL(link, this.origin).searchParams);
+    const body = operation.locator('textarea');
+    await operation.locator('textarea', { hasText: amount ?? '' }).waitFor();
+    await this.shoot(`follow ${link}`, this.page);
+    const fields = await operation.locator('[data-param-name] input').all();
+    return {
+      parameters: await Promise.all(fields.map((field) => field.inputValue())),
+      body: JSON.parse(await body.inputValue()),
+    };
+  }
+
   /** How far the page is wider than a narrow screen, in pixels, with these operations open. */
   async overflowAt(width: number, operations: readonly (readonly [string, string])[]): Promise<number> {
     await this.filter('');

@@ -165,6 +165,9 @@ interface SwaggerUi {
   readonly specActions: {
     changeParamByIdentity(operation: readonly string[], parameter: Parameter, value: unknown): void;
   };
+  readonly oas3Actions: {
+    setRequestBodyValue(body: { readonly value: string; readonly pathMethod: readonly string[] }): void;
+  };
   readonly layoutActions: {
     show(thing: readonly string[], isShown: boolean): void;
     updateFilter(phrase: string): void;
@@ -174,6 +177,9 @@ interface SwaggerUi {
 interface Described {
   readonly operationId: string;
   readonly tags: readonly string[];
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly example?: object } | undefined>>;
+  };
 }
 
 interface Parameter {
@@ -190,8 +196,8 @@ declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
 /**
- * Prepares the page when its operations are loaded. The path of a GET operation in a response becomes a link:
- * a click fills in that operation and executes it, with the token of the page.
+ * Prepares the page when its operations are loaded. The path of an operation in a response becomes a link: a
+ * click fills in a GET and executes it, with the token of the page, or opens and fills in the form of a POST.
  */
 export function preparePage(): void {
   const viewport = document.createElement('meta');
@@ -210,12 +216,13 @@ export function preparePage(): void {
     const [, path, query] = /^"(\/[^"?]+)(?:\?([^"]*))?"$/.exec(target.textContent ?? '') ?? [];
     if (path === undefined) return null;
     const fields = new URLSearchParams(query);
-    for (const [template, { get }] of Object.entries(window.ui.specSelectors.specJson().toJS().paths)) {
+    for (const [template, { get, post }] of Object.entries(window.ui.specSelectors.specJson().toJS().paths)) {
       const values = new RegExp(`^${template.replaceAll(/\{\w+\}/g, '([^/]+)')}$`).exec(path)?.slice(1);
-      if (!get || !values) continue;
+      const operation = get ?? post;
+      if (!operation || !values) continue;
       const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
-      names.forEach((name, at) => fields.set(name, values[at] ?? ''));
-      return { template, get, fields };
+      const ids = new Map(names.map((name, at) => [name, values[at] ?? '']));
+      return { template, operation, method: get ? 'get' : 'post', ids, fields };
     }
     return null;
   };
@@ -228,23 +235,32 @@ export function preparePage(): void {
   document.addEventListener('click', ({ target }) => {
     const found = find(target);
     if (!found) return;
-    const { template, get, fields } = found;
+    const { template, operation, method, ids, fields } = found;
     // The page does not contain operations that its filter hides.
     window.ui.layoutActions.updateFilter('');
-    window.ui.layoutActions.show(['operations', get.tags[0] ?? '', get.operationId], true);
+    window.ui.layoutActions.show(['operations', operation.tags[0] ?? '', operation.operationId], true);
     const execute = () => {
       // Swagger UI resolves an operation when it is opened, and cannot execute it before.
-      const read = window.ui.specSelectors.specResolvedSubtree(['paths', template, 'get']);
-      const block = document.querySelector(`.opblock-get [data-path="${template}"]`)?.closest('.opblock');
+      const read = window.ui.specSelectors.specResolvedSubtree(['paths', template, method]);
+      const block = document
+        .querySelector(`.opblock-${method} [data-path="${template}"]`)
+        ?.closest('.opblock');
       const button = block?.querySelector('.execute');
       if (!read || !block || !button) return requestAnimationFrame(execute);
-      // Values typed into the operation earlier are not part of the link.
+      const change = (parameter: Parameter, value: unknown) =>
+        window.ui.specActions.changeParamByIdentity([template, method], parameter, value);
       read.get('parameters')?.forEach((parameter) => {
-        const value = fields.get(parameter.get('name')) ?? parameter.getIn(['schema', 'default']);
-        window.ui.specActions.changeParamByIdentity([template, 'get'], parameter, value);
+        const name = parameter.get('name');
+        const given = ids.get(name) ?? (method === 'get' ? fields.get(name) : undefined);
+        // Values typed into the operation earlier are not part of the link. A form keeps its fresh key.
+        if (method === 'get') change(parameter, given ?? parameter.getIn(['schema', 'default']));
+        else if (given !== undefined) change(parameter, given);
       });
       block.scrollIntoView();
-      button.click();
+      if (method === 'get') return button.click();
+      const form = operation.requestBody?.content['application/json']?.example;
+      const value = JSON.stringify({ ...form, ...Object.fromEntries(fields) }, null, 2);
+      window.ui.oas3Actions.setRequestBodyValue({ value, pathMethod: [template, method] });
     };
     requestAnimationFrame(execute);
   });

@@ -94,6 +94,9 @@ export class StaffDepositOut {
   @ApiRoubles('Roubles that were returned', '0.00')
   refunded!: string;
 
+  @ApiRoubles('Roubles that can still be refunded, if the balance covers them', '1000.00')
+  refundable!: string;
+
   @ApiRoubles('Roubles that staff have debited with `provider_payment_id` as reference: a chargeback', '0.00')
   charged_back!: string;
 

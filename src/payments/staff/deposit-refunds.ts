@@ -42,11 +42,10 @@ export interface DepositFilter {
   readonly to: Date | null;
 }
 
-/** A deposit, and how much of it can be refunded. */
 type Refundable = Pick<
   StaffDepositOut,
-  'id' | 'user_id' | 'provider' | 'state' | 'amount' | 'refunded' | 'charged_back'
-> & { readonly left: string };
+  'id' | 'user_id' | 'provider' | 'state' | 'amount' | 'refunded' | 'refundable' | 'charged_back'
+>;
 
 /** The action of staff and its reason, for the entry. */
 interface StaffOrigin {
@@ -60,6 +59,11 @@ const REFUNDABLE: readonly DepositState[] = ['succeeded', 'refunded'];
 const CHARGED_BACK = `(SELECT coalesce(-sum(available_delta), 0)::numeric(14,2) FROM ledger_entries
     WHERE user_id = deposits.user_id AND ${SHOWN_KIND} = 'debit'
       AND reference = deposits.provider_payment_id) AS charged_back`;
+
+const REFUNDABLE_AMOUNT = `CASE WHEN ${SHOWN_STATE} IN ('succeeded', 'refunded')
+    THEN greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
+      WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0))
+    ELSE 0.00 END AS refundable`;
 
 const REFUND_COLUMNS = `id, deposit_id, user_id, amount, state,
   state = 'held' AND end_action_id IS NOT NULL AS ending, reason, provider_reason, receipt_registration,
@@ -84,7 +88,7 @@ export class DepositRefunds {
     return queryRows<StaffDepositOut>(
       this.dataSource,
       `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id, provider_reason,
-              ${CHARGED_BACK}, receipt_registration, receipt_email IS NOT NULL AS has_receipt_email
+              ${CHARGED_BACK}, ${REFUNDABLE_AMOUNT}, receipt_registration, receipt_email IS NOT NULL AS has_receipt_email
          FROM deposits ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );
@@ -107,8 +111,7 @@ export class DepositRefunds {
     const [deposit] = await queryRows<Refundable>(
       manager,
       `SELECT id, user_id, provider, ${SHOWN_STATE} AS state, amount, refunded, ${CHARGED_BACK},
-              greatest(0, amount - refunded - coalesce((SELECT sum(amount) FROM deposit_refunds
-                WHERE deposit_id = deposits.id AND state IN ('held', 'found')), 0)) AS left
+              ${REFUNDABLE_AMOUNT}
          FROM deposits WHERE id = $1`,
       [depositId],
     );
@@ -152,7 +155,7 @@ export class DepositRefunds {
    * @throws DepositRefundTooLarge, DepositChargedBack
    */
   amountOf(deposit: Refundable, amount: Money | null, despiteChargeback: boolean): Money {
-    const left = Money.parse(deposit.left);
+    const left = Money.parse(deposit.refundable);
     const returned = amount ?? left;
     if (!returned.isPositive() || returned.minus(left).isPositive()) throw new DepositRefundTooLarge(left);
     const chargedBack = Money.parse(deposit.charged_back);

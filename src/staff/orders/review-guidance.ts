@@ -1,5 +1,5 @@
 import { Money } from '../../common';
-import { withOrderLinks } from '../links';
+import { refundLink, userLinks } from '../links';
 import type { OrderRecord } from './staff-orders.dto';
 
 function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
@@ -17,8 +17,15 @@ function reviewGuidance({ id, kind, state, failure }: OrderRecord) {
   };
 }
 
-export const toOrderOut = <Order extends OrderRecord>(order: Order) => ({
-  ...withOrderLinks(order),
-  refundable: Money.parse(order.captured).minus(Money.parse(order.refunded)).toString(),
-  ...reviewGuidance(order),
-});
+export function toOrderOut<Order extends OrderRecord>(order: Order) {
+  const { id, user_id: userId, captured, refunded } = order;
+  const refundable = Money.parse(captured).minus(Money.parse(refunded)).toString();
+  const { user, ledger } = userLinks(userId);
+  const links = {
+    order: `/staff/orders/${id}`,
+    user,
+    ledger,
+    refund: refundLink('orders', { id, refundable }),
+  };
+  return { ...order, links, refundable, ...reviewGuidance(order) };
+}

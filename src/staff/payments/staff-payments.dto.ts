@@ -1,3 +1,4 @@
+import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import {
   AmountField,
@@ -26,6 +27,7 @@ import {
   StaffPaymentOut,
 } from '../../payments';
 import { ReasonRequest } from '../fields';
+import { DepositLinks } from '../links';
 
 export class DepositsQuery extends PageQuery {
   @IdField({ description: 'The user', absent: 'null' })
@@ -47,7 +49,12 @@ export class DepositsQuery extends PageQuery {
   to!: Date | null;
 }
 
-export class StaffDepositsPage extends PageOf(StaffDepositOut) {}
+export class LinkedDepositOut extends StaffDepositOut {
+  @ApiProperty({ type: DepositLinks })
+  links!: DepositLinks;
+}
+
+export class StaffDepositsPage extends PageOf(LinkedDepositOut) {}
 
 export class DepositRefundRequest extends ReasonRequest {
   @AmountField({ description: 'Roubles to be returned. If omitted, the rest of the deposit', absent: 'null' })

@@ -12,6 +12,7 @@ import {
 import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
+import { refundLink, userLinks } from '../links';
 import type {
   DepositRefundRequest,
   DepositRefundsPage,
@@ -37,7 +38,12 @@ export class StaffPaymentsService {
   /** @throws InvalidPeriod */
   async search(query: DepositsQuery): Promise<StaffDepositsPage> {
     assertPeriod(query.from, query.to);
-    return readPage(query, (page) => this.deposits.search(query, page));
+    return readPage(query, async (page) =>
+      (await this.deposits.search(query, page)).map((deposit) => ({
+        ...deposit,
+        links: { user: userLinks(deposit.user_id).user, refund: refundLink('deposits', deposit) },
+      })),
+    );
   }
 
   listRefunds(query: DepositRefundsQuery): Promise<DepositRefundsPage> {
@@ -70,7 +76,8 @@ export class StaffPaymentsService {
         const before = await this.deposits.lockPaid(depositId, manager);
         audit.assertConcernsAnother(before.user_id);
         const returned = this.deposits.amountOf(before, amount, despiteChargeback);
-        const after = { ...before, left: Money.parse(before.left).minus(returned).toString() };
+        const refundable = Money.parse(before.refundable).minus(returned).toString();
+        const after = { ...before, refundable };
         const actionId = await record({ target: userOf(before), reason, before, after });
         return this.deposits.hold(before, returned, { actionId, reason }, manager);
       },
