@@ -114,6 +114,12 @@ describe('An export', () => {
     expect(await lines('proxy_type=socks')).toEqual(socks.map(String));
     expect(await lines('active_only=true')).toEqual([...http, ...socks].map(String));
     expect((await download('lists/url?proxy_type=socks')).text).toMatch(/^(socks5h:\S+\n){3}$/);
+    const byScheme = await download('lists/url?proxy_type=socks&socks=socks5');
+    expect(byScheme.text).toMatch(/^(socks5:\S+\n){3}$/);
+    expect((await download('lists/template?template=%7Burl%7D&proxy_type=socks&socks=socks5')).text).toBe(
+      byScheme.text,
+    );
+    expect((await download('lists/curl?socks=socks5')).status).toBe(422);
   });
 
   it("shows the host of a proxy, never the provider's own address of its exit", async () => {

@@ -137,6 +137,15 @@ describe('A link', () => {
     expect((await fetchLink(await createLink({ template }))).text).toBe(
       'login1@127.0.0.1\nlogin2@127.0.0.1\nlater@127.0.0.1\n',
     );
+    const link = await createLink({ template: '{scheme}' });
+    await service.dataSource.query(`UPDATE proxies SET proxy_type = 'socks' WHERE id = $1`, [first]);
+    for (const [socks, scheme] of [
+      ['', 'socks5h'],
+      ['?socks=socks5', 'socks5'],
+    ]) {
+      expect((await fetchLink({ ...link, url: `${link.url}${socks}` })).text).toBe(`${scheme}\nhttp\nhttp\n`);
+    }
+    await service.dataSource.query(`UPDATE proxies SET proxy_type = 'http' WHERE id = $1`, [first]);
     const before = new Date(service.clock.now().getTime() + 5000 * 1000).toISOString();
     const [{ orderId } = { orderId: 0 }] = await service.dataSource.query<{ orderId: number }[]>(
       'SELECT order_id AS "orderId" FROM proxies WHERE id = $1',

@@ -64,7 +64,7 @@ const ROUTES: readonly (readonly [name: string, scope: Scope | null, errors: str
   ['GET /webhooks/{webhook_id}/attempts', 'events:read', '404 422'],
   ['POST /webhooks/{webhook_id}/replay', 'events:write', '404 409 410 413 422', '{"event_id":"evt_1"}'],
   ['POST /webhooks/{webhook_id}/test', 'events:write', '404 409 422'],
-  ['GET /l/{secret}', null, '404 429 503'],
+  ['GET /l/{secret}', null, '404 422 429 503'],
   ['GET /tokens', 'tokens:write', '422'],
   ['POST /tokens', 'tokens:write', '409 413 422', '{"scopes":["profile:read"]}'],
   ['DELETE /tokens/{token_id}', 'tokens:write', '404 422'],

@@ -324,7 +324,7 @@ export interface paths {
     };
     /**
      * As url
-     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password are percent-encoded, and IPv6 addresses are in brackets.
+     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5, or `socks5://` with `socks=socks5`. Login and password are percent-encoded, and IPv6 addresses are in brackets.
      */
     get: operations['listAsUrl'];
     put?: never;
@@ -572,7 +572,7 @@ export interface paths {
     };
     /**
      * Fetch a secret link
-     * @description Returns the export of a link. It requires the secret only: a token and a query are ignored. An unknown or ended secret returns 404, without the reason. No log contains the secret.
+     * @description Returns the export of a link. It requires the secret only: a token and other queries are ignored. An unknown or ended secret returns 404, without the reason. No log contains the secret.
      */
     get: operations['fetchLink'];
     put?: never;
@@ -1923,7 +1923,7 @@ export interface components {
       format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
       /**
        * Template
-       * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+       * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{host_port}`, `{login}`, `{login_encoded}`, `{password}`, `{password_encoded}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. `{host_port}` has IPv6 addresses in brackets, and the encoded login and password fit into a URL. `{type}://` is `socks5://` for SOCKS5. At most 20 placeholders
        * @example {host}:{port}:{login}:{password}
        */
       template?: string | null;
@@ -5925,6 +5925,8 @@ export interface operations {
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
+        /** @description The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy know only `socks5` */
+        socks?: 'socks5h' | 'socks5';
       };
       header?: {
         /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
@@ -6845,8 +6847,10 @@ export interface operations {
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
+        /** @description The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy know only `socks5` */
+        socks?: 'socks5h' | 'socks5';
         /**
-         * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+         * @description The line of one proxy, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{host_port}`, `{login}`, `{login_encoded}`, `{password}`, `{password_encoded}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. `{host_port}` has IPv6 addresses in brackets, and the encoded login and password fit into a URL. `{type}://` is `socks5://` for SOCKS5. At most 20 placeholders
          * @example {host}:{port}:{login}:{password}
          */
         template: string;
@@ -7521,7 +7525,10 @@ export interface operations {
   };
   fetchLink: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, httpx before 0.28 and FoxyProxy know only `socks5` */
+        socks?: 'socks5h' | 'socks5';
+      };
       header?: {
         /** @description The `ETag` of an earlier response. While it is current, the response is 304 without a body. */
         'If-None-Match'?: string;
@@ -7569,6 +7576,33 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "socks"
+           *           ],
+           *           "msg": "String should match pattern '^(socks5h|socks5)$'",
+           *           "input": "?",
+           *           "ctx": {
+           *             "pattern": "^(socks5h|socks5)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
       /** @description The link was fetched too often in this minute, or the address requested too many unknown links */
       429: {
         headers: {

@@ -1,8 +1,22 @@
 import { PROXY_TYPES, type ProxyType } from '../../common';
-import { BooleanField, ExcelField, StrictRequest, StringField } from '../../http';
+import { BooleanField, ChoiceField, ExcelField, StrictRequest, StringField } from '../../http';
 import type { ProxyFilter } from '../filter/proxy-filter';
 import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
+import { SOCKS_SCHEMES, type SocksScheme } from './proxy-url';
 import { ExportTemplateField } from './template-field';
+
+const SocksField = () =>
+  ChoiceField(SOCKS_SCHEMES, {
+    description:
+      'The scheme of SOCKS5 proxies in the format `url` and in templates. python-socks, aiohttp-socks, ' +
+      'httpx before 0.28 and FoxyProxy know only `socks5`',
+    default: 'socks5h',
+  });
+
+export class SocksQuery {
+  @SocksField()
+  readonly socks!: SocksScheme;
+}
 
 class ExportFilterQuery extends ProxyFilterFields {
   /** Null, like `all`, selects both types. */
@@ -38,7 +52,16 @@ export class CsvFileQuery extends ProxyFileQuery {
 }
 
 @StrictRequest()
+export class UrlFileQuery extends ProxyFileQuery {
+  @SocksField()
+  readonly socks!: SocksScheme;
+}
+
+@StrictRequest()
 export class TemplateFileQuery extends ExportFilterQuery {
+  @SocksField()
+  readonly socks!: SocksScheme;
+
   @ExportTemplateField()
   readonly template!: string;
 }

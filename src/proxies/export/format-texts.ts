@@ -14,8 +14,9 @@ export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   txt: { description: 'A line `host:port:login:password` for each proxy.', example: TXT_EXAMPLE },
   url: {
     description:
-      'A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login ' +
-      'and password are percent-encoded, and IPv6 addresses are in brackets.',
+      'A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5, or ' +
+      '`socks5://` with `socks=socks5`. Login and password are percent-encoded, and IPv6 addresses are ' +
+      'in brackets.',
     example: 'http://5svBNZ:iagn2d@185.22.134.250:7330\nsocks5h://Kd82hs:pQ1x9w@185.22.134.250:7331\n',
   },
   csv: {

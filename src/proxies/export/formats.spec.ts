@@ -221,6 +221,18 @@ describe('Exports are read back unchanged, with any login and password', () => {
     expect(validate({ outbounds: [{ type: 'socks', server: 'a', server_port: '1' }] })).toBe(false);
   });
 
+  it.each(['{url}', '{scheme}://{login_encoded}:{password_encoded}@{host_port}'])(
+    'a template for a URL, with either scheme of SOCKS5: %s',
+    (template) => {
+      for (const socks of ['socks5', 'socks5h'] as const) {
+        const line = formatOf({ format: 'json', template, socks }).write as (proxy: ProxyOut) => string;
+        const byFormat = formatOf({ format: 'url', template: null, socks }).write as typeof line;
+        expect(proxies.map(line)).toEqual(proxies.map(byFormat));
+        expect(line({ ...PROXY, proxy_type: 'socks' })).toMatch(new RegExp(`^${socks}://`));
+      }
+    },
+  );
+
   it('a template: values as they are, on one line', () => {
     const line = compileTemplate('{id}\\t{{{login}}}\\\\{password}|{type} {scheme} {descr}.');
     for (const proxy of proxies) {
@@ -274,6 +286,7 @@ describe('A template', () => {
     ['{host}:{port}:{login}:{password}', '185.22.134.250:7330:5svBNZ:iagn2d\n'],
     ['{url} {country}-{version} {date_start}/{date_end} {active}', expect.stringMatching(/^http:.* true\n$/)],
     ['{descr}', '\n'],
+    ['{type}://{host_port} {type}', 'http://185.22.134.250:7330 http\n'],
     ['no placeholder', 'no placeholder\n'],
     ['constructor', 'constructor\n'],
     ['__proto__', '__proto__\n'],
@@ -282,6 +295,13 @@ describe('A template', () => {
     ['a\\nb\\t\\\\n', 'a\nb\t\\n\n'],
   ])('is written for each proxy: %s', (template, line) => {
     expect(compileTemplate(template)(PROXY)).toEqual(line);
+  });
+
+  it('has brackets for IPv6, and a scheme that every client knows, where it is a URL', () => {
+    const line = compileTemplate('{type}://{host_port} {type} {host}');
+    expect(line({ ...PROXY, host: '2001:db8::7', proxy_type: 'socks' })).toBe(
+      'socks5://[2001:db8::7]:7330 socks 2001:db8::7\n',
+    );
   });
 
   it.each([

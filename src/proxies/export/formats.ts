@@ -1,7 +1,7 @@
 import { excelWriter } from '../../common';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 import { PROXY_CSV_START, proxyCsvLine } from './proxy-csv';
-import { urlOf } from './proxy-url';
+import { type SocksScheme, urlOf } from './proxy-url';
 import { PROXYCHAINS_START, proxychainsLine } from './proxychains';
 import { compileTemplate } from './template';
 import { clashObject, nameOf, playwrightObject, singBoxObject, toYaml } from './tool-objects';
@@ -180,10 +180,12 @@ export interface ExportLayout {
   readonly format: AnyFormat;
   /** A valid template, which replaces the format. */
   readonly template: string | null;
+  /** For `url` and templates. `socks5h` by default. */
+  readonly socks?: SocksScheme | undefined;
 }
 
 /** @throws TemplateMistake */
-export const formatOf = ({ format, template }: ExportLayout): ExportFormat =>
-  template === null
-    ? FORMATS[format]
-    : { contentType: TEXT, fileName: 'proxies.txt', ...lines(compileTemplate(template)) };
+export function formatOf({ format, template, socks }: ExportLayout): ExportFormat {
+  if (template !== null) return { ...FORMATS.url, write: compileTemplate(template, socks) };
+  return format === 'url' ? { ...FORMATS.url, write: (one) => `${urlOf(one, socks)}\n` } : FORMATS[format];
+}

@@ -20,8 +20,8 @@ interface Wanted {
 }
 
 /** Identifies everything that the text of an export depends on, except for the list revision. */
-export const variantOf = ({ format, template, filter }: ExportOptions): string =>
-  `${format} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
+export const variantOf = ({ format, template, socks, filter }: ExportOptions): string =>
+  `${format} ${socks ?? 'socks5h'} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
 
 /** Few enough for the cache and for prepared statements: other filters have values that customers choose. */
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>

@@ -4,7 +4,13 @@ import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, Route } from '../../auth';
 import { ListRevisionService } from '../list-revision.service';
 import { sendExport } from './conditional-response';
-import { CsvFileQuery, ProxyFileQuery, TemplateFileQuery, toExportFilter } from './export-proxies.query';
+import {
+  CsvFileQuery,
+  ProxyFileQuery,
+  TemplateFileQuery,
+  toExportFilter,
+  UrlFileQuery,
+} from './export-proxies.query';
 import { Conditional, fileResponse, TXT_EXAMPLE } from './file-response';
 import { FORMAT_TEXTS } from './format-texts';
 import { FORMAT_NAMES, type FormatName, formatOf } from './formats';
@@ -34,20 +40,23 @@ class TemplateFileController {
     @Res() response: Response,
   ): Promise<void> {
     const revision = await this.revisions.get(caller);
-    const options = { format: 'txt', template: query.template, filter: toExportFilter(query) } as const;
+    const { template, socks } = query;
+    const options = { format: 'txt', template, socks, filter: toExportFilter(query) } as const;
     await sendExport(request, response, this.exporter, revision, options);
   }
 }
 
 const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
+const OTHER_FIELDS: Partial<Record<FormatName, Type>> = { csv: CsvFileQuery, url: UrlFileQuery };
+
 function fileController(format: FormatName): Type {
   const { description, schema = { type: 'string' }, example } = FORMAT_TEXTS[format];
   const { contentType } = formatOf({ format, template: null });
   const [mediaType = contentType] = contentType.split(';');
 
-  const Fields: Type<ProxyFileQuery & Partial<CsvFileQuery>> =
-    format === 'csv' ? CsvFileQuery : ProxyFileQuery;
+  const Fields: Type<ProxyFileQuery & Partial<CsvFileQuery & UrlFileQuery>> =
+    OTHER_FIELDS[format] ?? ProxyFileQuery;
   class FileQuery extends Fields {}
 
   @ApiTags('Proxies')
@@ -75,7 +84,8 @@ function fileController(format: FormatName): Type {
     ): Promise<void> {
       const revision = await this.revisions.get(caller);
       const name = query.excel === true ? 'excel' : format;
-      const options = { format: name, template: null, filter: toExportFilter(query) } as const;
+      const { socks } = query;
+      const options = { format: name, template: null, socks, filter: toExportFilter(query) } as const;
       await sendExport(request, response, this.exporter, revision, options);
     }
   }

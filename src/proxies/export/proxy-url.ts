@@ -1,12 +1,16 @@
 import { isIPv6 } from 'node:net';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 
-/** `socks` is SOCKS5. With `socks5h` the proxy resolves host names, with `socks5` the client does. */
-export const schemeOf = ({ proxy_type: type }: ProxyOut): 'http' | 'socks5h' =>
-  type === 'socks' ? 'socks5h' : 'http';
+export const SOCKS_SCHEMES = ['socks5h', 'socks5'] as const;
+/** For most clients, the proxy resolves host names with `socks5h`, and the client with `socks5`. */
+export type SocksScheme = (typeof SOCKS_SCHEMES)[number];
+
+/** `socks` is SOCKS5. */
+export const schemeOf = ({ proxy_type: type }: ProxyOut, socks: SocksScheme = 'socks5h'): string =>
+  type === 'socks' ? socks : 'http';
 
 /** Escapes all but RFC 3986's unreserved characters, which are safe in shells and configurations, too. */
-const encode = (text: string): string =>
+export const encode = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -17,5 +21,5 @@ export const authorityOf = ({ host, port }: ProxyOut): string =>
   `${isIPv6(host) ? `[${host}]` : encode(host)}:${encode(port)}`;
 
 /** `http://login:password@host:port`, with login and password percent-encoded. */
-export const urlOf = (proxy: ProxyOut): string =>
-  `${schemeOf(proxy)}://${encode(proxy.login)}:${encode(proxy.password)}@${authorityOf(proxy)}`;
+export const urlOf = (proxy: ProxyOut, socks?: SocksScheme): string =>
+  `${schemeOf(proxy, socks)}://${encode(proxy.login)}:${encode(proxy.password)}@${authorityOf(proxy)}`;

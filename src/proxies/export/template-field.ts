@@ -6,7 +6,9 @@ export const ExportTemplateField = (options: FieldOptions = {}): PropertyDecorat
     description:
       'The line of one proxy, with placeholders ' +
       `${PLACEHOLDERS.map((name) => `\`{${name}}\``).join(', ')}. \`\\n\` is a line break, \`\\t\` a ` +
-      'tab, `\\\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders',
+      'tab, `\\\\` a backslash, `{{` and `}}` are braces. `{host_port}` has IPv6 addresses in brackets, ' +
+      'and the encoded login and password fit into a URL. `{type}://` is `socks5://` for SOCKS5. ' +
+      'At most 20 placeholders',
     example: '{host}:{port}:{login}:{password}',
     ...options,
     minLength: 1,

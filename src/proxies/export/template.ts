@@ -1,10 +1,12 @@
 import type { ProxyOut } from '../dto/proxy-out.dto';
-import { schemeOf, urlOf } from './proxy-url';
+import { authorityOf, encode, schemeOf, type SocksScheme, urlOf } from './proxy-url';
 
 /** In code points. */
 export const MAX_TEMPLATE_LENGTH = 500;
 /** Bounds the length of a line, together with MAX_TEMPLATE_LENGTH. */
 const MAX_PLACEHOLDERS = 20;
+
+type Value = (proxy: ProxyOut, socks: SocksScheme) => string;
 
 const VALUES = {
   id: ({ id }) => id,
@@ -12,8 +14,11 @@ const VALUES = {
   scheme: schemeOf,
   host: ({ host }) => host,
   port: ({ port }) => port,
+  host_port: authorityOf,
   login: ({ login }) => login,
+  login_encoded: ({ login }) => encode(login),
   password: ({ password }) => password,
+  password_encoded: ({ password }) => encode(password),
   url: urlOf,
   country: ({ country }) => country,
   version: ({ version }) => version,
@@ -21,7 +26,7 @@ const VALUES = {
   date_end: ({ date_end: end }) => end ?? '',
   active: ({ active }) => String(active),
   descr: ({ descr }) => descr ?? '',
-} as const satisfies Record<string, (proxy: ProxyOut) => string>;
+} as const satisfies Record<string, Value>;
 
 export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES)[];
 
@@ -38,15 +43,19 @@ const LITERALS: ReadonlyMap<string, string> = new Map([
 /** Tabs and line breaks are written as escapes. */
 const CONTROL = /\p{Cc}/u;
 
-type Part = string | ((proxy: ProxyOut) => string);
+type Part = string | Value;
 
 /** Why a text is not a template. */
 export class TemplateMistake extends Error {}
 
 const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
 
-function readPart([text, name]: RegExpExecArray): Part {
+/** Before `://`, a type is the scheme that every client knows. */
+const schemeOfType: Value = (proxy) => schemeOf(proxy, 'socks5');
+
+function readPart({ 0: text, 1: name, index, input }: RegExpExecArray): Part {
   if (name !== undefined) {
+    if (name === 'type' && input.startsWith('://', index + text.length)) return schemeOfType;
     if (isPlaceholder(name)) return VALUES[name];
     throw new TemplateMistake(`unknown placeholder {${name}}; there are ${PLACEHOLDERS.join(', ')}`);
   }
@@ -82,8 +91,11 @@ export function findTemplateMistake(template: string): string | undefined {
 const onOneLine = (text: string): string => text.replaceAll(/\r\n|[\r\n]/g, ' ');
 
 /** Compiles a template into a function that writes a proxy as a line. @throws TemplateMistake */
-export function compileTemplate(template: string): (proxy: ProxyOut) => string {
+export function compileTemplate(
+  template: string,
+  socks: SocksScheme = 'socks5h',
+): (proxy: ProxyOut) => string {
   const parts = readTemplate(template);
   return (proxy) =>
-    `${parts.map((part) => (typeof part === 'string' ? part : onOneLine(part(proxy)))).join('')}\n`;
+    `${parts.map((part) => (typeof part === 'string' ? part : onOneLine(part(proxy, socks)))).join('')}\n`;
 }

@@ -1,10 +1,11 @@
-import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public, Route } from '../../auth';
 import { plainAddress, ServiceUnavailable, setRequestLink } from '../../common';
 import { rateLimitHeaders, RequestLimits, TooManyRequests } from '../../http';
 import { sendExport } from '../export/conditional-response';
+import { SocksQuery } from '../export/export-proxies.query';
 import { Conditional, fileResponse } from '../export/file-response';
 import { ProxyExportService } from '../export/proxy-export.service';
 import { ListRevisionService } from '../list-revision.service';
@@ -29,8 +30,8 @@ export class SecretLinksController {
   @Route({
     summary: 'Fetch a secret link',
     description:
-      'Returns the export of a link. It requires the secret only: a token and a query are ignored. An ' +
-      'unknown or ended secret returns 404, without the reason. No log contains the secret.',
+      'Returns the export of a link. It requires the secret only: a token and other queries are ignored. ' +
+      'An unknown or ended secret returns 404, without the reason. No log contains the secret.',
     // The format is not part of the path, so the description cannot know the media type.
     response: fileResponse({ '*/*': { schema: {} } }),
     errors: {
@@ -51,6 +52,7 @@ export class SecretLinksController {
   @Conditional()
   async fetchLink(
     @Param('secret') secret: string,
+    @Query() { socks }: SocksQuery,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
@@ -60,7 +62,8 @@ export class SecretLinksController {
     this.limits.admitLink(link.id, response);
     this.uses.note(link.id);
     const revision = await this.revisions.get(link);
-    await sendExport(request, response, this.exporter, revision, link.options, `link ${link.id} `);
+    const options = { ...link.options, socks };
+    await sendExport(request, response, this.exporter, revision, options, `link ${link.id} `);
   }
 
   /**
