@@ -12,7 +12,7 @@ const hasPython = spawnSync('python3', ['--version']).status === 0;
 /** The first block of a language in docs/events.md. */
 function example(language: string): string {
   const document = readFileSync(join(PROJECT, 'docs/events.md'), 'utf8');
-  return new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(document)?.[1] ?? '';
+  return new RegExp(`\`\`\`${language}\\b.*\n([^]*?)\`\`\``).exec(document)?.[1] ?? '';
 }
 
 describe.each([

@@ -14,8 +14,11 @@ export function describeNull(document: OpenAPIObject): void {
   }
   for (const schema of Object.values(document.components?.schemas ?? {})) {
     const { properties = {} } = schema as { readonly properties?: Record<string, Property> };
-    for (const [name, property] of Object.entries(properties)) {
-      if (NULLABLE_EXTENSION in property) properties[name] = orNull(property);
+    for (const [name, { schema: parameter, ...rest }] of Object.entries(properties)) {
+      // A parameter with several types that a tool for agents takes as a property.
+      const { type: _type, ...texts } = rest;
+      const property = parameter ? { ...texts, ...parameter } : rest;
+      properties[name] = NULLABLE_EXTENSION in property ? orNull(property) : property;
     }
   }
 }

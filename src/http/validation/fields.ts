@@ -261,13 +261,13 @@ function describe(schema: Readonly<Record<string, unknown>>, options: Field['opt
   const texts = defined({ description, example, deprecated });
   const required = isRequired(options);
   const members = Array.isArray(schema['anyOf']) ? (schema['anyOf'] as readonly object[]) : [];
-  const isParameter = members.some(
-    (member) => 'format' in member || ('type' in member && member.type === 'null'),
-  );
+  const hasNull = members.some((member) => 'type' in member && member.type === 'null');
+  const isParameter = hasNull || members.some((member) => 'format' in member);
+  const nullable = takesNull(options) && !hasNull && { [NULLABLE_EXTENSION]: true };
   const property = isParameter
     ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
-      { ...texts, type: 'string', required, schema: defined({ ...schema, example }) }
-    : { ...schema, ...texts, required, ...(takesNull(options) && { [NULLABLE_EXTENSION]: true }) };
+      { ...texts, type: 'string', required, schema: defined({ ...schema, example }), ...nullable }
+    : { ...schema, ...texts, required, ...nullable };
   // Nest's types only know the `exclusiveMinimum` of OpenAPI 3.0, which is a boolean.
   return property as ApiPropertyOptions;
 }
