@@ -140,7 +140,8 @@ describeWith(chromium === '' ? ['chromium'] : [], 'Swagger UI in a browser', () 
     await docs.execute('GET', '/staff/orders/{order_id}', { parameters: { order_id: Number(orderId) } });
     const link = `/staff/orders/${String(orderId)}/refund?amount=25.08`;
     const { parameters, body } = await docs.followToForm(link, path);
-    expect(parameters).toEqual([String(orderId), expect.stringMatching(/^docs-/)].sort());
+    expect(parameters).toHaveLength(2);
+    expect(parameters).toEqual(expect.arrayContaining([String(orderId), expect.stringMatching(/^docs-/)]));
     expect(body).toEqual({ amount: '25.08', reason: '', reference: null });
   });
 

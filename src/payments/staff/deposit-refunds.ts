@@ -88,7 +88,8 @@ export class DepositRefunds {
     return queryRows<StaffDepositOut>(
       this.dataSource,
       `SELECT ${DEPOSIT_COLUMNS}, user_id, provider, provider_payment_id, provider_reason,
-              ${CHARGED_BACK}, ${REFUNDABLE_AMOUNT}, receipt_registration, receipt_email IS NOT NULL AS has_receipt_email
+              ${CHARGED_BACK}, ${REFUNDABLE_AMOUNT}, receipt_registration,
+              receipt_email IS NOT NULL AS has_receipt_email
          FROM deposits ${conditions.toPageSql(page)}`,
       conditions.parameters,
     );

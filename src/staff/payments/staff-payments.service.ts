@@ -39,10 +39,11 @@ export class StaffPaymentsService {
   async search(query: DepositsQuery): Promise<StaffDepositsPage> {
     assertPeriod(query.from, query.to);
     return readPage(query, async (page) =>
-      (await this.deposits.search(query, page)).map((deposit) => ({
-        ...deposit,
-        links: { user: userLinks(deposit.user_id).user, refund: refundLink('deposits', deposit) },
-      })),
+      (await this.deposits.search(query, page)).map((deposit) =>
+        Object.assign(deposit, {
+          links: { user: userLinks(deposit.user_id).user, refund: refundLink('deposits', deposit) },
+        }),
+      ),
     );
   }
 
