@@ -346,12 +346,12 @@ describe('with many users, orders and proxies', () => {
       `SELECT DISTINCT kind || ' ' || state AS kind FROM orders WHERE batch_id IS NOT NULL ORDER BY 1`,
     );
     expect(states.map(({ kind }) => kind)).toEqual([
-      'prolongation completed',
       'prolongation canceled',
+      'prolongation completed',
       'prolongation review',
+      'purchase canceled',
       'purchase completed',
       'purchase partial',
-      'purchase canceled',
       'purchase review',
     ]);
   });
