@@ -10,10 +10,10 @@ import { withoutSecrets } from './request-url';
 const logger = new Logger('Http');
 
 /**
- * Gives the request an id, for its response and its log lines, and a span. When the request ends, the span
- * ends, and the request is logged and counted.
+ * Gives a request an id and a trace span. The id appears in the response and in each log line of the request.
+ * When the request ends, ends the span, and logs and counts the request.
  *
- * @param goOn is run within the request
+ * @param goOn runs in the context of the request
  */
 export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const requestId = chooseRequestId(request.get('x-request-id'));
@@ -32,7 +32,7 @@ export function beginRequest(request: Request, response: Response, metrics: Metr
   runInRequest(context, () => (span ? span.run(goOn) : goOn()));
 }
 
-/** Records the template of the route, never the path: some callers put secrets there. */
+/** Records the route template, never the path, because some callers put secrets into the path. */
 function endSpan(span: OpenSpan, request: Request, response: Response, { userId }: RequestContext): void {
   span.end({
     'http.request.method': request.method,
@@ -45,7 +45,7 @@ function endSpan(span: OpenSpan, request: Request, response: Response, { userId 
   });
 }
 
-/** Logs the path without the query and without secrets: some callers put theirs there. */
+/** Logs a request with its path, but without the query and without secrets that callers put into the path. */
 function logRequest(
   request: Request,
   response: Response,

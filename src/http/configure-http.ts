@@ -17,27 +17,31 @@ const HEADERS_TIMEOUT_MS = 15_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Longer than a network delays a reader that is still connected. It is shorter than any `keepAliveSeconds`,
- * because the length of a socket's timeout shows which of the two it is.
+ * Time without progress until a reader is disconnected, in milliseconds. It is longer than network delays of
+ * a connected reader. It is shorter than any `keepAliveSeconds`, because the length of a socket's timeout
+ * shows which of the two timeouts it is.
  */
 const READER_IDLE_MS = 10_000;
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
-  /** How long an idle connection is kept. */
+  /** Time until an idle connection is closed. */
   readonly keepAliveSeconds: number;
-  /** A client that stops reading is disconnected after this time, or twice this time at most. */
+  /**
+   * Time until a client that stops reading is disconnected. The client may stay connected for up to twice
+   * this time.
+   */
   readonly readerIdleMs?: number | undefined;
-  /** Their `X-Forwarded-For` is trusted, and their connections are not bounded by address. */
+  /** Proxies whose `X-Forwarded-For` is trusted. Their connections are not limited by address. */
   readonly trustedProxies: readonly string[];
-  /** Called when a connection is closed because of a bound. */
+  /** Called when a connection is closed because of a limit. */
   readonly onFull?: (closed: ClosedConnections) => void;
 }
 
 /**
- * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers and time
- * limits. `RequestInputGuard` reads requests. Call this before `init()`, `listen()` and any other
- * middleware, on an application created with `bodyParser: false`.
+ * Configures the HTTP behaviour of an application: validation, errors, request ids, access log, headers and
+ * timeouts. Call this before `init()`, `listen()` and any other middleware. Create the application with
+ * `bodyParser: false`, because `RequestInputGuard` reads the requests.
  *
  * @param isUnavailable recognises failures of a dependency such as the database, which return 503
  * @param metrics counts the requests
@@ -49,7 +53,8 @@ export function configureHttp(
   metrics = Metrics.off,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
-  // Nest has already made Express build its router, so the setting `case sensitive routing` comes too late.
+  // Express has already built its router for Nest, so the setting `case sensitive routing` would have no
+  // effect.
   Object.assign(express.router, { caseSensitive: true });
   app.disable('x-powered-by');
   app.disable('etag');
@@ -69,7 +74,7 @@ export function configureHttp(
   adapter.boundConnections({ most: limits.maxConnections, isTrusted, onFull: limits.onFull });
 }
 
-/** Responses are data and load nothing. Pages replace this policy. */
+/** Policy that lets responses load nothing, because responses are data. Pages replace this policy. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {
@@ -80,21 +85,25 @@ const NOTHING_IS_LOADED = {
   },
 };
 
-/** TLS, if any, ends at a reverse proxy, which decides about Strict-Transport-Security. */
+/**
+ * Sets the security headers. If the service uses TLS, a reverse proxy terminates it and decides about
+ * Strict-Transport-Security.
+ */
 const securityHeaders = helmet({
   strictTransportSecurity: false,
   contentSecurityPolicy: NOTHING_IS_LOADED,
 });
 
-/** A single middleware, because the router takes longer than each of its parts. */
+/** Runs all steps in a single middleware, because routing to a middleware takes longer than each step. */
 const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      // `fresh`, which Express and `send` use, ignores conditions if the client sends `no-cache`. That only
-      // requests validation (RFC 9111, 5.2.1.4), and fetch adds it to each conditional request.
+      // `fresh`, which Express and `send` use, ignores conditional headers if the client sends `no-cache`. By
+      // RFC 9111, 5.2.1.4, `no-cache` only requests validation, and fetch adds it to each conditional
+      // request.
       delete request.headers['cache-control'];
-      // Apache appends this to the tags of responses that it compresses.
+      // Apache appends `-gzip` to the ETags of responses that it compresses.
       const known = request.headers['if-none-match'];
       if (known !== undefined) request.headers['if-none-match'] = known.replaceAll('-gzip"', '"');
       request.url = toNormalUrl(request.url);
@@ -102,7 +111,7 @@ const prepareRequest =
     });
   };
 
-/** For Express, `If-None-Match: *` matches any response: it returns 304 even for one without an ETag. */
+/** Keeps Express from returning 304 for a response without an ETag, which `If-None-Match: *` would cause. */
 function neverFreshWithoutTag(express: Application): void {
   const { request } = express as unknown as { readonly request: object };
   const prototype = Object.getPrototypeOf(request) as object;
@@ -123,20 +132,21 @@ function configureServer(
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = keepAliveSeconds * 1000;
   respondToMalformedRequests(server, metrics);
-  // Node would reject an unknown `Expect` header with an empty 417. It is ignored instead.
+  // Ignores an unknown `Expect` header, for which Node would return an empty 417.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
 }
 
 /**
- * Resets connections on which a response waits and makes no progress, which frees the system's buffers too.
- * Receiving a request has other time limits, and serving it is not limited here.
+ * Resets a connection if its response waits for the client and makes no progress. A reset also frees the
+ * system's buffers. Other timeouts limit the time to receive a request, and the time to serve it is not
+ * limited here.
  */
 function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
   server.setTimeout(readerIdleMs, (socket: Socket) => {
     if (socket.writableLength > 0) socket.resetAndDestroy();
-    // Between requests, Node sets the longer time for which a connection is kept.
+    // Between requests, Node sets the keep-alive timeout, which is longer.
     else if (socket.timeout !== readerIdleMs) socket.destroy();
   });
 }

@@ -5,24 +5,31 @@ import { networksOf, plainAddress, Turns } from '../common';
 import { IdleConnections } from './idle-connections';
 import { atMostEachMinute } from './rare-warning';
 
-/** A connection without a request is silent if nothing arrived for this time. */
+/** Time without data after which a connection without a request counts as silent, in milliseconds. */
 const SILENT_MS = 1000;
-/** Of all connections. */
+/** Fraction of all connections that one network may use. */
 const PART_OF_NETWORK = 0.5;
-/** Trusted proxies leave these to other peers, because their own connections never give way. */
+/**
+ * Fraction of all connections that trusted proxies leave to other peers. Connections of trusted proxies are
+ * never closed to make room.
+ */
 const PART_OF_OTHERS = 0.02;
 const MOST_OF_OTHERS = 50;
 
 /**
- * Whose connections are closed because of a bound: only those of the networks with most of them, where idle
- * ones make room, or new ones of any network, where all are in use.
+ * Kind of connections that are closed because of a limit. `of-fullest`: only connections of the networks with
+ * the most connections, because idle ones make room. `of-any`: new connections of any network, because all
+ * connections are in use.
  */
 export type ClosedConnections = 'of-fullest' | 'of-any';
 
 interface Connection {
-  /** The peer's network; null for a trusted proxy, whose idle connections may be about to carry an order. */
+  /**
+   * Network of the peer. It is null for a trusted proxy, whose idle connections are never closed to make
+   * room, because an order may be about to arrive.
+   */
   readonly network: string | null;
-  /** Requests in progress. */
+  /** Number of requests in progress. */
   requests: number;
   readonly leave: () => void;
 }
@@ -30,15 +37,15 @@ interface Connection {
 export interface ConnectionBounds {
   readonly most: number;
   readonly isTrusted: (address: string) => boolean;
-  /** Called when a connection is closed because of a bound. */
+  /** Called when a connection is closed because of a limit. */
   readonly onFull?: ((closed: ClosedConnections) => void) | undefined;
 }
 
-/** Bounds the connections of the server, of each network and in all. */
+/** Limits the connections of the server, in total and for each network. */
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
   private readonly idle = new IdleConnections();
-  /** The connections of trusted proxies. */
+  /** Number of connections of trusted proxies. */
   private trusted = 0;
   private readonly logger = new Logger('Http');
   private onFull: ConnectionBounds['onFull'];
@@ -68,9 +75,10 @@ export class Connections {
   }
 
   /**
-   * Adds a connection. At the limit of its network, the longest idle one of that network gives way; at the
-   * limit of all, that of the network with most idle ones: refusal alone would let silent connections keep
-   * others out. Without an idle one, and at the limit of trusted proxies, the new connection is closed.
+   * Adds a connection. At a network's limit, closes the network's longest idle connection. At the total
+   * limit, closes the longest idle connection of the network with the most idle ones, so that silent
+   * connections do not keep other clients out. Closes the new connection if no connection is idle, or at the
+   * limit of trusted proxies.
    */
   private enter(socket: Socket, network: string | null, turns: Turns<string>, mostOfPeer: number): void {
     const isFull = (network === null ? this.trusted : turns.of(network)) >= mostOfPeer;
@@ -107,10 +115,10 @@ export class Connections {
   }
 
   /**
-   * Node never closes a connection that reuses the parser of an earlier one whose client left in the middle
-   * of a request: it considers it busy, and the server would wait for the client (seen with Node 20.20).
-   *
-   * @returns a function that closes the connections that were silent since its previous call
+   * Returns a function that closes silent connections. The function has to be called repeatedly, because it
+   * compares each connection with its state at earlier calls. The server would wait for clients that left in
+   * the middle of a request: if a new connection reuses the parser, Node considers it busy and never closes
+   * it (seen with Node 20.20).
    */
   silentCloser(): () => void {
     const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** How long the rest of a request is received and discarded after its response was sent. */
+/** Time in which the rest of a request is received and discarded after its response, in milliseconds. */
 const LINGER_MS = 1500;
 
 /**
@@ -14,7 +14,9 @@ export function endSoon(socket: Duplex, isNeeded: () => boolean = () => false): 
   }, LINGER_MS).unref();
 }
 
-/** Gives a client that has its response a moment to send the rest of its request, which Node discards. */
+/**
+ * Gives a client that received its response a moment to send the rest of its request, which Node discards.
+ */
 export function endUnlessComplete(request: IncomingMessage): void {
   if (request.complete || request.socket.destroyed) return;
   endSoon(request.socket, () => request.complete);

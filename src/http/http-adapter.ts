@@ -9,24 +9,30 @@ interface Prototypes {
   response: object;
 }
 
-/** How often idle kept-alive connections are closed while the server closes. */
+/** Interval at which idle connections are closed while the server closes, in milliseconds. */
 const CLOSE_IDLE_MS = 50;
-/** How late an incomplete request may be refused. Node's default of 30 s would double its time limits. */
+/**
+ * Interval at which Node checks the timeouts of incomplete requests, in milliseconds. Node's default of 30 s
+ * would double these timeouts.
+ */
 const CHECK_ARRIVAL_MS = 500;
 
-/** Nest on Express, with bounds on connections and pipelined requests, and a bounded close. */
+/** Nest's Express adapter with limits on connections, on pipelined requests, and on the time to close. */
 export class HttpAdapter extends ExpressAdapter {
   private closing: Promise<void> | undefined;
   private keepsNone = false;
   private readonly pages: (() => void)[] = [];
   private readonly connections = new Connections();
 
-  /** @param graceMs how long requests in progress may take after the server closes: a download may stall */
+  /**
+   * @param graceMs the maximum time for requests in progress when the server closes, because a download may
+   *   stall
+   */
   constructor(private readonly graceMs: number) {
     super();
   }
 
-  /** Ignores Nest's options for a server: the service uses none. */
+  /** Creates the server. Ignores Nest's server options, because the service uses none. */
   override initHttpServer(): void {
     this.httpServer = createServer(
       { ...messageClasses(this.getInstance()), connectionsCheckingInterval: CHECK_ARRIVAL_MS },
@@ -35,8 +41,8 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   /**
-   * Adds pages after all routes of the controllers. The router tries one route after the other, and rarely
-   * requested pages should not slow every request.
+   * Adds pages after all routes of the controllers. The router tries one route after the other, so rarely
+   * requested pages come last and do not slow other requests.
    */
   addPages(add: () => void): void {
     this.pages.push(add);
@@ -52,7 +58,7 @@ export class HttpAdapter extends ExpressAdapter {
     this.connections.follow(this.httpServer, bounds);
   }
 
-  /** From now on, every response closes its connection, so that clients move to another replica. */
+  /** Makes every later response close its connection, so that clients move to another replica. */
   keepNoConnections(): void {
     if (this.keepsNone) return;
     this.keepsNone = true;
@@ -62,7 +68,7 @@ export class HttpAdapter extends ExpressAdapter {
     });
   }
 
-  /** Accepts no more connections, and waits for the requests in progress. May be called more than once. */
+  /** Stops accepting connections, and waits for the requests in progress. May be called more than once. */
   override close(): Promise<void> {
     this.closing ??= new Promise((resolve) => {
       const server: Server = this.httpServer;
@@ -84,10 +90,10 @@ export class HttpAdapter extends ExpressAdapter {
 }
 
 /**
- * The classes of an application's requests and responses. Express replaces the prototype of each request and
- * response, which keeps V8 from optimizing all code that touches them, including Node's own HTTP code:
- * without these classes, `GET /health` takes four times the processor time
- * (docs/decisions/0013-fast-reads.md). They have Express's prototypes already, so that it replaces nothing.
+ * Returns the classes of an application's requests and responses, which already have Express's prototypes.
+ * Otherwise, Express replaces the prototype of each request and response, which keeps V8 from optimizing all
+ * code that touches them, including Node's. `GET /health` would take four times the processor time
+ * (docs/decisions/0013-fast-reads.md).
  */
 function messageClasses(express: Prototypes) {
   class Request extends IncomingMessage {}

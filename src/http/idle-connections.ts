@@ -1,9 +1,14 @@
 import type { Socket } from 'node:net';
 
-/** The idle connections of networks, in the order in which they became idle. Nothing is searched. */
+/**
+ * Idle connections by network, in the order in which they became idle. No method searches the connections.
+ */
 export class IdleConnections {
   private readonly sockets = new Map<string, Set<Socket>>();
-  /** The networks that have as many idle connections as the index. The last is not empty. */
+  /**
+   * Sets of networks by their number of idle connections, which is the index of the set. The last set is not
+   * empty.
+   */
   private readonly networks: Set<string>[] = [];
 
   /** @param network null for connections that never give way */
@@ -19,7 +24,7 @@ export class IdleConnections {
     return network === null ? undefined : first(this.sockets.get(network));
   }
 
-  /** The connection that is idle for longest in a network that has most of them. */
+  /** Returns the longest idle connection of a network that has the most idle connections. */
   longest(): Socket | undefined {
     const network = first(this.networks.at(-1));
     return network === undefined ? undefined : this.longestOf(network);

@@ -4,18 +4,21 @@ import type { Request } from 'express';
 import { networksOf, plainAddress, Turns } from '../common';
 import { RequestInvalid } from './validation/refusal';
 
-/** Reading a body of this size takes about a tenth of a millisecond. */
+/** Minimum size of a large body. Reading a body of this size takes about a tenth of a millisecond. */
 const LARGE_BODY_BYTES = 4096;
-/** For this many times as long as a large body took, only other requests run. 95 kB may take 10 ms. */
+/**
+ * Time after a large body in which only other requests run, as a multiple of the time that the body took. A
+ * body of 95 kB may take 10 ms.
+ */
 const REST_TIMES = 3;
 
-/** Large bodies are read one after the other, so that other requests run in between. */
+/** Reads large bodies one after the other, so that other requests run in between. */
 @Injectable()
 export class LargeBodies {
   private readonly turns = new Turns<number | string>(1, 1);
   private restUntilMs = 0;
 
-  /** Reads a small body at once, and a large one in the turn of its caller. */
+  /** Reads a small body at once, and a large body when its caller's turn comes. */
   read<Read>(request: Request, { length }: Buffer, read: () => Read): Read | Promise<Read> {
     if (length < LARGE_BODY_BYTES) return read();
     return this.turns.run(callersOf(request)[0], () => this.afterRest(read));
@@ -36,7 +39,10 @@ export class LargeBodies {
   }
 }
 
-/** The user, if the route has one, and the networks of the client. */
+/**
+ * Returns the caller, followed by the client's networks. The caller is the user or, if the request has no
+ * user, the networks as one text.
+ */
 export function callersOf(request: Request): [number | string, ...string[]] {
   const { user, ip } = request as Request & { readonly user?: { readonly userId: number } };
   const networks = networksOf(plainAddress(ip));

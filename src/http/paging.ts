@@ -19,13 +19,13 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
   IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
 };
 
-/** Selects a page of a list: the one after the cursor, which is null for the first page. */
+/** Selects the page of a list that follows the cursor. A null cursor selects the first page. */
 export interface PageRequest<Cursor = number> {
   readonly cursor: Cursor | null;
   readonly limit: number;
 }
 
-/** No response contained this cursor. Its reader would miss everything up to it, once that exists. */
+/** No response contained this cursor. A reader would miss all later items up to the cursor. */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([
@@ -34,7 +34,7 @@ export class CursorUnknown extends RequestInvalid {
   }
 }
 
-/** The query of every list that is paged by number. */
+/** Query of every list whose cursor is a number. */
 @StrictRequest()
 export class PageQuery implements PageRequest {
   @IdField({ description: CURSOR, absent: 'null' })
@@ -49,7 +49,7 @@ export interface Page<Item, Cursor = number> {
   readonly next_cursor: Cursor | null;
 }
 
-/** The base class of a DTO for a page of items. */
+/** Returns the base class of a DTO for a page of items. */
 export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> {
   class ItemsPage implements Page<Item> {
     // The name `type` shows Nest that the function returns a class.
@@ -62,7 +62,7 @@ export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> 
   return ItemsPage;
 }
 
-/** @param items one more than the limit if there is a next page */
+/** @param found the items, which are one more than the limit if there is a next page */
 export function toPage<Item, Cursor>(
   found: readonly Item[],
   limit: number,
@@ -73,7 +73,7 @@ export function toPage<Item, Cursor>(
   return { items, next_cursor: last && found.length > limit ? cursorOf(last) : null };
 }
 
-/** Reads a page by ids, with one more item, which shows whether there is a next page. */
+/** Reads a page whose cursor is an id. Reads one more item, which shows whether there is a next page. */
 export function readPage<Item extends { readonly id: number }>(
   page: PageRequest,
   read: (page: PageRequest) => Promise<readonly Item[]>,
@@ -81,7 +81,7 @@ export function readPage<Item extends { readonly id: number }>(
   return readPageBy(page, read, ({ id }) => id);
 }
 
-/** Like {@link readPage}, with another cursor. */
+/** Reads a page like {@link readPage}, with another cursor. */
 export async function readPageBy<Item, Cursor>(
   { cursor, limit }: PageRequest<Cursor>,
   read: (page: PageRequest<Cursor>) => Promise<readonly Item[]>,
@@ -94,7 +94,9 @@ class InvalidPeriod extends domainError('bad-request', 'The period must end afte
 
 export const INVALID_PERIOD: ErrorsOfStatus = ['The period is invalid', InvalidPeriod];
 
-/** A bound that is null or omitted does not limit the period. @throws InvalidPeriod */
+/**
+ * Checks that a period ends after it begins. A null or omitted bound does not limit it. @throws InvalidPeriod
+ */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {
   if (from && to && from >= to) throw new InvalidPeriod();
 }

@@ -5,26 +5,26 @@ import { Turns } from '../common';
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * How many requests may wait for earlier ones on their connections, over all connections. Each takes about
- * 5 kB, and Node reads up to 2,000 of them from a connection at once.
+ * Maximum number of requests that wait for earlier requests on their connection, over all connections. Each
+ * takes about 5 kB, and Node reads up to 2,000 of them from a connection at once.
  */
 const MAX_WAITING = 10_000;
 
-/** Node resumes a connection after each response. */
+/** Pauses a connection again when Node resumes it after a response. */
 function keepPaused(this: Socket): void {
   this.pause();
 }
 
 /**
- * Serves the requests of a connection one after the other. Node starts all pipelined requests of a client in
- * one turn of the event loop, while other clients wait. A connection is not read while its requests wait, and
- * is closed if its request exceeds the limit.
+ * Serves the requests of a connection one after the other. Node would start all pipelined requests of a
+ * client in one turn of the event loop, while other clients wait. A connection is not read while its requests
+ * wait. The connection is closed if its request exceeds the limit of waiting requests.
  */
 export function oneAtATime(serve: Handler): Handler {
   const waiting = new Turns<Socket>(MAX_WAITING, MAX_WAITING);
 
   return (request, response) => {
-    // Node assigns the socket to a response after all earlier responses were sent.
+    // Node assigns the socket to a response when all earlier responses are sent.
     if (response.socket) {
       serve(request, response);
       return;
@@ -38,7 +38,7 @@ export function oneAtATime(serve: Handler): Handler {
     if (waiting.of(socket) === 1) socket.on('resume', keepPaused).pause();
     const leave = (): void => {
       end();
-      // The rest of the last request's body may not have been read yet.
+      // Resumes reading, because the rest of the last request's body may not have been read yet.
       if (waiting.of(socket) === 0) socket.off('resume', keepPaused).resume();
     };
     request.once('close', leave);

@@ -1,6 +1,6 @@
 const INTERVAL_MS = 60_000;
 
-/** Drops a warning within a minute of the last one. */
+/** Returns a function that warns at most once a minute, and drops the other warnings. */
 export function atMostEachMinute(warn: (message: string) => void): (message: string) => void {
   let lastAtMs = -Infinity;
   return (message) => {

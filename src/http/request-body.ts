@@ -6,7 +6,7 @@ import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
 import { Refusal, RequestInvalid } from './validation/refusal';
 
-/** For routes without another limit. */
+/** Maximum size of a body, for routes without another limit. */
 export const MAX_BODY_BYTES = 100 * 1024;
 
 export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
@@ -23,25 +23,31 @@ export class BodyUnreadable extends domainError(
   (cause?: unknown) => ({ cause }),
 ) {}
 
-/** The bounds of bodies that do not arrive at once. */
+/** Limits for bodies that do not arrive at once. */
 export interface SlowBodies {
-  /** Counts a body until it has arrived. Throws if too many are under way. */
+  /** Counts a body until the returned function is called. Throws if too many bodies are in progress. */
   readonly enter: () => () => void;
   readonly stallMs?: number | undefined;
 }
 
-/** Longer than between a request and its body on most networks: what arrives by then is not counted. */
+/**
+ * Time in which a body may arrive without being counted, in milliseconds. On most networks, a body follows
+ * its request sooner.
+ */
 const AT_ONCE_MS = 250;
-/** How long nothing may arrive. A network that loses packets sends them again within this time. */
+/**
+ * Maximum time in which nothing arrives, in milliseconds. A network sends lost packets again within this
+ * time.
+ */
 const STALL_MS = 5000;
 
 /**
- * Receives the body without decoding a Content-Encoding. At a limit it throws at once and discards the rest,
- * so that a caller who is still sending receives the response.
+ * Receives the body without decoding a Content-Encoding. If a limit is exceeded, throws at once and discards
+ * the rest, so that a caller who is still sending receives the response.
  *
  * @throws BodyTooLarge
- * @throws RequestTimeoutException when nothing arrives for a while, and what `slow.enter` throws
- * @throws BodyUnreadable when the caller disconnects
+ * @throws RequestTimeoutException if nothing arrives for a while, and the errors of `slow.enter`
+ * @throws BodyUnreadable if the caller disconnects
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -74,7 +80,8 @@ export async function receiveBody(
       });
       request.once('end', () => resolve(Buffer.concat(chunks)));
       const cut = (error?: Error): void => {
-        // Every request is closed, and an error costs more than the rest of a short body.
+        // Every request emits `close`, and creating an error takes longer than reading the rest of a short
+        // body.
         if (!request.readableEnded) reject(new BodyUnreadable(error));
       };
       request.once('error', cut).once('close', cut);
@@ -89,11 +96,11 @@ export async function receiveBody(
 }
 
 /**
- * Turns the received bytes into the value that is validated: the JSON document, the text if the content type
- * is not JSON, or null if there is no body.
+ * Turns the received bytes into the value to validate: the JSON document, the text if the content type is not
+ * JSON, or null if there is no body.
  *
- * @throws RequestInvalid when it is not JSON
- * @throws BodyUnreadable when it is not UTF-8, or too complex for the JSON parser
+ * @throws RequestInvalid if the body is not JSON
+ * @throws BodyUnreadable if the body is not UTF-8, or too complex for the JSON parser
  */
 export function parseBody(bytes: Buffer, contentType: string | undefined): JsonValue {
   if (bytes.length === 0) return null;

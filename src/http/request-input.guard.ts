@@ -22,22 +22,22 @@ const ANY_ENCODING = 'any-content-encoding';
 /** The bodies of requests that are being served. */
 const received = new WeakMap<Request, Buffer>();
 
-/** The body as it was sent: a signature is about these bytes. */
+/** Returns the body as it was sent, because a signature covers exactly these bytes. */
 export const receivedBytes = (request: Request): Buffer => received.get(request) ?? Buffer.alloc(0);
 
-/** The handler reads `receivedBytes` itself: none if there were too many. */
+/** Marks a handler that parses `receivedBytes` itself. There are no bytes if the body was too large. */
 export const UnparsedBody = () => SetMetadata(UNPARSED, true);
 
-/** The route ignores `Content-Encoding`. */
+/** Marks a route that ignores `Content-Encoding`. */
 export const AnyContentEncoding = () => SetMetadata(ANY_ENCODING, true);
 
 export const MaxBodyBytes = (bytes: number) => SetMetadata(MOST, bytes);
 
 /**
  * Receives the body, and reads path, query, headers and body together, so that a 422 response lists all
- * mistakes; a pipe sees only one place. It has to be the last guard: a caller without access is refused
- * before anything is read. An interceptor would cost every request without a body as much as its token
- * lookup.
+ * mistakes. A pipe would see only one of them, and an interceptor would cost every request without a body as
+ * much as its token lookup. The guard has to be the last one, so that a caller without access is refused
+ * before anything is read.
  */
 @Injectable()
 export class RequestInputGuard implements CanActivate {
@@ -80,7 +80,7 @@ export class RequestInputGuard implements CanActivate {
     received.set(request, bytes);
     if (input === 'unparsed') return true;
     await this.large.read(request, bytes, () => {
-      // As in FastAPI, a body that is not JSON is the only mistake listed.
+      // As in FastAPI, a body that is not JSON is listed as the only mistake.
       request.body = parseBody(bytes, request.headers['content-type']);
       if (input) readInput(input, request);
     });

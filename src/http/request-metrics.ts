@@ -1,16 +1,18 @@
 import type { Request, Response } from 'express';
 import type { Metrics } from '../metrics';
 
-/** Callers may send any method: these, and `other` for the rest, keep the labels a fixed list. */
+/**
+ * Methods with a label of their own. All other methods share a label, because callers may send any method.
+ */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = 'other';
 
-/** The label of all paths without a route. */
+/** Label of all paths without a route. */
 export const UNMATCHED = 'unmatched';
 
 /**
- * The template of the route that served a request, as in the OpenAPI document: `/proxies/{proxy_id}`. Never
- * its path, because callers could create any number of labels.
+ * Returns the template of the route that served a request, as in the OpenAPI document: `/proxies/{proxy_id}`.
+ * Never returns the path, because callers could create any number of labels.
  */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
@@ -19,7 +21,7 @@ export function routeTemplate({ route }: Pick<Request, 'route'>): string {
 
 const unmeasured = new WeakSet<Response>();
 
-/** Excludes a response from the durations of requests: it takes as long as its caller wants to wait. */
+/** Excludes a response from the request durations, because its caller decides how long it takes. */
 export const withoutDuration = (response: Response): void => void unmeasured.add(response);
 
 /** Counts a request that has ended, by the route that served it. */

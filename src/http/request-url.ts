@@ -1,13 +1,14 @@
 import { withoutSecretWords } from '../common';
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
-/** A path without escapes and without characters that need them. */
+/** Matches a path without escapes and without characters that need them. */
 const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
 const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
 
 /**
- * Makes Express route by the path as an ASGI server would: decoded, with malformed escapes taken literally
- * and invalid UTF-8 replaced. Express itself would return 400. `parseQuery` reads the query.
+ * Normalizes a URL so that Express routes by the path as an ASGI server would: decoded, with malformed
+ * escapes taken literally and invalid UTF-8 replaced. Express alone would return 400. The query is unchanged,
+ * because `parseQuery` reads it.
  */
 export function toNormalUrl(url: string): string {
   if (NORMAL_PATH.test(url)) return url;
@@ -19,10 +20,13 @@ export function toNormalUrl(url: string): string {
   return (normalPath || '/') + query;
 }
 
-/** The path of a secret link, or of a call with its token. The rest is secret, even if cut or mistyped. */
+/**
+ * Matches the path of a secret link, or of a call with its token in the path. The rest of the path is secret,
+ * even if it is cut or mistyped.
+ */
 const SECRET_PATH = /^(\/+(?:l|api)\/).*/is;
 
-/** The path for logs. */
+/** Returns the path for logs. */
 export const withoutSecrets = (path: string): string => withoutSecretWords(path.replace(SECRET_PATH, '$1…'));
 
 /**

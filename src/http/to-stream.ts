@@ -3,13 +3,13 @@ import { Logger, StreamableFile } from '@nestjs/common';
 import { excelWriter } from '../common';
 
 /**
- * Waits for the first piece, so that an error until then returns an ordinary error response. Further pieces
- * are generated as they are read.
+ * Returns a stream when the first piece is ready, so that an error until then returns an ordinary error
+ * response. The stream generates further pieces as they are read.
  */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
-  // A generator that was never read does not close the one that it reads.
+  // Closes `pieces`, because `startingWith` does not close them if it was never read.
   return stream.once('close', () => void pieces.return(undefined));
 }
 
@@ -22,7 +22,7 @@ async function* rewritten(pieces: AsyncGenerator<string>, write: (text: string) 
   for await (const piece of pieces) yield write(piece);
 }
 
-/** A CSV file, sent in pieces. */
+/** Returns a CSV file that is sent in pieces. */
 export async function csvFile(
   pieces: AsyncGenerator<string>,
   { name, excel }: { readonly name: string; readonly excel: boolean },

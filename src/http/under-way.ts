@@ -3,33 +3,36 @@ import type { Response } from 'express';
 import { domainError, Turns } from '../common';
 import { AppConfig } from '../config';
 
-/** How many requests of a kind may be in progress at one replica. */
+/** Maximum numbers of requests of a kind in progress at one replica. */
 interface Bound {
-  /** Of one user or, before the user is known, of one address. */
+  /** Maximum for one user or, before the user is known, for one address. */
   readonly ofOne: number;
   readonly ofAll?: number;
-  /** The part of `MAX_CONNECTIONS` that all of them together may keep. */
+  /** Fraction of `MAX_CONNECTIONS` that all requests of the kind may use together. */
   readonly part?: number;
 }
 
 const BOUNDS = {
-  /** Each waits for events or for the end of an order, and keeps a connection. */
+  /** Waits for events or for the end of an order. Each wait occupies a connection. */
   wait: { ofOne: 100, part: 0.4 },
-  /** Each sends its body slowly. Bodies that arrive at once, as nearly all do, do not count. */
+  /** Bodies that arrive slowly. Nearly all bodies arrive at once and do not count. */
   body: { ofOne: 50, part: 0.1 },
-  /** Each pings up to 1,000 proxies. */
+  /** Pings of up to 1,000 proxies each. */
   ping: { ofOne: 2 },
-  /** Each takes up to 10 s and three connections. */
+  /** Checks, each of which takes up to 10 s and three connections. */
   check: { ofOne: 10, ofAll: 100 },
-  /** Each waits for two calls to the provider, with their permits. */
+  /** Type changes, each of which waits for two calls to the provider and for their permits. */
   type: { ofOne: 10, ofAll: 50 },
-  /** Each writes up to 10,000 deliveries. */
+  /** Replays, each of which writes up to 10,000 deliveries. */
   replay: { ofOne: 2 },
-  /** Each is generated for one caller, and takes up to 2 MB until that caller has read it. */
+  /**
+   * Exports, each of which is generated for one caller. An export takes up to 2 MB until the caller has read
+   * it.
+   */
   export: { ofOne: 16 },
-  /** Each waits for the provider of payments. */
+  /** Deposits, each of which waits for the payment provider. */
   deposit: { ofOne: 4, ofAll: 100 },
-  /** Each reads all rentals of its user and decides about each. */
+  /** Forecasts, each of which reads all rentals of its user and decides about each rental. */
   forecast: { ofOne: 2 },
 } satisfies Record<string, Bound>;
 
@@ -37,7 +40,9 @@ type Kind = keyof typeof BOUNDS;
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** The user, the address, or all together, reached the limit of requests of one kind in progress. */
+/**
+ * The user, the address, or all callers together have reached the limit of requests of one kind in progress.
+ */
 export class TooManyUnderWay extends domainError(
   'rate-limited',
   'Too many requests of this kind are under way',
@@ -45,8 +50,8 @@ export class TooManyUnderWay extends domainError(
 ) {}
 
 /**
- * Bounds the requests that a user has in progress at this replica: requests that wait, stream or fan out take
- * memory, sockets and processor time for seconds, which the limits of requests in a minute do not bound.
+ * Limits the requests that a user has in progress at this replica. Requests that wait, stream or fan out take
+ * memory, sockets and processor time for seconds, which a limit of requests per minute does not prevent.
  */
 @Injectable()
 export class RequestsUnderWay {
@@ -58,12 +63,12 @@ export class RequestsUnderWay {
     this.turns = Object.fromEntries(Object.entries(BOUNDS).map(([kind, bound]) => [kind, ofKind(bound)]));
   }
 
-  /** How many requests of a kind a user has in progress. */
+  /** Returns how many requests of a kind a user has in progress. */
   of(kind: Kind, userId: number): number {
     return this.turns[kind]?.of(userId) ?? 0;
   }
 
-  /** Runs a request that is in progress until it has its result. @throws TooManyUnderWay */
+  /** Runs a request, which is in progress until it returns its result. @throws TooManyUnderWay */
   async run<Result>(kind: Kind, userId: number, request: () => Promise<Result>): Promise<Result> {
     const leave = this.enter(kind, userId);
     try {
@@ -86,12 +91,12 @@ export class RequestsUnderWay {
   }
 }
 
-/** The client has left, so no response is needed. */
+/** The client has disconnected, so no response is needed. */
 export class Disconnected extends Error {}
 
 /**
- * Aborts with {@link Disconnected} when the client disconnects, or has read the response. It may have
- * disconnected already, while the guard read the token from the database.
+ * Returns a signal that aborts with {@link Disconnected} when the client disconnects or has read the
+ * response. The client may have disconnected already, while the guard read the token from the database.
  */
 export function disconnection(response: Response): AbortSignal {
   const controller = new AbortController();

@@ -11,8 +11,10 @@ interface NullableOptions {
 type Described = 'string' | 'integer' | 'number' | 'object' | 'texts' | readonly string[] | Type<object>;
 
 /**
- * @param type of the field if it is not null; or the words of a choice, or the DTO of an object
- * @param about the description, or more than that
+ * Describes a field that may be null.
+ *
+ * @param type the type of the field if it is not null, the words of a choice, or the DTO of an object
+ * @param about the description, or all options
  */
 export const ApiNullable =
   (type: Described, about: string | NullableOptions = {}, example?: unknown): PropertyDecorator =>
@@ -55,7 +57,7 @@ export const ApiTitled =
   (target, key) =>
     ApiProperty({ ...options, title: titleOf(String(key)) })(target, key);
 
-/** @param words one of which is the text */
+/** @param words the allowed values */
 export const ApiChoice = (
   words: readonly string[],
   description: string,
@@ -73,5 +75,5 @@ export const ApiListOf = (item: () => Type<object>, description: string): Proper
   // The name `type` shows Nest that the function returns a class.
   ApiProperty({ type: () => item(), isArray: true, description });
 
-/** Describes an amount of a response: roubles as text, `1234.50`. */
+/** Describes an amount in roubles. Responses contain it as text, e.g. `1234.50`. */
 export const ApiRoubles = ApiText;

@@ -14,12 +14,12 @@ const response = (description: string, ...bodies: readonly ErrorResponse[]) => (
   content: contentOf(bodies),
 });
 
-/** Without a code: no route was reached. */
+/** Returns the error body of a request that reached no route. It contains no code. */
 const unrouted = (status: number): ErrorResponse => ({ detail: statusText(status) });
 
 const UNREADABLE_BODY = bodyOf(new BodyUnreadable());
 
-/** Responses that any operation may return before its route is called, by the name of the component. */
+/** Responses that any operation may return before its route is called, by component name. */
 const COMPONENTS = {
   MalformedRequest: response('The request is not valid HTTP', unrouted(400)),
   UnreadableRequest: response(
@@ -49,12 +49,15 @@ const COMPONENTS = {
 
 type Shared = keyof typeof COMPONENTS;
 
-/** Errors that occur after a route was reached. A specified route has its own description of them. */
+/**
+ * Errors that occur after a route was reached, and therefore contain a code. A specified route describes them
+ * inline, without the code.
+ */
 const WITH_CODE: ReadonlySet<Shared> = new Set(['UnreadableRequest', 'BodyTooLarge', 'Unavailable']);
 
 /**
- * Adds to every operation the responses that precede its own code, and marks operations that need no token.
- * A status that an operation describes itself is not changed.
+ * Adds to every operation the responses that it may return before its route is called, and marks operations
+ * that need no token. Keeps the statuses that an operation describes.
  */
 export function addCommonResponses(document: OpenAPIObject): void {
   const used = new Set<Shared>();
@@ -87,14 +90,15 @@ export function addCommonResponses(document: OpenAPIObject): void {
   document.components = { ...document.components, responses };
 }
 
-/** Specified routes return no codes, so their examples have none. */
+/** Removes the codes from examples, because specified routes return no codes. */
 const withoutCode = <Part>(part: Part): Part =>
   JSON.parse(JSON.stringify(part, (name, value: unknown) => (name === 'code' ? undefined : value))) as Part;
 
 /**
- * Nest puts examples of parameters inside their schemas, where generators and testers do not look. The
- * example of an optional parameter stays there, in `examples`: Swagger UI would fill it in, and a customer
- * who lists their proxies has none with the label of an example.
+ * Moves the examples of required parameters out of their schemas, where Nest puts them, because generators
+ * and testers do not look there. The example of an optional parameter stays in its schema, as `examples`,
+ * because Swagger UI would fill it in. A customer's list would then be empty, e.g. if it is filtered by an
+ * example label.
  */
 export function liftParameterExamples(document: OpenAPIObject): void {
   for (const { parameters = [] } of operationsOf(document)) {

@@ -4,10 +4,10 @@ import { operationsOf } from './common-responses';
 
 type Property = Record<string, unknown>;
 
-/** Texts that describe a property with all its types. */
+/** Keywords that describe a property as a whole, with all its types. */
 const TEXTS = ['title', 'description', 'example'];
 
-/** Describes null as a type of the fields that may be null in a body. A query has no null. */
+/** Adds null to the types of body fields that may be null. A query cannot contain null. */
 export function describeNull(document: OpenAPIObject): void {
   for (const parameter of operationsOf(document).flatMap(({ parameters = [] }) => parameters)) {
     Reflect.deleteProperty(parameter, NULLABLE_EXTENSION);

@@ -17,8 +17,8 @@ import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from '
 import { refusedExample } from './refused-example';
 
 /**
- * When an error is returned, and the errors: a class if its text never varies, or an instance as an example.
- * Only errors that are not domain errors are given as text.
+ * A description of when a status is returned, followed by its errors. A domain error is given as a class if
+ * its text never varies, and otherwise as an example instance. Other errors are given as text.
  */
 export type ErrorsOfStatus = readonly [
   when: string,
@@ -28,22 +28,22 @@ export type ErrorsOfStatus = readonly [
 type Headers = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
 export interface RouteDescription {
-  /** The name of the operation in generated clients; by default, that of the handler. */
+  /** Name of the operation in generated clients. Defaults to the name of the handler. */
   readonly operationId?: string;
   readonly summary: string;
   readonly description: string;
-  /** 200 by default. */
+  /** Defaults to 200. */
   readonly status?: 201 | 202 | 204;
-  /** A DTO without options is described as the specification describes its responses. */
+  /** A DTO alone gets the description `Successful Response`, as in the specification. */
   readonly response: ApiResponseNoStatusOptions | Type<object>;
-  /** For a body with examples. Without them, the type of the parameter describes the body. */
+  /** Needed only for a body with examples. Otherwise, the type of the parameter describes the body. */
   readonly body?: ApiBodyOptions;
   readonly idempotencyKey?: IdempotencyKeyOptions;
   /** The errors of the use case, by status. */
   readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
-  /** The headers that errors may have, by status. */
+  /** Headers that errors may contain, by status. */
   readonly errorHeaders?: Readonly<Record<number, Headers>>;
-  /** An example of a 422 that the specification describes although nothing is refused. */
+  /** Example of a 422 response for a route that refuses no input, but whose specification describes 422. */
   readonly invalid?: ValidationItem;
 }
 
@@ -81,7 +81,7 @@ function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, heade
   );
 }
 
-/** The body that the error filter returns with this status. */
+/** Returns the body of an error. Throws if the error filter returns the error with another status. */
 function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResponse {
   if (typeof described === 'string') return { detail: described };
   const error = described instanceof DomainError ? described : new described();
@@ -89,7 +89,10 @@ function exampleOf(described: ErrorsOfStatus[number], status: number): ErrorResp
   throw new Error(`${error.name} is described with ${status}, and returned with ${statusOf(error)}`);
 }
 
-/** The decorators of parameters come before those of their method, so that the input is known here. */
+/**
+ * Describes the 422 response. The decorators of parameters run before those of their method, so the input is
+ * known here.
+ */
 const describeInvalid =
   (given?: ValidationItem): MethodDecorator =>
   (route, handler, descriptor) => {
@@ -97,7 +100,8 @@ const describeInvalid =
     if (!given && !hasInput(input)) return;
     const content = {
       schema: { $ref: getSchemaPath(HTTPValidationError) },
-      // The description alone needs it: for all routes it takes 50 ms, which each start would wait for.
+      // A getter, because only the description needs the example. All examples together would delay each
+      // start by 50 ms.
       get example() {
         return { detail: [given ?? refusedExample(input)] };
       },
@@ -112,7 +116,7 @@ const describeInvalid =
     )(route, handler, descriptor);
   };
 
-/** The headers of a response to a request above a limit. */
+/** Returns the description of the headers that a request above a limit receives. */
 export const rateLimitHeaders = (policies: string, states: string) => ({
   'Retry-After': {
     description: 'Seconds until the next minute begins',

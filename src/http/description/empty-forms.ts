@@ -10,12 +10,13 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Captures the words of a pattern that is a choice of words. */
+/** Captures the words of a pattern that only allows certain words. */
 const WORDS = /^\^\(([\w|-]+)\)\$$/;
 
 /**
- * Lets Swagger UI offer the words of a specified field. The specification has a pattern for them, and some
- * generators fail on a pattern with an enum, so only the page gets the enum.
+ * Adds an enum to each field whose pattern lists its words, so that Swagger UI offers them. The specification
+ * contains only the pattern, and some generators fail on a pattern with an enum, so only the page gets the
+ * enum.
  */
 export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
   JSON.parse(JSON.stringify(document), (_, value: { readonly pattern?: string } | null): unknown => {
@@ -23,12 +24,18 @@ export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
     return words ? { ...value, enum: words } : value;
   }) as OpenAPIObject;
 
-/** Statuses that mean the same everywhere: of the token, its limits, and requests that reach no route. */
+/**
+ * Statuses that mean the same for every operation: errors of tokens and limits, and of requests that reach no
+ * route.
+ */
 const REPEATED = new Set(['401', '405', '408', '413', '415', '429', '431']);
-/** A description for staff begins with them: `For accounting, when …`. */
+/** Captures the users at the beginning of a description for staff, e.g. `For accounting, when …`. */
 const USERS = /^For ([a-z ]+?)(?: of [^,:;.]*)?[,:;.]/;
 
-/** Shows who may use an operation where it is closed, and hides responses that are the same everywhere. */
+/**
+ * Adds users and scopes to the summary, which is visible while an operation is collapsed. Hides responses
+ * that are the same everywhere.
+ */
 export function condense(document: OpenAPIObject): OpenAPIObject {
   for (const operation of operationsOf(document)) {
     const scopes = (operation.security ?? []).flatMap((schemes) => Object.values(schemes).flat());
@@ -45,9 +52,9 @@ export function condense(document: OpenAPIObject): OpenAPIObject {
 }
 
 /**
- * Gives every body without an example one with its required fields empty, or with the list of their choices.
- * Swagger UI would otherwise make up valid values, which are easily sent by accident; these are refused. Only
- * the page gets these examples, because an example in the description has to match its schema.
+ * Adds an example to every body without one. Its required fields are empty or list their choices. Swagger UI
+ * would otherwise make up valid values, which are easily sent by accident; the service refuses the empty
+ * ones. Only the page gets these examples, because an example in the description has to match its schema.
  */
 export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
   const schemas = (document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>;
@@ -57,7 +64,7 @@ export function addEmptyForms(document: OpenAPIObject): OpenAPIObject {
       if (media.example !== undefined || media.examples !== undefined) continue;
       const name = media.schema && '$ref' in media.schema ? media.schema.$ref.split('/').at(-1) : undefined;
       const { required = [], properties = {} } = schemas[name ?? ''] ?? {};
-      // Accounting needs it, although it may be omitted.
+      // Accounting needs `reference`, although it may be omitted.
       const fields = 'reference' in properties ? [...required, 'reference'] : required;
       media.example = Object.fromEntries(fields.map((field) => [field, emptyOf(properties[field])]));
     }

@@ -14,10 +14,13 @@ export class ErrorResponse {
   code?: string;
 }
 
-/** Examples of specified routes lose the code later. */
+/**
+ * Returns the example body of an error. `addCommonResponses` removes the code from examples of specified
+ * routes.
+ */
 export const bodyOf = ({ detail, code }: DomainError): ErrorResponse => ({ detail, code });
 
-/** The described content of a response with one of these bodies. */
+/** Returns the described content of a response that contains one of these bodies. */
 export const contentOf = (bodies: readonly ErrorResponse[]) => ({
   'application/json': {
     schema: { $ref: getSchemaPath(ErrorResponse) },

@@ -11,11 +11,11 @@ export interface IdempotencyKeyOptions {
   readonly required: boolean;
   /** The effect of a retry on this route, and the responses after which to retry. */
   readonly description: string;
-  /** If present, Swagger UI fills in a fresh key. */
+  /** If set, Swagger UI fills in a fresh key. */
   readonly example?: string;
 }
 
-/** The draft standard writes the key in quotes; without them it is the same key. */
+/** Reads a key with or without the quotes of the draft standard. Both forms are the same key. */
 export function readIdempotencyKey(header: string): string | Refusal {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (VISIBLE_ASCII.test(key)) return key;
@@ -53,7 +53,7 @@ export const REPLAYED_HEADER = {
   },
 };
 
-/** Marks a response as that of an earlier request with the same key. */
+/** Marks a response if it is the stored response to an earlier request with the same key. */
 export function markReplay(response: Response, replayed: boolean): void {
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
 }

@@ -5,12 +5,12 @@ import { declaredFields } from '../validation/read-instance';
 import { RequestInvalid, type ValidationItem } from '../validation/refusal';
 import type { RouteInput } from '../validation/route-input';
 
-/** A free text accepts the first of these alone, and no other field accepts either. */
+/** Values for every field. Free texts accept only the first value, and other fields refuse it. */
 const NONSENSE = ['?', 6];
 
 /**
- * An example of a mistake that a route refuses with 422: the first one of an empty request, or else of one
- * with nonsense in every field. Undefined if the route accepts both.
+ * Returns an example mistake for the 422 response of a route: the first mistake in an empty request, or else
+ * in a request with nonsense in every field. Returns undefined if the route accepts both requests.
  */
 export function refusedExample(input: RouteInput): ValidationItem | undefined {
   const nothing = firstMistake(input, '1', {}, {});
@@ -20,7 +20,7 @@ export function refusedExample(input: RouteInput): ValidationItem | undefined {
       const names = dto ? [...declaredFields(dto.prototype as object).keys()] : [];
       return Object.fromEntries(names.map((name) => [name, nonsense]));
     };
-    // An unknown parameter, for routes that refuse any query.
+    // `page` is an unknown parameter, which routes without a query refuse.
     const query = { ...fill(input.query), page: '2' };
     const mistake = firstMistake(input, '?', query, fill(input.body));
     if (mistake) return mistake;
@@ -36,7 +36,7 @@ function firstMistake(
 ): ValidationItem | undefined {
   const params = Object.fromEntries(input.path.map(({ name }) => [name, id]));
   try {
-    // Only these parts of a request are read.
+    // `readInput` reads only these parts of a request.
     readInput(input, { params, query, body, get: () => undefined } as unknown as Request);
     return undefined;
   } catch (error) {

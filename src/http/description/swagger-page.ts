@@ -196,8 +196,8 @@ declare const window: { readonly ui: SwaggerUi };
 declare const requestAnimationFrame: (work: () => void) => void;
 
 /**
- * Prepares the page when its operations are loaded. The path of an operation in a response becomes a link: a
- * click fills in a GET and executes it, with the token of the page, or opens and fills in the form of a POST.
+ * Prepares the page when its operations are loaded. The path of an operation in a response becomes a link. A
+ * click on the link fills in a GET and executes it with the page's token, or opens a POST and fills in its form.
  */
 export function preparePage(): void {
   const viewport = document.createElement('meta');
@@ -236,11 +236,11 @@ export function preparePage(): void {
     const found = find(target);
     if (!found) return;
     const { template, operation, method, ids, fields } = found;
-    // The page does not contain operations that its filter hides.
+    // Clears the filter, because the page does not contain operations that the filter hides.
     window.ui.layoutActions.updateFilter('');
     window.ui.layoutActions.show(['operations', operation.tags[0] ?? '', operation.operationId], true);
     const execute = () => {
-      // Swagger UI resolves an operation when it is opened, and cannot execute it before.
+      // Swagger UI resolves an operation when it is opened, and cannot execute it earlier.
       const read = window.ui.specSelectors.specResolvedSubtree(['paths', template, method]);
       const block = document
         .querySelector(`.opblock-${method} [data-path="${template}"]`)
@@ -252,7 +252,7 @@ export function preparePage(): void {
       read.get('parameters')?.forEach((parameter) => {
         const name = parameter.get('name');
         const given = ids.get(name) ?? (method === 'get' ? fields.get(name) : undefined);
-        // Values typed into the operation earlier are not part of the link. A form keeps its fresh key.
+        // Replaces values that were typed into the operation earlier. A form keeps its fresh key.
         if (method === 'get') change(parameter, given ?? parameter.getIn(['schema', 'default']));
         else if (given !== undefined) change(parameter, given);
       });

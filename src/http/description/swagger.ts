@@ -30,7 +30,7 @@ export interface ApiInterface {
   readonly version: string;
   readonly description: string;
   readonly scheme: string;
-  /** A scope that allows every GET, in addition to the scope of the operation. */
+  /** Scope that allows every GET, as an alternative to the scope of the operation. */
   readonly readScope?: string;
   /** The description of each tag, in the order of the page. */
   readonly tags: Readonly<Record<string, string>>;
@@ -48,7 +48,7 @@ function describe(
     .setTitle(title)
     .setVersion(version)
     .setDescription(description)
-    // Generated clients need a server; this one is where the description was loaded from.
+    // Generated clients need a server. `/` is the server from which the description was loaded.
     .addServer('/')
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
@@ -86,13 +86,13 @@ function describeObjects(document: OpenAPIObject): void {
   describeNull(document);
 }
 
-/** For the description of DTOs without the routes of an application. */
+/** Stands in for an application when DTOs are described without routes. */
 const NO_ROUTES = {
   getHttpAdapter: () => ({ getType: () => 'express' }),
   container: { getModules: () => new Map() },
 } as unknown as NestExpressApplication;
 
-/** The schemas of DTOs, and of those that they refer to, by name: as in the descriptions. */
+/** Returns the schemas of DTOs and of the DTOs that they refer to, by name, as in the descriptions. */
 export function describeObjectsOf(dtos: readonly Type[]): Readonly<Record<string, object>> {
   const document = SwaggerModule.createDocument(
     NO_ROUTES,
@@ -111,16 +111,16 @@ const PAGE_ASSETS = [
   'favicon-16x16.png',
 ];
 
-/** The second style of the page, as `@nestjs/swagger` writes it: ours, then its own. */
+/** Content of the second style element of the page. `@nestjs/swagger` writes our style before its own. */
 const STYLE_ELEMENT = `
   ${PAGE_STYLE}
   .swagger-ui .topbar .download-url-wrapper { display: none }
 `;
 
 /**
- * Lets Swagger UI load its files, all from this server. `@nestjs/swagger` writes three inline styles into the
- * page that no option removes, so only these are allowed, by their hashes; the one in an attribute needs
- * 'unsafe-hashes'. Styles that scripts set later need no permission.
+ * Policy that lets Swagger UI load its files, all from this server. `@nestjs/swagger` writes three inline
+ * styles that no option removes. The policy allows only these styles, by their hashes, and the style in an
+ * attribute needs 'unsafe-hashes'. Styles that scripts set later need no permission.
  */
 const PAGE_POLICY = {
   useDefaults: false,
@@ -143,7 +143,9 @@ const PAGE_POLICY = {
 
 let assetHandlers: ReadonlyMap<string, readonly RequestHandler[]> | undefined;
 
-/** Keeps the files of both pages in memory, because `npm ci` deletes node_modules under a running service. */
+/**
+ * Loads the files of both pages into memory, because `npm ci` deletes node_modules while the service runs.
+ */
 function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
   const directory = dirname(createRequire(require.resolve('@nestjs/swagger')).resolve('swagger-ui-dist'));
   assetHandlers ??= new Map(
@@ -156,7 +158,7 @@ function loadAssets(): ReadonlyMap<string, readonly RequestHandler[]> {
 }
 
 /**
- * Serves the description at `/<prefix>openapi.json` and `.yaml`, the same of OpenAPI 3.0 at
+ * Serves the description at `/<prefix>openapi.json` and `.yaml`, its OpenAPI 3.0 form at
  * `/<prefix>openapi-3.0.json` and `.yaml`, and Swagger UI at `/<prefix>docs`.
  */
 export function serveDescription(app: NestExpressApplication, described: ApiInterface, prefix: string): void {
@@ -192,7 +194,7 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
       operationsSorter: compareOperations,
       plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys, nameControls],
       onComplete: preparePage,
-      // The operations show their requests and responses: the list of all schemas below them adds nothing.
+      // Hides the list of all schemas, because each operation already shows the schemas that it uses.
       defaultModelsExpandDepth: -1,
       persistAuthorization: true,
       displayRequestDuration: true,

@@ -5,11 +5,14 @@ type Part = Readonly<Record<string, unknown>>;
 /** Keywords whose values are data and contain no schemas. */
 const DATA: ReadonlySet<string> = new Set(['default', 'enum', 'example', 'examples']);
 
-/** Converts a description from OpenAPI 3.1 to 3.0, which some generators need. 3.0 has no webhooks. */
+/**
+ * Converts a description from OpenAPI 3.1 to 3.0, which some generators need. Omits webhooks, which 3.0
+ * lacks.
+ */
 export function toOpenApi30(document: OpenAPIObject): OpenAPIObject {
   const { webhooks: _, info, ...rest } = document;
   const { name = '' } = info.license ?? {};
-  // 3.0 has no SPDX identifier; the name is one.
+  // 3.0 has no field for an SPDX identifier, but the name is an SPDX identifier.
   const license = { name, url: `https://spdx.org/licenses/${name}.html` };
   return { ...(convert(rest) as OpenAPIObject), openapi: '3.0.3', info: { ...info, license } };
 }
@@ -26,7 +29,7 @@ function convert(value: unknown, areNames = false): unknown {
   return areNames ? part : convertSchema(part);
 }
 
-/** Changes keywords that only schemas contain, and media types in another form. */
+/** Converts the keywords of a schema. Media types may contain `examples` as well, but not as a list. */
 function convertSchema({ anyOf, examples, exclusiveMinimum, ...part }: Part): Part {
   return {
     ...part,
@@ -46,8 +49,9 @@ function convertChoice(members: readonly Part[]): Part {
 }
 
 /**
- * Generators understand `nullable` next to values that lack null and next to a reference, NSwag only without
- * a type. With null among the values, several generate invalid code. Strict validators need 3.1.
+ * Makes a schema nullable in the form that generators understand. It does not add null to the values, because
+ * several generators would write invalid code. It adds no type to a reference, because of NSwag. Strict
+ * validators need 3.1.
  */
 const toNullable = ({ $ref, ...schema }: Part): Part => ({
   ...($ref === undefined ? schema : { allOf: [{ $ref }] }),

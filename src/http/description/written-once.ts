@@ -9,8 +9,8 @@ interface Page {
 }
 
 /**
- * Keeps the page that the next handler generates: later requests get it from memory, compressed and with an
- * ETag. Generating one may take 200 ms, and anybody may request it.
+ * Keeps the page that the next handler generates, so that later requests receive it from memory. It is
+ * compressed and has an ETag. Generating a page may take 200 ms, and anybody may request it.
  */
 export function writtenOnce(): RequestHandler {
   let page: Page | undefined;
@@ -37,7 +37,7 @@ export function writtenOnce(): RequestHandler {
 function toPage(content: string | Buffer, type: string): Page {
   const whole = typeof content === 'string' ? Buffer.from(content) : content;
   const hash = createHash('sha256').update(whole).digest('base64url').slice(0, 22);
-  // A weak tag, because it is that of both encodings.
+  // A weak ETag, because both encodings share it.
   return {
     headers: { 'Content-Type': type, ETag: `W/"${hash}"`, Vary: 'Accept-Encoding' },
     whole,

@@ -1,12 +1,14 @@
 import type { Application } from 'express';
 
-/** The used part of a layer of Express's router. Express publishes no types for it. */
+/** The part of an Express router layer that is used here. Express publishes no types for it. */
 interface RouteLayer {
   readonly route: { readonly path: unknown; readonly methods: Readonly<Record<string, boolean>> };
   match(path: string): unknown;
 }
 
-/** The methods that the application serves at a path, sorted; none if no route has the path. */
+/**
+ * Returns the methods that the application serves at a path, sorted. The list is empty if no route matches.
+ */
 export function allowedMethods(application: Application, path: string): string[] {
   const methods = new Set<string>();
   const layers = routesOf(application).filter((layer) => layer.match(path));
@@ -19,8 +21,8 @@ export function allowedMethods(application: Application, path: string): string[]
 }
 
 /**
- * Keeps a route with a parameter from matching the path of another route, with any method: with
- * `POST /proxies/buy` and `GET /proxies/{proxy_id}`, a `GET /proxies/buy` returns 405.
+ * Keeps a route with a parameter from matching the fixed path of another route, even for other methods. So
+ * `GET /proxies/buy` returns 405, although `GET /proxies/{proxy_id}` would match it.
  */
 export function preferFixedPaths(application: Application, parameter: string): void {
   let fixed: ReadonlySet<unknown> | undefined;
@@ -36,7 +38,7 @@ export function preferFixedPaths(application: Application, parameter: string): v
 
 const routesOf = ({ router }: Application): readonly RouteLayer[] => router.stack.filter(isRouteLayer);
 
-/** Whether a route has no parameter in its path. */
+/** Whether the path of a route contains no parameter. */
 const isFixed = ({ route }: RouteLayer): boolean =>
   typeof route.path === 'string' && !/[:*]/.test(route.path);
 

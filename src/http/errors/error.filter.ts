@@ -32,13 +32,13 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** The text of an error without one. Clients know 413 by its older name. */
+/** Returns the text of an error that has no text of its own. 413 keeps its older name, which clients know. */
 export const statusText = (status: number): string =>
   status === 413 ? 'Request Entity Too Large' : (STATUS_CODES[status] ?? 'Error');
 
 export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
 
-/** Headers that the route may have set for the response that the error replaces. */
+/** Headers that an error response removes, because the route may have set them for its own response. */
 const REPLACED_HEADERS = [
   'Content-Type',
   'Content-Disposition',
@@ -50,21 +50,24 @@ const REPLACED_HEADERS = [
 
 interface ErrorBody {
   readonly status: number;
-  /** Written already if it is that of a request that fails validation. */
+  /** Value of `detail`. A request that fails validation writes its own JSON. */
   readonly detail: JsonValue | RequestInvalid;
-  /** Omitted if the items of `detail` have types, and if no route was reached. */
+  /** Omitted if no route was reached, or if the items of `detail` contain types. */
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const UNAVAILABLE = responseOf(new ServiceUnavailable());
 
-/** When to retry after a 503, unless the error sets another time: a failover takes seconds. */
+/**
+ * Header that suggests when to retry after a 503, because a failover takes seconds. An error may set another
+ * time.
+ */
 const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
 
 /**
- * Turns any error into `{"detail": …}`, with a `code` on routes that are not specified. Unexpected errors are
- * logged, and their text is not returned.
+ * Turns any error into `{"detail": …}`, with a `code` on routes that are not specified. Logs unexpected
+ * errors and does not return their text.
  */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
@@ -82,7 +85,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (reply.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (reply === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
-      // Part of the response is sent already. A cut connection shows the caller that it is incomplete.
+      // Part of the response is already sent. Cutting the connection shows the caller that it is incomplete.
       response.destroy();
       return;
     }
@@ -118,16 +121,19 @@ function responseTo(error: unknown, request: Request): ErrorBody {
   return { status: 500, detail: statusText(500), code: codeOf(statusText(500)) };
 }
 
-/** Only the router throws Nest's `NotFoundException`: it found no route for the method and the path. */
+/**
+ * Returns 405 if the path has other methods, and otherwise 404. Only the router throws Nest's
+ * `NotFoundException`, if it found no route for the method and the path.
+ */
 function notServed(request: Request): ErrorBody {
-  // The router leaves the last route here that it tried, even one that did not match.
+  // Removes the last route that the router tried, which may not have matched.
   request.route = undefined;
   const allowed = allowedMethods(request.app, request.path);
   if (allowed.length === 0) return { status: 404, detail: statusText(404) };
   return { status: 405, detail: statusText(405), headers: { Allow: allowed.join(', ') } };
 }
 
-/** The 4xx status of a framework's error: Nest's exceptions and Express's http-errors. */
+/** Returns the 4xx status of an error that Nest or Express threw; undefined for other errors. */
 function clientErrorStatus(error: unknown): number | undefined {
   if (!types.isNativeError(error)) return undefined;
   const status =
@@ -135,7 +141,9 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/** The client disconnected, perhaps before the first byte. That is no failure, and needs no response. */
+/**
+ * Whether the client disconnected, perhaps before the first byte. This is no failure and needs no response.
+ */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   return (isCut || error instanceof Disconnected) && response.destroyed;

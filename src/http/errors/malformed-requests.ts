@@ -9,7 +9,7 @@ import { statusText } from './error.filter';
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The previous one on the connection, if it was open when this one began. */
+  /** The previous exchange on the connection, if it was still open when this exchange began. */
   before: Exchange | undefined;
 }
 
@@ -22,11 +22,14 @@ const STATUS_BY_CODE = new Map([
 ]);
 
 /**
- * Responds to requests that are not valid HTTP in the form of all other responses. Node also reports errors
- * in the middle of an exchange here; those get a response only if none has begun.
+ * Responds to requests that are not valid HTTP, in the form of all other responses. Node also reports errors
+ * in the middle of an exchange, which get a response only if none has begun.
  */
 export function respondToMalformedRequests(server: Server, metrics: Metrics): void {
-  /** The last exchange of each connection. They end in order: the one before shows whether all others did. */
+  /**
+   * The last exchange of each connection. Exchanges end in order, so the previous exchange shows whether all
+   * earlier exchanges have ended.
+   */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -51,7 +54,7 @@ export function respondToMalformedRequests(server: Server, metrics: Metrics): vo
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
     // A request that is being served is counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
-    // A late request must not be served: its client has received a 408.
+    // Discards a late request, because its client receives a 408.
     if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawResponse(status, String(id ?? chooseRequestId(undefined))));
     endSoon(socket);

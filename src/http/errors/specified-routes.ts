@@ -1,4 +1,4 @@
-/** The routes of the specified interface, whose errors have exactly the specified fields. */
+/** Routes of the specified interface, whose errors contain exactly the specified fields. */
 const SPECIFIED: ReadonlySet<string> = new Set([
   'GET /health',
   'GET /me',
@@ -12,5 +12,9 @@ const SPECIFIED: ReadonlySet<string> = new Set([
   'POST /proxies/{proxy_id}/prolong',
 ]);
 
-/** @param route its method and the template of its path, as in the description */
+/**
+ * Whether a route belongs to the specified interface.
+ *
+ * @param route the method and the path template, as in the description: `GET /countries/{country}/count`
+ */
 export const isSpecified = (route: string): boolean => SPECIFIED.has(route.replace(/^HEAD /, 'GET '));

@@ -1,6 +1,6 @@
 /**
- * A JSON document as Python reads it: a whole number is a bigint, exact at any size, and one with a fraction
- * or an exponent is a number. Validation distinguishes the two.
+ * A JSON document as Python reads it. An integer is a bigint, exact at any size; a number with a fraction or
+ * an exponent is a number. Validation distinguishes the two.
  */
 export type JsonValue = null | boolean | string | number | bigint | readonly JsonValue[] | JsonObject;
 
@@ -12,10 +12,13 @@ export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Text without characters that JSON escapes. */
+/** Matches text without characters that JSON escapes. */
 const PLAIN = /^[\w .:/-]*$/;
 
-/** The inverse of `parseJson`. `NaN` and `Infinity`, which JSON cannot express, become `null`. */
+/**
+ * Writes a value as JSON, the inverse of `parseJson`. `NaN` and `Infinity`, which JSON cannot express, become
+ * `null`.
+ */
 export function writeJson(value: JsonValue): string {
   if (typeof value === 'string') return writeText(value);
   if (typeof value === 'bigint') return value.toString();
@@ -34,7 +37,9 @@ export function writeJson(value: JsonValue): string {
 
 const writeText = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/** Python writes exponents from here on: written out, `1e20` has five times its length. */
+/**
+ * Smallest number that Python writes with an exponent. Written without, `1e20` would be five times as long.
+ */
 const LEAST_EXPONENTIAL = 1e16;
 
 function writeFloat(value: number): string {

@@ -1,17 +1,17 @@
 import type { JsonObject, JsonValue } from './json-value';
 
-/** About the depth at which Python's parser gives up with its default recursion limit. */
+/** Approximate depth at which Python's parser fails with its default recursion limit. */
 const MAX_DEPTH = 900;
 /** Python's limit on the digits of an integer. */
 const MAX_INTEGER_DIGITS = 4300;
 
-/** A quote, a backslash or a control character ends the plain part of a string. */
+/** Matches a quote, a backslash or a control character, which ends the plain part of a string. */
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/g;
 const HEX_4 = /[0-9a-fA-F]{4}/y;
 const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
-/** A number is exact up to that many digits. */
+/** Number of digits up to which a number is exact. */
 const EXACT_DIGITS = 15;
-/** The first character of each token, and the white space, as their codes. */
+/** Character codes of white space and of the first character of each token. */
 const [QUOTE, COMMA, COLON, BACKSLASH, MINUS] = [0x22, 0x2c, 0x3a, 0x5c, 0x2d];
 const OBJECT = { name: 'object', open: 0x7b, close: 0x7d } as const;
 const ARRAY = { name: 'array', open: 0x5b, close: 0x5d } as const;
@@ -40,13 +40,13 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** The text may be JSON, but is nested too deeply or holds too long an integer to be read. */
+/** The text may be JSON, but is nested too deeply or contains an integer that is too long. */
 export class JsonTooComplexError extends Error {}
 
 /**
- * Reads JSON as Python's json module does: integers are exact, `NaN` and `Infinity` are accepted, and the
- * last of duplicate names wins. `JSON.parse` cannot replace it: the 422 response has exactly Python's
- * messages, positions and integers, and distinguishes `30` from `30.0`. It is no faster, either.
+ * Parses JSON like Python's json module: integers are exact, `NaN` and `Infinity` are accepted, and the last
+ * of duplicate names wins. `JSON.parse` is no faster and cannot replace it. A 422 response contains exactly
+ * Python's messages, positions and integers, and distinguishes `30` from `30.0`.
  *
  * @throws JsonSyntaxError
  * @throws JsonTooComplexError
@@ -55,7 +55,7 @@ export function parseJson(text: string): JsonValue {
   return new JsonReader(text).readDocument();
 }
 
-/** Works with the codes of characters, because anybody may send 100 kB: patterns take three times as long. */
+/** Compares character codes, because anybody may send 100 kB and patterns take three times as long. */
 class JsonReader {
   private index = 0;
   private depth = 0;
@@ -79,7 +79,7 @@ class JsonReader {
   }
 
   private readObject(): JsonObject {
-    // An object without a prototype takes a name such as `__proto__` like any other.
+    // An object without a prototype accepts a name such as `__proto__` like any other.
     const object: Record<string, JsonValue> = Object.create(null);
     if (this.begin(OBJECT)) return object;
     do {
@@ -103,7 +103,7 @@ class JsonReader {
     return array;
   }
 
-  /** Returns whether the container is empty, and then has passed it. */
+  /** Enters a container. Returns whether it is empty, and then also passes its end. */
   private begin({ close }: typeof OBJECT | typeof ARRAY): boolean {
     if (++this.depth > MAX_DEPTH) throw new JsonTooComplexError('nested too deeply');
     this.index++;
@@ -169,7 +169,7 @@ class JsonReader {
     return BigInt(integer);
   }
 
-  /** Nearly all numbers are such integers. Undefined, without advancing, for others. */
+  /** Reads a short integer, as nearly all numbers are. Returns undefined for others, without advancing. */
   private readShortInteger(first: number): bigint | undefined {
     let value = 0;
     let end = this.index;
@@ -195,7 +195,7 @@ class JsonReader {
     return this.fail('Expecting value');
   }
 
-  /** Returns the code of the next character that is no white space: NaN at the end. */
+  /** Skips white space. Returns the code of the next character, or NaN at the end. */
   private skipSpace(): number {
     for (;;) {
       const code = this.text.charCodeAt(this.index);

@@ -1,6 +1,6 @@
 import { domainError } from '../../common';
 
-/** A token, a user or an address exceeded its requests in a minute. */
+/** The caller exceeded a limit of requests in a minute, e.g. that of its token, user or address. */
 export class TooManyRequests extends domainError(
   'rate-limited',
   'Too many requests',

@@ -1,27 +1,33 @@
 import { LRUCache } from 'lru-cache';
 
-/** Counts restart with each minute of UTC, so that all replicas count in the same minutes. */
+/**
+ * Length of the window in which events are counted. Windows are minutes of UTC, so that they are the same on
+ * all replicas.
+ */
 export const WINDOW_MS = 60_000;
 
-/** A replica shares a count with the others when it reaches this part of the limit. */
+/** Fraction of the limit at which a replica shares its count with the other replicas. */
 const SHARED_PART = 0.01;
 
 interface Count {
-  /** Since 1970. */
+  /** Minutes since 1970. */
   minute: number;
-  /** The count of this replica, plus the shared counts of the others. */
+  /** Count of this replica, plus the shared counts of the other replicas. */
   total: number;
-  /** The part that is not yet shared with the others. */
+  /** Part of `total` that is not yet shared with the other replicas. */
   unshared: number;
 }
 
-/** Counts events by key in this minute. The keys are bounded: the least recently seen ones are evicted. */
+/**
+ * Counts events by key in the current minute. The number of keys is limited, and the least recently seen keys
+ * are evicted.
+ */
 export class RequestCounter<Key extends number | string = number | string> {
   private readonly counts: LRUCache<Key, Count>;
   private readonly unshared = new Set<Key>();
   private readonly sharedFrom: number;
 
-  /** @param limit events in a minute; 0 for no limit, and then nothing is counted */
+  /** @param limit the maximum number of events in a minute; 0 disables the limit and the count */
   constructor(
     readonly name: string,
     readonly limit: number,
@@ -32,7 +38,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     this.sharedFrom = Math.max(1, limit * SHARED_PART);
   }
 
-  /** How many more events the key may have in this minute; Infinity without a limit. */
+  /** Returns how many more events the key may have in this minute; Infinity without a limit. */
   left(key: Key, nowMs: number): number {
     if (this.limit === 0) return Infinity;
     const count = this.counts.get(key);
@@ -40,7 +46,11 @@ export class RequestCounter<Key extends number | string = number | string> {
     return Math.max(this.limit - total, 0);
   }
 
-  /** @param amount 1, or −1 to take back an event that does not count after all */
+  /**
+   * Adds an event to the count of its key.
+   *
+   * @param amount 1, or −1 to take back an event that does not count after all
+   */
   add(key: Key, nowMs: number, amount: 1 | -1 = 1): void {
     if (this.limit === 0) return;
     const minute = minuteOf(nowMs);
@@ -51,7 +61,7 @@ export class RequestCounter<Key extends number | string = number | string> {
     if (count.unshared >= this.sharedFrom) this.unshared.add(key);
   }
 
-  /** Takes the counts to share with the other replicas. */
+  /** Returns the counts to share with the other replicas, and marks them as shared. */
   takeUnshared() {
     const taken: { key: Key; minute: number; count: number }[] = [];
     for (const key of this.unshared) {
@@ -64,7 +74,11 @@ export class RequestCounter<Key extends number | string = number | string> {
     return taken;
   }
 
-  /** @param total the shared count of all replicas for the key in that minute */
+  /**
+   * Replaces the shared part of a key's count.
+   *
+   * @param total the shared count of all replicas for the key in that minute
+   */
   learn(key: Key, minute: number, total: number): void {
     const count = this.counts.get(key);
     if (count?.minute === minute) count.total = total + count.unshared;

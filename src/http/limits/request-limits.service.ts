@@ -8,20 +8,38 @@ import type { ClosedConnections } from '../connections';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
-/** Enough for the tokens, users or links of a minute's requests; a count takes about 200 bytes. */
+/**
+ * Maximum number of counted tokens, users or links. It is enough for the requests of a minute, and a count
+ * takes about 200 bytes.
+ */
 const MAX_CALLERS = 50_000;
-/** Bounds the memory that clients without a token can take. */
+/** Maximum number of counted networks. It limits the memory that clients without a token can take. */
 const MAX_NETWORKS = 10_000;
-/** Of the limit of an address. A /48 may have many customers, but an attacker with one has 65,536 /64s. */
+/**
+ * Limit of a /48, as a multiple of the limit of an address. A /48 may have many customers, but an attacker
+ * with a /48 has 65,536 /64s.
+ */
 const TIMES_FOR_WIDE_NETWORK = 4;
-/** Programs fetch a link every few minutes. A leaked link cannot keep a replica busy. */
+/**
+ * Maximum number of requests by a link. Programs fetch a link every few minutes, and a leaked link cannot
+ * keep a replica busy.
+ */
 const LINK_REQUESTS_PER_MINUTE = 1200;
-/** Opening the app takes one sign-in. Each replaces an older one, and writes an event. */
+/**
+ * Maximum number of sign-ins of a user. Opening the app takes one sign-in, which replaces an older one and
+ * writes an event.
+ */
 const SIGN_INS_PER_MINUTE = 20;
-/** Each stores an event, and sends a request to an address that a customer chose. */
+/**
+ * Maximum number of webhook tests of a user. Each test stores an event, and sends a request to an address
+ * that a customer chose.
+ */
 const WEBHOOK_TESTS_PER_MINUTE = 10;
 
-/** Another replica may still serve a key for this long after one refused it. */
+/**
+ * Interval at which replicas share counts. A replica may still serve a key for this long after another
+ * replica refused it.
+ */
 const SHARE_INTERVAL_MS = 1000;
 
 interface Counted {
@@ -42,7 +60,7 @@ interface Remaining {
   readonly left: number;
 }
 
-/** One counter for addresses and the /64s of IPv6, and one for their /48s. */
+/** Returns one counter for addresses and the /64s of IPv6, and one counter for the /48s of IPv6. */
 const byNetwork = (name: string, limit: number): readonly RequestCounter[] => [
   new RequestCounter(name, limit, MAX_NETWORKS),
   new RequestCounter(`${name}-48`, TIMES_FOR_WIDE_NETWORK * limit, MAX_NETWORKS),
@@ -50,9 +68,9 @@ const byNetwork = (name: string, limit: number): readonly RequestCounter[] => [
 
 /**
  * Limits, per minute, the requests of each token, user and secret link, the sign-ins of each Telegram user,
- * the test events of each user, and the failed authentications and the pages of each address. Requests are
- * counted in memory. Replicas share their counts each second, in one statement, so that limits make no
- * request wait for the database.
+ * the test events of each user, and the failed authentications and the pages of each address. Counts in
+ * memory, so that limits make no request wait for the database. Replicas share their counts each second, in
+ * one statement.
  */
 @Injectable()
 export class RequestLimits {
@@ -61,11 +79,11 @@ export class RequestLimits {
   private readonly links: RequestCounter;
   private readonly signIns = new RequestCounter('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
   private readonly webhookTests = new RequestCounter('webhook-test', WEBHOOK_TESTS_PER_MINUTE, MAX_CALLERS);
-  /** How often this replica closed a connection because of a bound. */
+  /** Counts the connections that this replica closed because of a limit. */
   private readonly full = new RequestCounter('connections-full', 1, 2);
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];
-  /** The last minute in which an address reached its limit. */
+  /** The last minute in which an address reached its limit of failed authentications. */
   private barredMinute = 0;
   private cleanedMinute = 0;
 
@@ -85,40 +103,40 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request. Its response has the rest of the limit if that is less than half.
+   * Counts a request. Its response shows what is left of the limits if at most half of one is left.
    *
-   * @throws TooManyRequests; such a request is not counted
+   * @throws TooManyRequests without counting the request
    */
   admit({ tokenId, userId }: Counted, response: HeaderSink): void {
     this.take(response, [this.tokens, tokenId], [this.users, userId]);
   }
 
   /**
-   * Counts a request by a secret link. It does not count for the link's user: a leaked link must not block
-   * that user's scripts.
+   * Counts a request by a secret link. It does not count against the link's user, because a leaked link must
+   * not block that user's scripts.
    *
-   * @throws TooManyRequests; such a request is not counted
+   * @throws TooManyRequests without counting the request
    */
   admitLink(linkId: number, response: HeaderSink): void {
     this.take(response, [this.links, linkId]);
   }
 
-  /** Counts a sign-in with valid data. @throws TooManyRequests and does not count the sign-in */
+  /** Counts a sign-in with valid data. @throws TooManyRequests without counting the sign-in */
   admitSignIn(telegramId: number): void {
     this.take(null, [this.signIns, telegramId]);
   }
 
-  /** @throws TooManyRequests and does not count the test event */
+  /** Counts a test event. @throws TooManyRequests without counting the test event */
   admitWebhookTest(userId: number): void {
     this.take(null, [this.webhookTests, userId]);
   }
 
-  /** Counts a page of the description. @throws TooManyRequests and does not count the page */
+  /** Counts a request for a page of the description. @throws TooManyRequests without counting the request */
   admitPage(address: string | null): void {
     this.take(null, ...keysOf(this.pages, address));
   }
 
-  /** Counts an event under all of the keys, or under none. */
+  /** Counts an event under all of the keys, or under none if any of them has reached its limit. */
   private take(response: HeaderSink | null, ...keys: readonly CountedBy[]): void {
     const nowMs = this.nowMs();
     const before = keys.map(([counter, key]) => ({ counter, left: counter.left(key, nowMs) }));
@@ -129,7 +147,7 @@ export class RequestLimits {
     for (const [name, value] of Object.entries(this.fields(nowMs, after))) response.setHeader(name, value);
   }
 
-  /** Takes back the count of a request that turned out to be the replay of an earlier one. */
+  /** Takes back the count of a request that turned out to be a replay. */
   giveBack({ tokenId, userId }: Counted): void {
     const nowMs = this.nowMs();
     this.tokens.add(tokenId, nowMs, -1);
@@ -145,12 +163,12 @@ export class RequestLimits {
     }
   }
 
-  /** Counts a connection that was closed because of a bound on connections. */
+  /** Counts a connection that was closed because of a limit on connections. */
   countFull(closed: ClosedConnections): void {
     this.full.add(closed, this.nowMs());
   }
 
-  /** The connections that any replica closed because of a bound, in this minute or the one before. */
+  /** Returns which connections any replica closed because of a limit, in this minute or the previous one. */
   async closedConnections(): Promise<ReadonlySet<ClosedConnections>> {
     await this.share();
     const counted = await queryRows<{ key: ClosedConnections }>(
@@ -166,7 +184,9 @@ export class RequestLimits {
     return this.barredMinute !== 0 && this.barredMinute === minuteOf(this.nowMs());
   }
 
-  /** The refusal for an address with too many failed authentications in this minute; null for others. */
+  /**
+   * Returns the refusal for an address with too many failed authentications in this minute; null for others.
+   */
   refusalOf(address: string | null): TooManyRequests | null {
     const nowMs = this.nowMs();
     const remaining = keysOf(this.failures, address).map(([counter, key]) => ({
@@ -176,7 +196,7 @@ export class RequestLimits {
     return remaining.every(({ left }) => left > 0) ? null : this.refusal(nowMs, remaining);
   }
 
-  /** Shares this replica's counts with the others, and reads theirs. */
+  /** Shares this replica's counts with the other replicas, and reads their counts. */
   async share(): Promise<void> {
     const ofNetworks = [...this.failures, ...this.pages, this.full];
     const ofIds = [this.tokens, this.users, this.links, this.signIns, this.webhookTests];
@@ -223,7 +243,7 @@ export class RequestLimits {
     return new TooManyRequests(secondsLeft(nowMs), this.fields(nowMs, remaining));
   }
 
-  /** The fields of draft-ietf-httpapi-ratelimit-headers-10. */
+  /** Returns the header fields of draft-ietf-httpapi-ratelimit-headers-10. */
   private fields(nowMs: number, remaining: readonly Remaining[]): Record<string, string> {
     const limited = remaining.filter(({ counter }) => counter.limit > 0);
     const policies = limited.map(
@@ -240,10 +260,10 @@ export class RequestLimits {
   }
 }
 
-/** Seconds until the next minute begins. */
+/** Returns the seconds until the next minute begins. */
 const secondsLeft = (nowMs: number): number => Math.ceil((WINDOW_MS - (nowMs % WINDOW_MS)) / 1000);
 
-/** Each network of an address with its counter. */
+/** Returns each network of an address, with its counter. */
 function keysOf(counters: readonly RequestCounter[], address: string | null): CountedBy[] {
   const networks = networksOf(address);
   return counters.flatMap((counter, at): CountedBy[] => {

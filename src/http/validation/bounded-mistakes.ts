@@ -2,14 +2,15 @@ import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { ValidationItem } from './refusal';
 
 const MOST_ITEMS = 20;
-/** The most values, and characters of text, of an input that its item may contain. */
+/** Maximum number of values, and of characters of text, in an input that an item contains. */
 const MOST_OF_INPUT = 1000;
 
 /**
- * The items of a 422 response of a route that is not specified: the first ones, without long inputs, and the
- * number of the others. Thousands of mistakes in a request are neither generated nor returned.
+ * Returns the items of a 422 response of a route that is not specified: the first items, without long inputs,
+ * and the number of the other mistakes. So thousands of mistakes in a request are neither generated nor
+ * returned.
  *
- * @param count of all mistakes
+ * @param count the number of all mistakes
  */
 export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {
   const items: ValidationItem[] = [];

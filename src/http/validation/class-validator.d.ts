@@ -1,4 +1,5 @@
-// The package's index loads 300 more modules, including all telephone formats: 160 ms of each start.
+// These paths avoid the package's index, which loads 300 more modules, including all telephone formats, and
+// would take 160 ms of each start.
 declare module 'class-validator/cjs/decorator/common/Validate' {
   export { Validate, ValidatorConstraint } from 'class-validator';
 }

@@ -17,16 +17,16 @@ import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
 
 export interface FieldOptions {
   readonly description?: string;
-  /** Swagger UI fills it in where the field is required. */
+  /** Swagger UI fills in the example if the field is required. */
   readonly example?: unknown;
   readonly deprecated?: true;
   /**
-   * The value of an omitted field without a default: `refused` (the default) rejects it; `null` reads it as
-   * null, which is also accepted; `omitted` leaves it undefined, for changes that keep the present value.
-   * Null is refused where it has no meaning, and the description says so of each field.
+   * Value of an omitted field without a default. `refused` (the default) rejects it. `null` reads it as null,
+   * and accepts null as well. `omitted` leaves it undefined, for changes that keep the current value. Null is
+   * refused where it has no meaning, and the description of each field says so.
    */
   readonly absent?: 'refused' | 'null' | 'omitted';
-  /** Null is accepted, and clears the present value. */
+  /** Whether null is accepted, which clears the current value. */
   readonly nullable?: true;
 }
 
@@ -36,9 +36,12 @@ export interface IntegerFieldOptions extends FieldOptions, IntegerBounds {
 
 export interface StringFieldOptions extends FieldOptions, StringBounds {
   readonly default?: string;
-  /** Accepts control characters in a strict request, too. */
+  /** Whether control characters are accepted even in a strict request. */
   readonly anyCharacter?: true;
-  /** The words of a choice, described instead of the pattern: some generators fail on both. */
+  /**
+   * Words of a choice. The description lists them instead of the pattern, because some generators fail on
+   * both.
+   */
   readonly choices?: readonly string[];
   /** Describes null as a type of a query parameter, as the reference does. */
   readonly describesNull?: true;
@@ -49,7 +52,7 @@ export interface StringFieldOptions extends FieldOptions, StringBounds {
 export interface StringListFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly atMost: number;
-  /** The check of each item, with the type and message of its refusal. */
+  /** Check of each item, with the type and message of its refusal. */
   readonly of: {
     readonly isValid: (item: string) => boolean;
     readonly type: string;
@@ -75,7 +78,7 @@ interface FieldSource {
   readonly key: string;
 }
 
-/** An integer. Required unless it has a default. */
+/** Declares an integer, which is required unless it has a default. */
 export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
   const { atLeast, greaterThan, atMost } = options;
   return requestField({
@@ -91,7 +94,7 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
   });
 }
 
-/** Text. Required unless it has a default. */
+/** Declares a text, which is required unless it has a default. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
   const { minLength, maxLength, pattern, choices } = options;
   const schema = defined({
@@ -112,7 +115,10 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/** A boolean. Required unless it has a default. Only a query is read as leniently as Pydantic reads it. */
+/**
+ * Declares a boolean, which is required unless it has a default. A query is read as leniently as Pydantic
+ * reads it, but a body has to contain `true` or `false`.
+ */
 export function BooleanField(options: FieldOptions & { readonly default?: boolean } = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
@@ -124,7 +130,10 @@ export function BooleanField(options: FieldOptions & { readonly default?: boolea
 const readExactBoolean = (input: JsonValue): boolean | Refusal =>
   typeof input === 'boolean' ? input : notBoolean(input);
 
-/** Both are described: a generated client or a validating gateway refuses undescribed types. */
+/**
+ * Schemas of an amount as text and as a number. Generated clients and validating gateways refuse a type that
+ * is not described.
+ */
 const AMOUNT = [
   { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
   { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
@@ -136,7 +145,8 @@ const AMOUNT_OR_ZERO = [
 ];
 
 /**
- * An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`.
+ * Declares an amount in roubles, above 0 and with at most two decimals, as text or as a number. Its value is
+ * a `Money`.
  *
  * @param options.orZero whether 0 is accepted
  */
@@ -151,29 +161,31 @@ export function AmountField({
   });
 }
 
-/** An ISO 8601 date-time with its offset from UTC. Read as a `Date`. */
+/** Declares an ISO 8601 date-time with its offset from UTC. Its value is a `Date`. */
 export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date-time' },
     options,
-    // The 422 of a specified route stays the same.
+    // Accepts other spellings in strict requests only, because the 422 of a specified route must not change.
     read: (input, { strict }) => readDateTime(input, strict !== undefined),
   });
 }
 
-/** The start or the end of a period: a date-time, or a day, which is part of the period. Read as a `Date`. */
+/**
+ * Declares the start or the end of a period: a date-time, or a day that is part of the period. Its value is a
+ * `Date`.
+ */
 export function BoundField(side: 'start' | 'end', options: FieldOptions = {}): PropertyDecorator {
   const schema = { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) };
   const read: Field['read'] = (input, { strict }) => readBound(side, input, strict !== undefined);
   return requestField({ schema, options, read });
 }
 
-/** A day such as `2026-11-21`. Read as text. */
+/** Declares a day such as `2026-11-21`. Its value is text. */
 export function DateField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({ schema: { type: 'string', format: 'date' }, options, read: readDate });
 }
 
-/** An object with its own DTO. */
 export function ObjectField(of: Type<object>, options: FieldOptions = {}): PropertyDecorator {
   const field = requestField({
     schema: { allOf: [{ $ref: getSchemaPath(of) }] },
@@ -187,7 +199,6 @@ export function ObjectField(of: Type<object>, options: FieldOptions = {}): Prope
   };
 }
 
-/** A list of texts, each of which is checked. */
 export function StringListField(options: StringListFieldOptions): PropertyDecorator {
   const { atLeast, atMost, of } = options;
   const items = defined({ type: 'string', enum: of.choices });
@@ -302,7 +313,7 @@ class NotRefused implements ValidatorConstraintInterface {
   }
 }
 
-/** `proxy_type` → `Proxy Type`, as FastAPI titles it. */
+/** Returns the title of a field as FastAPI writes it: `proxy_type` → `Proxy Type`. */
 export function titleOf(name: string): string {
   return name.replace(
     /(^|_)([a-z])/g,

@@ -15,7 +15,7 @@ export function readId(text: string): number | null {
 
 const toId: PipeTransform<string, number | null> = { transform: readId };
 
-/** Lets the decorator of a parameter describe the route. */
+/** Applies the decorator of a method from that of a parameter, so that a parameter can describe its route. */
 export function decorateRoute(decorator: MethodDecorator, route: object, handler?: string | symbol): void {
   const descriptor = handler === undefined ? undefined : Object.getOwnPropertyDescriptor(route, handler);
   if (handler !== undefined && descriptor) decorator(route, handler, descriptor);
@@ -35,8 +35,8 @@ export const ApiIdParam = (name: string, description: string, example?: number):
   });
 
 /**
- * An id in the path. Anything but a positive integer returns 422 before the handler is called. Staff routes
- * describe it by the object that they act on.
+ * Injects an id from the path. Anything but a positive integer returns 422 before the handler is called.
+ * Staff routes omit the description here and describe the id by the object that they act on.
  */
 export const IdParam =
   (name: string, description?: string, example?: number): ParameterDecorator =>
@@ -46,7 +46,10 @@ export const IdParam =
     if (description !== undefined) decorateRoute(ApiIdParam(name, description, example), route, handler);
   };
 
-/** A header that may be omitted or empty. A value out of bounds returns 422 before the handler is called. */
+/**
+ * Injects a header that may be omitted or empty. A value out of bounds returns 422 before the handler is
+ * called.
+ */
 export const TextHeader =
   (name: string, bounds: StringBounds): ParameterDecorator =>
   (route, handler, index) => {

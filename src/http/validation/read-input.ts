@@ -14,15 +14,15 @@ type Place = 'path' | 'query' | 'header' | 'body';
 /** DTO instances of the queries and bodies of requests in progress, for their handlers. */
 const instances = new WeakMap<object, object>();
 
-/** The DTO instance that {@link readInput} created from a query or a body. */
+/** Returns the DTO instance that {@link readInput} created from a query or a body. */
 export const instanceOf = (input: object): object | undefined => instances.get(input);
 
 /**
- * Turns the query and the body of a request into instances of their DTOs: declared fields only, coerced, with
- * defaults filled in.
+ * Turns the query and the body of a request into instances of their DTOs. They contain only declared fields,
+ * coerced, with defaults filled in.
  *
  * @throws RequestInvalid with all mistakes in FastAPI's order: path, query, header, body, and in each the
- *   order of declaration. Specified routes list every mistake; the others have a bound
+ *   order of declaration. Routes that are not specified list a limited number of mistakes
  */
 export function readInput({ path, query, header, body, refusesQuery }: RouteInput, request: Request): void {
   const refused: [Place, Refusal | RefusedItems][] = [];
@@ -49,7 +49,7 @@ export function readInput({ path, query, header, body, refusesQuery }: RouteInpu
   throw new RequestInvalid(isBounded ? boundedMistakes(all.at(), all.count) : [...all.at()]);
 }
 
-/** Express parses the query on each access. */
+/** Stores the parsed query in the request, because Express parses it on each access. */
 function parsedOnce(request: Request): Record<string, string> {
   const query = request.query as Record<string, string>;
   Object.defineProperty(request, 'query', { value: query });

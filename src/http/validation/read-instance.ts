@@ -18,23 +18,22 @@ export interface FieldDescription {
 
 type Fields = ReadonlyMap<string, FieldDescription>;
 
-/** Stores the description of a declared field. */
 export function declareField(target: object, name: string, description: FieldDescription): void {
   Reflect.defineMetadata(DECLARED, new Map([...declaredFields(target), [name, description]]), target);
 }
 
-/** The fields of a DTO by name, from its prototype. */
+/** Returns the fields of a DTO by name, from its prototype. */
 export const declaredFields = (target: object): Fields =>
   (Reflect.getMetadata(DECLARED, target) as Fields | undefined) ?? new Map();
 
 /**
- * Returns an instance of a DTO with its declared fields, coerced, or all refusals: in the order of
- * declaration, then those of unknown fields, which only a strict DTO refuses.
+ * Returns an instance of a DTO with its declared fields, coerced, or all refusals in the order of
+ * declaration. A strict DTO adds the refusals of unknown fields.
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
   const refused = validator
-    // Without the option, a DTO without fields is refused.
+    // Without this option, the validator refuses a DTO without fields.
     .validateSync(instance, { forbidUnknownValues: false })
     .map(({ property, value }): [string, Refusal | RefusedItems] => [property, value]);
   if (fields.strict) {

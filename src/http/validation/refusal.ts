@@ -1,7 +1,9 @@
 import { DomainError } from '../../common';
 import { type JsonObject, type JsonValue, writeJson } from '../json/json-value';
 
-/** Why an input was refused, in Pydantic's words: an item of the 422 response, except for its location. */
+/**
+ * The refusal of an input, in Pydantic's words. It is an item of the 422 response, except for its location.
+ */
 export class Refusal {
   constructor(
     readonly type: string,
@@ -17,7 +19,7 @@ export class Refusal {
   }
 }
 
-/** Why some items of a list, or some fields of an object, were refused. */
+/** The refusals of some items of a list, or of some fields of an object. */
 export class RefusedItems {
   constructor(private readonly items: readonly (readonly [key: string | number, Refusal | RefusedItems])[]) {}
 
@@ -42,7 +44,7 @@ export type ValidationItem = Readonly<{
   ctx?: JsonObject;
 }>;
 
-/** The request fails validation: 422 with these items as its `detail`. */
+/** The request fails validation. The response is a 422 with these items as its `detail`. */
 export class RequestInvalid extends DomainError {
   readonly kind = 'validation';
   private text: string | undefined;
@@ -51,7 +53,7 @@ export class RequestInvalid extends DomainError {
     super(items.map(({ msg }) => msg).join('; '));
   }
 
-  /** The items as JSON. They may contain a large body several times. */
+  /** Returns the items as JSON. Writes them once, because they may contain a large body several times. */
   write(): string {
     return (this.text ??= writeJson(this.items));
   }

@@ -2,8 +2,8 @@ import type { JsonObject, JsonValue } from '../json/json-value';
 import type { FieldPlace } from './strict-request';
 
 /**
- * The values that a DTO is read from. They are hidden from class-transformer, which visits every property and
- * trusts its value, for example a `constructor`.
+ * The values from which a DTO is read. Private fields hide them from class-transformer, which visits every
+ * property and trusts its value, for example a `constructor`.
  */
 export class RequestFields {
   readonly #values: JsonObject;
@@ -19,7 +19,7 @@ export class RequestFields {
     this.#isStrict = isStrict;
   }
 
-  /** The fields of a nested object. */
+  /** Returns the fields of a nested object. */
   within(values: JsonObject): RequestFields {
     return new RequestFields(values, values, this.#place, this.#isStrict);
   }
@@ -40,7 +40,7 @@ export class RequestFields {
     return this.#place;
   }
 
-  /** The place of the fields if they are read strictly. */
+  /** The place of the fields if they are read strictly; otherwise undefined. */
   get strict(): FieldPlace | undefined {
     return this.#isStrict ? this.#place : undefined;
   }

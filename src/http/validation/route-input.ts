@@ -19,13 +19,13 @@ export interface RouteInput {
 
 const READERS = 'text-readers';
 const NO_QUERY = 'refuses-query';
-/** Nest's metadata of the parameters of a handler. */
+/** Key of Nest's metadata about the parameters of a handler. */
 const ROUTE_ARGUMENTS = '__routeArguments__';
 
-/** Refuses a query on a route without query parameters, e.g. `?preview=true` on a change. */
+/** Marks a route without query parameters, so that it refuses a query, e.g. `?preview=true` on a change. */
 export const RefuseStrayQuery = () => SetMetadata(NO_QUERY, true);
 
-/** Reads a text of the request before the handler of the route is called. */
+/** Registers a text of the request that is read before the handler of the route is called. */
 export function readBefore(route: object, handler: string | symbol | undefined, reader: TextReader): void {
   if (handler === undefined) throw new Error('constructors take no requests');
   Reflect.defineMetadata(READERS, [...readersOf(route, handler), reader], route, handler);
@@ -36,7 +36,7 @@ const readersOf = (route: object, handler: string | symbol): readonly TextReader
 
 const inputs = new WeakMap<object, RouteInput | null>();
 
-/** The input of a route; null if it has none. */
+/** Returns the input of a route; null if the route has no input. */
 export function routeInput(controller: Type, handler: object & { readonly name: string }): RouteInput | null {
   const known = inputs.get(handler);
   if (known !== undefined) return known;
@@ -46,7 +46,7 @@ export function routeInput(controller: Type, handler: object & { readonly name: 
   return found;
 }
 
-/** The input of a route, from the decorators that were applied until now. */
+/** Returns the input of a route, from the decorators that were applied until now. */
 export function inputOf(controller: Type, handler: string): RouteInput {
   const prototype = controller.prototype as object;
   const readers = readersOf(prototype, handler);
@@ -62,7 +62,7 @@ export function inputOf(controller: Type, handler: string): RouteInput {
 
 /** An argument of a handler: the part of the request, and its index among the arguments. */
 interface HandlerArgument {
-  /** NaN if one of our own decorators injects it. */
+  /** The part of the request. NaN if one of our own decorators injects the argument. */
   readonly kind: RouteParamtypes;
   readonly index: number;
   /** The name of the parameter or header. */
@@ -73,8 +73,8 @@ export function handlerArguments(controller: Type, handler: string): HandlerArgu
   const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as
     | Record<string, { readonly index: number; readonly data: string }>
     | undefined;
-  // The keys are the kind and the position. A decorator of our own has a random text for its kind, which may
-  // begin with a digit.
+  // Each key consists of the kind and the position. The kind of our own decorators is a random text, which
+  // may begin with a digit.
   return Object.entries(taken ?? {}).map(([key, { index, data }]) => ({
     kind: Number(key.split(':', 1)[0]),
     index,

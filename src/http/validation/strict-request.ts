@@ -3,14 +3,17 @@ import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
 import { Refusal } from './refusal';
 
-/** The place of fields. In a query every value is text. */
+/** The part of a request that contains the fields. In a query, every value is text. */
 export type FieldPlace = 'query' | 'body';
 
 const STRICT = 'strict-request';
 /** Marks the schema of a strict DTO until the description says `additionalProperties: false` instead. */
 export const STRICT_EXTENSION = 'x-strict';
 
-/** Marks a field that may be null. Only bodies are described so: a query has no null. */
+/**
+ * Marks a field that may be null. The description shows this for bodies only, because a query cannot contain
+ * null.
+ */
 export const NULLABLE_EXTENSION = 'x-nullable';
 
 const NO_CONTROLS = String.raw`^[^\x00-\x1f\x7f-\x9f]*$`;
@@ -29,7 +32,9 @@ export const StrictRequest = (): ClassDecorator =>
 
 export const isStrict = (dto: object): boolean => Reflect.hasMetadata(STRICT, dto);
 
-/** Why a strict DTO refuses an input that a lenient one would read; undefined if it accepts the input. */
+/**
+ * Returns the refusal of an input that only a lenient DTO would read; undefined if a strict DTO accepts it.
+ */
 export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): Refusal | undefined {
   if (typeof input === 'string' && !isWithoutControls(input)) {
     return new Refusal('string_pattern_mismatch', `String should match pattern '${NO_CONTROLS}'`, input, {

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../json/json-value';
 import { Refusal } from '../refusal';
 
-/** Reads a day of the calendar, e.g. `2026-11-21`, and leaves it as text. */
+/** Reads a calendar day, e.g. `2026-11-21`, and returns it as text. */
 export function readDate(input: JsonValue): string | Refusal {
   if (typeof input !== 'string') return new Refusal('date_type', 'Input should be a valid date', input);
   if (isDay(input)) return input;
@@ -13,7 +13,10 @@ export function readDate(input: JsonValue): string | Refusal {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/** Reads a bound of a period: a date-time, or a day (UTC), which means its start or its end. */
+/**
+ * Reads a bound of a period: a date-time, or a day (UTC). Returns the start of the day for the start of a
+ * period, and the start of the next day for its end.
+ */
 export function readBound(side: 'start' | 'end', input: JsonValue, anySpelling: boolean): Date | Refusal {
   if (typeof input !== 'string' || !isDay(input)) {
     return readDateTime(input, anySpelling, 'a day, e.g. 2026-11-21, or ');
@@ -24,10 +27,11 @@ export function readBound(side: 'start' | 'end', input: JsonValue, anySpelling: 
 }
 
 /**
- * Reads an ISO 8601 date-time. Its offset from UTC is required: without it the time is ambiguous.
+ * Reads an ISO 8601 date-time. Its offset from UTC is required, because the time would be ambiguous without
+ * it.
  *
- * @param anySpelling accepts offsets such as `+0000` and `z`, too
- * @param alternative what else a refusal suggests
+ * @param anySpelling whether offsets such as `+0000` and `z` are accepted too
+ * @param alternative another accepted form, which the refusal mentions
  */
 export function readDateTime(input: JsonValue, anySpelling = false, alternative = ''): Date | Refusal {
   if (typeof input !== 'string') {
@@ -41,7 +45,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   const [, day = '', offset] = DATE_TIME.exec(text) ?? [];
   const moment = new Date(text.replace(' ', 'T'));
   const year = moment.getUTCFullYear();
-  // The offset may move the year.
+  // Checks the year after the offset is applied, because the offset may change the year.
   if (!isDay(day) || !(year >= 1 && year <= 9999)) {
     const error = `expected ${alternative}ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z`;
     return new Refusal('datetime_parsing', `Input should be a valid datetime, ${error}`, input, { error });
@@ -50,7 +54,7 @@ export function readDateTime(input: JsonValue, anySpelling = false, alternative 
   return moment;
 }
 
-/** JavaScript reads the 30th of February as the 2nd of March; this refuses it. */
+/** Whether a text is a calendar day. JavaScript would read the 30th of February as the 2nd of March. */
 function isDay(text: string): boolean {
   return /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
 }

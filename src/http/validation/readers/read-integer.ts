@@ -2,7 +2,7 @@ import type { JsonValue } from '../../json/json-value';
 import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-/** The longest text of an integer that Python and Pydantic read. */
+/** Maximum length of an integer's text in Python and Pydantic. */
 const MAX_LENGTH = 4300;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const LEADING_DIGITS = /^-?[1-9][0-9]*/;
@@ -19,8 +19,8 @@ export interface IntegerBounds {
 
 /**
  * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`,
- * `"+6"`, `"1_000"` and `"3.0"`. A larger one than the safe integers becomes the nearest of them: no rule
- * distinguishes those.
+ * `"+6"`, `"1_000"` and `"3.0"`. An integer beyond the safe integers becomes the nearest safe integer,
+ * because no rule distinguishes them.
  */
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | Refusal {
   const value = toBigInt(input);
@@ -70,8 +70,8 @@ function fromText(input: string): bigint | Refusal {
 }
 
 /**
- * Removes, in pydantic-core's order, what it allows around an integer. The order decides odd cases: `"0-5"`
- * is -5, because a minus may follow the leading zeros.
+ * Removes what pydantic-core allows around an integer, in pydantic-core's order. The order decides odd cases:
+ * `"0-5"` is -5, because a minus may follow the leading zeros.
  */
 function cleanIntegerText(input: string): string | null {
   const trimmed = trim(input);
@@ -87,7 +87,10 @@ function cleanIntegerText(input: string): string | null {
   return negative ? `-${digits}` : digits;
 }
 
-/** `String.prototype.trim` has another set of white space, and a pattern is slow on a long run of spaces. */
+/**
+ * Removes Unicode white space. `String.prototype.trim` removes other characters, and a pattern is slow on a
+ * long run of spaces.
+ */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

@@ -3,13 +3,13 @@ import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 export interface StringBounds {
-  /** In code points, as is `maxLength`. */
+  /** Minimum length in code points, which `maxLength` counts too. */
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
 }
 
-/** Accepts text only; numbers and booleans are not converted. */
+/** Reads text within bounds. Does not convert numbers and booleans. */
 export function readString(input: JsonValue, bounds: StringBounds): string | Refusal {
   if (typeof input !== 'string') return new Refusal('string_type', 'Input should be a valid string', input);
   const { minLength, maxLength, pattern } = bounds;
