@@ -11,14 +11,15 @@ import {
 import { allow, type Scope } from './scopes';
 import { type Caller, TokensService } from './tokens.service';
 
-/** The pattern with which passport reads a token. */
+/** Pattern with which passport reads a token. */
 const BEARER = /^Bearer +(\S+)$/i;
 
 export const tokenOf = ({ headers }: Pick<Request, 'headers'>): string | undefined =>
   BEARER.exec(headers.authorization ?? '')?.[1];
 
 /**
- * Checks that a caller's token allows a scope, or anything if that is `null`.
+ * Checks that a caller's token allows a scope. With a `null` scope, checks only the address and the user's
+ * block.
  *
  * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
  */
@@ -36,16 +37,13 @@ export function assertAllowed(
 /** A request that may wait for a change. */
 export interface RequestWait {
   readonly seconds: number;
-  /** Its token is checked again after the wait. */
+  /** The request, whose token is checked again after the wait. */
   readonly request: Request;
-  /** Aborted when the caller disconnects. */
+  /** Signal that is aborted when the caller disconnects. */
   readonly hungUp: AbortSignal;
 }
 
-/**
- * Repeats the checks of the guard before a response that is sent much later, so that a revocation applies to
- * it, too.
- */
+/** Checks a token again before a response that is sent much later, so that a revocation applies to it. */
 @Injectable()
 export class AccessRecheck {
   constructor(private readonly tokens: TokensService) {}

@@ -3,8 +3,8 @@ import { DiscoveryService } from '@nestjs/core';
 import { findRoutes } from './routes';
 
 /**
- * Keeps the application from starting if a route has neither `@Scopes` nor `@Public`, or is public and does
- * not bound its bodies.
+ * Keeps the application from starting if a route has neither `@Scopes` nor `@Public`, or if a public route
+ * does not limit its bodies.
  */
 @Injectable()
 export class AccessAssertion implements OnModuleInit {

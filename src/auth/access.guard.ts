@@ -11,12 +11,15 @@ import { BearerStrategy } from './bearer.strategy';
 import { type Caller, TokensService } from './tokens.service';
 
 /**
- * Admits a request if its token has the route's `@Scopes`, or if the route is `@Public` or takes
- * `@AnyToken`. A route with none of them keeps the application from starting (see `AccessAssertion`).
+ * Admits a request if its token has the scope of the route's `@Scopes`, or if the route is `@Public` or
+ * accepts `@AnyToken`. `AccessAssertion` keeps the application from starting if a route has none of them.
  */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** Private to this application: the exported one has the strategy of the application started last. */
+  /**
+   * Private to this application, because passport's exported instance has the strategy of the application
+   * that started last.
+   */
   private readonly passport = new Passport();
 
   constructor(
@@ -52,7 +55,7 @@ export class AccessGuard implements CanActivate {
 
   /**
    * Counts a request without a token as a failure of its address, unless it succeeds or the service is at
-   * fault. A request whose client leaves counts, too: it may have cost as much.
+   * fault. Also counts a request whose client disconnects, because it may have cost as much.
    *
    * @throws TooManyRequests
    */
@@ -68,8 +71,8 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Finds the caller, unless the request's address failed too often. Tokens that were valid are looked up
-   * even then: many customers may share the address.
+   * Finds the caller, unless the request's address failed too often. Even then, finds the caller of a token
+   * that was valid at its last lookup, because many customers may share the address.
    */
   private async identify(request: Request): Promise<Caller> {
     if (this.limits.barsAddresses) {
@@ -88,7 +91,8 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Counts the request. A replay takes its count back, and is served even if the limit is reached.
+   * Counts a request against the limits of its token and user. A replay takes its count back, and is served
+   * even if a limit is reached.
    *
    * @throws TooManyRequests
    */
@@ -110,10 +114,10 @@ export class AccessGuard implements CanActivate {
   }
 
   /**
-   * Finds the caller with passport's bearer strategy. Passport gets only the headers: it would also accept a
-   * token in the query string or the body, and those end up in logs. `AuthGuard` of @nestjs/passport passes
-   * the whole request on, which takes 1.4 times the processor time of `GET /me`, and has one strategy for all
-   * applications of a process.
+   * Finds the caller with passport's bearer strategy. Passport gets only the headers, because it would also
+   * accept a token in the query or the body, which logs may contain. `AuthGuard` of @nestjs/passport passes
+   * the whole request on, which takes 1.4 times the processor time of `GET /me`. It also has only one
+   * strategy for all applications of a process.
    */
   private authenticate({ headers }: Request): Promise<Caller> {
     return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** The issuer of a token: staff (or the command line), the customer, or a sign-in. */
+/** Kind of issuer of a token: staff (or the command line), the customer, or a sign-in. */
 export type TokenOrigin = 'staff' | 'customer' | 'sign-in';
 
 /** A token without its hash. The token itself is shown once and not stored. */
@@ -12,16 +12,16 @@ export interface ApiToken {
   readonly revokedAt: Date | null;
   /** Accurate to the minute. */
   readonly lastUsedAt: Date | null;
-  /** The only networks from which the token may be used; null allows any address. */
+  /** Networks from which the token may be used; null allows any address. */
   readonly allowedIps: readonly string[] | null;
-  /** Roubles that its orders may spend in a UTC day; null for no limit. */
+  /** Maximum amount in roubles that orders of the token may spend in a UTC day; null for no limit. */
   readonly dailyLimit: string | null;
   readonly origin: TokenOrigin;
-  /** The token that issued it; null if the command line or a sign-in did. */
+  /** Id of the issuing token; null if the command line or a sign-in issued this token. */
   readonly issuedBy: number | null;
   /**
-   * The other tokens against whose daily limits its orders count: its ancestors with a limit. Otherwise a
-   * token could spend its limit once more through each token that it issues.
+   * Ids of its ancestors with a daily limit, against which its orders count as well. Otherwise, a token could
+   * spend its limit once more through each token that it issues.
    */
   readonly limitedBy: readonly number[];
 }

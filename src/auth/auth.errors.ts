@@ -7,7 +7,7 @@ export class NotAuthenticated extends domainError('not-authenticated', 'Not auth
   headers: { 'WWW-Authenticate': 'Bearer' },
 }) {}
 
-/** The token is unknown, expired or revoked. The response does not say which. */
+/** The token is unknown, expired or revoked. The response does not show which. */
 export class InvalidToken extends domainError('invalid-token', 'Invalid or expired token', {
   headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
 }) {}
@@ -20,13 +20,16 @@ export class NotEnoughPermissions extends domainError(
   }),
 ) {}
 
-/** The holder of the token may know this: it is their own account. */
+/** The user of the token is blocked. The response may say so, because the token's holder owns the account. */
 export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
-/** The token may be used only from certain networks, and the request came from another. */
+/** The request came from an address outside the networks of its token. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-/** A token with such scopes would gain a right when the service begins to accept payments. */
+/**
+ * A token with scopes of payments is refused, because it would gain a right when the service begins to accept
+ * payments.
+ */
 export class NoPaymentsAccepted extends RequestInvalid {
   constructor(scopes: readonly Scope[]) {
     const msg = 'The service accepts no payments';
@@ -41,18 +44,18 @@ export class ScopeNotGrantable extends domainError(
 ) {}
 
 /**
- * The issuer could act as a colleague, and the audit log would name the colleague. Nor may a colleague be
- * locked out without it.
+ * A token without `staff:grant` may neither issue staff scopes to a colleague nor lock a colleague out.
+ * Otherwise, the issuer could act as the colleague, and the audit log would name the colleague.
  */
 export class StaffScopesForAnother extends domainError(
   'forbidden',
   'Staff scopes for another user require the scope staff:grant',
 ) {}
 
-/** An issued token inherits the restrictions of its issuer. */
+/** The restrictions of the requested token are wider than those of its issuer. */
 export class TokenWiderThanIssuer extends domainError(
   'forbidden',
-  /** @param fields of the request that are wider */
+  /** @param fields the fields of the request that are wider */
   (fields: readonly string[]) => `A token cannot issue a wider token: ${fields.join(', ')}`,
 ) {}
 

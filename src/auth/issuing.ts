@@ -8,8 +8,8 @@ export type Restrictions = Pick<ApiToken, 'scopes' | 'allowedIps' | 'expiresAt' 
 type Issuer = Restrictions & Pick<ApiToken, 'id' | 'userId' | 'limitedBy'>;
 
 /**
- * The restrictions of a token that another one issues: those requested, or else the issuer's. It is never
- * wider than the issuer.
+ * Returns the restrictions of a token that another token issues: those requested, or else those of the
+ * issuer. The issued token is never wider than its issuer.
  *
  * @throws ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer
  */

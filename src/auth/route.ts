@@ -17,11 +17,11 @@ import {
 import type { Scope } from './scopes';
 
 export interface RouteOptions extends RouteDescription {
-  /** Omitted for a route that needs no token, which also has `@Public()`. */
+  /** Omitted for a route that needs no token and is marked with `@Public()`. */
   readonly scope?: Scope;
   /**
-   * Errors of the use case, by status. Those of the token (401, 403, 429) are added. A route lists 403 or 429
-   * only if it has further ones; its text continues theirs: `The token lacks the scope, or …`.
+   * Errors of the use case, by status. The errors of the token (401, 403, 429) are added. A route lists 403
+   * or 429 only for further errors, with a text that continues `The token lacks the scope, or …`.
    */
   readonly errors?: NonNullable<RouteDescription['errors']>;
 }

@@ -4,21 +4,21 @@ import { ACCESS, type Access } from './access.decorators';
 
 type Handler = (...args: unknown[]) => unknown;
 
-/** A route, with the handler and the controller that carry its metadata. */
+/** A route with the handler and the controller that contain its metadata. */
 export interface Route {
   /** `Controller.handler` */
   readonly name: string;
-  /** As in the OpenAPI document: `GET`. */
+  /** HTTP method as in the OpenAPI document: `GET`. */
   readonly method: string;
-  /** As in the OpenAPI document: `/staff/users/{user_id}`. */
+  /** Path template as in the OpenAPI document: `/staff/users/{user_id}`. */
   readonly path: string;
   readonly handler: Handler;
   readonly controller: Type;
-  /** Undefined if the access is not declared. */
+  /** Declared access; undefined if the route declares none. */
   readonly access: Access | undefined;
 }
 
-/** The keys of Nest's own metadata on controllers and handlers. */
+/** Keys of Nest's metadata on controllers and handlers. */
 const PATH = 'path';
 const METHOD = 'method';
 

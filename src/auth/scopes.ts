@@ -1,4 +1,4 @@
-/** The scopes of customers, and the rights of each. */
+/** Scopes of customers, with the rights that each grants. */
 export const SCOPES = {
   'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
   'countries:read': 'Countries and stock counts',
@@ -13,8 +13,9 @@ export const SCOPES = {
 } as const;
 
 /**
- * The scopes of deposits. They are always granted by name, so that tokens with all scopes do not gain them,
- * and only while the service accepts payments, so that no token gains a right when that begins.
+ * Scopes of deposits. They are always granted by name, so that tokens with all scopes do not gain them. They
+ * are granted only while the service accepts payments, so that no token gains a right when it begins to
+ * accept them.
  */
 export const PAYMENT_SCOPES = {
   'deposits:read': 'Deposits',
@@ -22,8 +23,8 @@ export const PAYMENT_SCOPES = {
 } as const;
 
 /**
- * The scopes of internal staff, for the routes under `/staff`. They include no scope of customers, nor the
- * reverse.
+ * Scopes of internal staff, for the routes under `/staff`. Staff scopes include no customer scopes, and
+ * customer scopes include no staff scopes.
  */
 export const STAFF_SCOPES = {
   'staff:read': 'Reading all that staff can read, and changing nothing',
@@ -48,19 +49,20 @@ export const ALL_PAYMENT_SCOPES = Object.keys(PAYMENT_SCOPES) as CustomerScope[]
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
 /**
- * The scopes of `all` on the command line, and those that customers may grant to tokens that they issue. The
- * right to issue tokens is always granted by name: a thief of such a token could continue with others.
+ * Scopes that `all` means on the command line, and that customers may grant to tokens that they issue. The
+ * right to issue tokens is always granted by name, because a thief of such a token could continue with
+ * others.
  */
 export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
 
-/** The group `read`: the usual scopes that change nothing. An issued token contains the scopes of a group. */
+/** Scopes of the group `read`, which change nothing. An issued token contains the scopes of its groups. */
 const READ_SCOPES = USUAL_SCOPES.filter((scope) => scope.endsWith(':read'));
 export const READ_GROUP = 'read';
 export const expandGroups = (names: readonly (Scope | typeof READ_GROUP)[]): Scope[] => [
   ...new Set(names.flatMap((name): readonly Scope[] => (name === READ_GROUP ? READ_SCOPES : [name]))),
 ];
 
-/** Whether scopes allow a route that requires one. `staff:read` allows every read of staff. */
+/** Whether scopes allow a route that requires a scope. `staff:read` allows every read by staff. */
 export const allow = (scopes: readonly string[], required: Scope, isRead: boolean): boolean =>
   scopes.includes(required) || (isRead && isStaffScope(required) && scopes.includes('staff:read'));
 

@@ -1,14 +1,14 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** The prefix of each kind of secret, so that none is taken for another kind. */
+/** Prefix of each kind of secret, so that the kinds cannot be confused. */
 const PREFIXES = { token: 'prx_', link: 'prl_' } as const;
 
 export type SecretKind = keyof typeof PREFIXES;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_BYTES = 32;
-/** 256 bits need 43 digits of base 62, 32 bits need 6. */
+/** Number of base-62 digits of 256 bits. The 32 bits of the checksum need 6 digits. */
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const SHAPE = new RegExp(`^pr[xl]_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
@@ -26,8 +26,8 @@ function base62(value: bigint, length: number): string {
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 
 /**
- * Generates a secret: the prefix of its kind, e.g. `prx_`, 256 random bits in base 62, and a CRC-32, by which
- * scanners recognize secrets.
+ * Generates a secret. It consists of the prefix of its kind, e.g. `prx_`, 256 random bits in base 62, and a
+ * CRC-32, by which scanners recognize secrets.
  */
 export function generateSecret(kind: SecretKind): string {
   const random = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
@@ -37,7 +37,7 @@ export function generateSecret(kind: SecretKind): string {
 
 export const generateToken = (): string => generateSecret('token');
 
-/** Whether a text has the form of a secret, so that a mistyped one is refused without the database. */
+/** Whether a text has the form of a secret. A mistyped secret is refused without a database query. */
 export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
   return (
     text.startsWith(PREFIXES[kind]) &&
@@ -48,8 +48,10 @@ export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
 
 export const isWellFormedToken = (text: string): boolean => isWellFormedSecret('token', text);
 
-/** The stored form of a secret. With 256 random bits, a plain hash needs neither salt nor stretching. */
+/**
+ * Returns the stored form of a secret. With 256 random bits, a plain hash needs neither salt nor stretching.
+ */
 export const hashToken = (secret: string): Buffer => Buffer.from(hexHashOf(secret), 'hex');
 
-/** The stored form in hexadecimal digits, which Node computes in a sixth of the time. */
+/** Returns the stored form in hexadecimal digits, which Node computes in a sixth of the time. */
 export const hexHashOf = (secret: string): string => hash('sha256', secret, 'hex');

@@ -33,11 +33,11 @@ export interface Caller extends Pick<
 > {
   readonly tokenId: number;
   readonly isBlocked: boolean;
-  /** The list revision: grows with every visible change of the user's proxies. */
+  /** List revision, which grows with every visible change of the user's proxies. */
   readonly proxiesRevision: number;
   /**
-   * The refusal of anything new: the request is over a limit, or too late, but may still be the replay of an
-   * earlier one.
+   * Refusal of a new request that is over a limit or too late. A replay of an earlier request is still
+   * served.
    */
   readonly overLimit?: DomainError;
 }
@@ -50,16 +50,16 @@ export interface NewToken {
   /** In CIDR notation. */
   readonly allowedIps?: readonly string[] | null | undefined;
   readonly dailyLimit?: Money | null | undefined;
-  /** The issuing token. Omitted on the command line, which may issue any token. */
+  /** Id of the issuing token. Omitted on the command line, which may issue any token. */
   readonly issuedBy?: number | undefined;
-  /** `staff` if omitted. */
+  /** Defaults to `staff`. */
   readonly origin?: TokenOrigin | undefined;
 }
 
-/** How many tokens are remembered as valid; about 150 bytes each. */
+/** Maximum number of tokens that are remembered as valid, of about 150 bytes each. */
 const MAX_KNOWN = 20_000;
 
-/** `last_used_at` is accurate to the minute, so that not every request writes. */
+/** Accuracy of `last_used_at`, in milliseconds. It keeps most requests from writing to the database. */
 const LAST_USED_STEP_MS = 60_000;
 
 const RESTRICTIONS = 'scopes expiresAt allowedIps dailyLimit issuedBy limitedBy';
@@ -77,7 +77,7 @@ export class TokensService {
   ) {}
 
   /**
-   * Issues a token, which can never do more than its issuer. Only the result has its text.
+   * Issues a token, which can never do more than its issuer. Only the result contains the token's text.
    *
    * @throws NoPaymentsAccepted, TokenUserNotFound, ScopeNotGrantable, StaffScopesForAnother,
    *   TokenWiderThanIssuer, InvalidToken
@@ -98,7 +98,8 @@ export class TokensService {
       allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
       dailyLimit: token.dailyLimit?.toString() ?? null,
     };
-    // Tokens of a user become visible in the order of their ids, so that paging by cursor misses none.
+    // Locks the user, so that the user's tokens become visible in the order of their ids and paging misses
+    // none.
     await lockUser(manager, token.userId);
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer
@@ -148,7 +149,7 @@ export class TokensService {
   }
 
   /**
-   * Revokes a token for all later requests on every replica. Revoking it again keeps the first time.
+   * Revokes a token for all later requests on every replica. A second revocation keeps the first time.
    *
    * @throws TokenNotFound
    */
@@ -162,7 +163,10 @@ export class TokensService {
     return revoked;
   }
 
-  /** Lists a token's valid descendants: the tokens that it issued, those that they issued, and so on. */
+  /**
+   * Lists the valid descendants of a token: the tokens that it issued, the tokens that those issued, and so
+   * on.
+   */
   listDescendants(id: number, { cursor, limit }: PageRequest): Promise<ApiToken[]> {
     return selectTokens(
       this.dataSource,
@@ -174,12 +178,12 @@ export class TokensService {
   /**
    * Revokes the descendants of a token that was revoked in the same transaction. Returns their ids.
    *
-   * @param userId if given, only tokens of this customer without scopes of staff are revoked
+   * @param userId limits the revocation to tokens of this customer without staff scopes
    */
   async revokeDescendants(id: number, manager: EntityManager, userId?: number): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
-      // Waits for tokens that are just issuing others, which the next round then finds.
+      // Waits for tokens that are issuing other tokens, which the next round finds.
       const rows = await queryRows<{ id: number }>(
         manager,
         `UPDATE api_tokens SET revoked_at = $2
@@ -196,9 +200,10 @@ export class TokensService {
   }
 
   /**
-   * Staff's tokens end by revocation, or a block of their user, only for their owner or with `staff:grant`.
+   * Checks that a caller may end tokens by revoking them or by blocking their users. Tokens with staff scopes
+   * may be ended only by their owner or with `staff:grant`.
    *
-   * @param whose the column of `ids`: users who are no staff without a valid token, or tokens
+   * @param whose whether `ids` contains tokens or users. Users count as staff only with a valid staff token
    * @throws StaffScopesForAnother
    */
   async assertMayEnd(
@@ -218,10 +223,10 @@ export class TokensService {
   }
 
   /**
-   * Removes ended tokens of a user, except for the latest ones and those with references. Customers and
-   * sign-ins create tokens without staff, so only this bounds their number.
+   * Removes a user's ended tokens, except for the latest ones and those that other rows refer to. Customers
+   * and sign-ins create tokens without staff, so only this limits the number of their tokens.
    *
-   * @param keep how many of the latest ones to keep
+   * @param keep the number of latest tokens to keep
    */
   async forgetEnded(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
@@ -242,7 +247,7 @@ export class TokensService {
     );
   }
 
-  /** Revokes valid tokens of a user, except for the latest ones. @param keep how many to keep */
+  /** Revokes a user's valid tokens, except for the latest ones. @param keep the number of tokens to keep */
   async revokeOldest(
     { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
     manager: EntityManager,
@@ -266,7 +271,7 @@ export class TokensService {
   }
 
   /**
-   * Finds the caller of a valid token, neither expired nor revoked. Each call reads the database, so that a
+   * Finds the caller of a token that is neither expired nor revoked. Each call reads the database, so that a
    * revocation or a block applies to the next request. The guard checks the caller's rights.
    */
   async findCaller(text: string): Promise<Caller | null> {
@@ -283,8 +288,8 @@ export class TokensService {
   }
 
   /**
-   * Whether a token was valid at its last lookup. That grants nothing: it shows which tokens are worth a
-   * lookup when their address has presented too many others.
+   * Whether a token was valid at its last lookup. This grants nothing. It shows whether a token is worth a
+   * lookup when its address has presented too many invalid tokens.
    */
   wasValid(text: string): boolean {
     return isWellFormedToken(text) && this.known.has(hexHashOf(text));
@@ -308,8 +313,8 @@ export class TokensService {
   });
 
   /**
-   * Skips locked tokens: either their use is just being recorded, or the next use will be. That also prevents
-   * deadlocks between replicas.
+   * Records the use of tokens. Skips locked tokens, because another replica is recording their use or the
+   * next request will record it. Skipping them also prevents deadlocks between replicas.
    */
   private readonly recordUse = batchedLookup(async (tokenIds: readonly number[]) => {
     await preparedRows(
@@ -329,7 +334,7 @@ const selectTokens = (
 ): Promise<ApiToken[]> =>
   queryRows(queryable, `SELECT ${COLUMNS} FROM api_tokens token WHERE ${rest}`, parameters);
 
-/** A query for the ids of all tokens that came from the token `$1`. */
+/** Query for the ids of all descendants of the token `$1`. */
 const DESCENDANTS = `
   WITH RECURSIVE descendant AS (
     SELECT id FROM api_tokens WHERE issued_by = $1
@@ -340,7 +345,10 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-/** Columns that refer to a token. Each has an index, or deleting a token would read the whole table. */
+/**
+ * Columns that refer to a token. Each column has an index, because deleting a token would otherwise read the
+ * whole table.
+ */
 export const TOKEN_REFERENCES = [
   { table: 'orders', column: 'token_id' },
   { table: 'token_spending', column: 'token_id' },
@@ -351,11 +359,11 @@ export const TOKEN_REFERENCES = [
 
 interface FoundToken extends Caller {
   readonly hash: string;
-  /** Whether the present `last_used_at` is accurate enough. */
+  /** Whether the current `last_used_at` is accurate enough. */
   readonly isUseRecorded: boolean;
 }
 
-/** Clears the bits after the prefix: `10.1.2.3/8` becomes `10.0.0.0/8`. */
+/** Turns addresses into networks by clearing the bits after the prefix: `10.1.2.3/8` becomes `10.0.0.0/8`. */
 async function toNetworks(manager: EntityManager, addresses: readonly string[]): Promise<string[]> {
   const rows = await queryRows<{ network: string }>(
     manager,

@@ -8,12 +8,12 @@ import { ALL_STAFF_SCOPES } from '../scopes';
 import { type Caller, type NewToken, TokensService } from '../tokens.service';
 import type { CreatedToken, Token } from './token.dto';
 
-/** How many valid tokens a customer may have issued. */
+/** Maximum number of valid tokens that a customer may have issued. */
 const MOST_TOKENS = 100;
-/** How many ended tokens a customer still sees. */
+/** Number of ended tokens that remain visible to a customer. */
 const MOST_ENDED = 20;
 
-/** The columns of a Token. `$1` is the time, `$2` the token of the request. */
+/** Columns of a `Token`. `$1` is the time, and `$2` is the token of the request. */
 const SHOWN = `
   token.id, name, scopes,
   CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= $1 THEN 'expired' ELSE 'active' END
@@ -21,12 +21,15 @@ const SHOWN = `
   coalesce(token.id = $2, false) AS is_current, created_at, expires_at, revoked_at, last_used_at,
   allowed_ips, daily_limit, issued_by`;
 
-/** Selects the tokens that the customer can see and revoke. `$3` is the user, `$4` the scopes of staff. */
+/**
+ * Condition for the tokens that a customer can see and revoke. `$3` is the user, and `$4` contains the staff
+ * scopes.
+ */
 const OF_CUSTOMER = 'token.user_id = $3 AND NOT token.scopes && $4::text[]';
 
 /**
- * The tokens that a customer manages without staff. They exclude tokens with scopes of staff, whose changes
- * belong in the audit log.
+ * Manages a customer's tokens without staff. It excludes tokens with staff scopes, whose changes belong in
+ * the audit log.
  */
 @Injectable()
 export class CustomerTokensService {
@@ -37,7 +40,7 @@ export class CustomerTokensService {
   ) {}
 
   /**
-   * Issues a token that is never wider than the caller's. Only the result has its text.
+   * Issues a token that is never wider than the caller's. Only the result contains the token's text.
    *
    * @throws TokenExpiryInPast, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
    */
@@ -46,7 +49,7 @@ export class CustomerTokensService {
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
   ): Promise<CreatedToken> {
     if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenExpiryInPast();
-    // The lock of the user keeps concurrent requests within the limit.
+    // `changeOfUser` locks the user, which keeps concurrent requests within the limit.
     return changeOfUser(this.dataSource, userId, async (manager) => {
       const issued = await this.tokens.issue(
         { ...token, userId, issuedBy: tokenId, origin: 'customer' },
@@ -58,7 +61,7 @@ export class CustomerTokensService {
     });
   }
 
-  /** A new token for its owner, with its text, which is shown only once. */
+  /** Returns a new token for its owner, including its text, which is shown only once. */
   async created(id: number, text: string, manager: EntityManager): Promise<CreatedToken> {
     const token = await queryRow<Token>(
       manager,
@@ -91,10 +94,10 @@ export class CustomerTokensService {
   }
 
   /**
-   * Revokes a token of the customer for all later requests on every replica. Revoking it again keeps the
+   * Revokes a token of the customer for all later requests on every replica. A second revocation keeps the
    * first time.
    *
-   * @param options.descendants whether to revoke those of its descendants that the customer manages, too
+   * @param options.descendants whether to revoke its descendants that the customer manages
    * @throws TokenNotFound
    */
   revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {
