@@ -15,7 +15,7 @@ import { OrderTools } from './order-tools';
 import { ReadingTools } from './reading-tools';
 import { LONG_RESULT_LENGTH, type Tool, type ToolCall } from './tool';
 
-/** The tools of agents: those that a token sees, and their calls. */
+/** Lists the tools that a token may use, and executes their calls. */
 @Injectable()
 export class AgentTools {
   private readonly logger = new Logger(AgentTools.name);
@@ -32,7 +32,8 @@ export class AgentTools {
   }
 
   list({ scopes }: Pick<Caller, 'scopes'>): ListedTool[] {
-    // Describing them takes a while, which a start should not wait for.
+    // Describes the tools at the first request, because this takes a while and a start should not wait for
+    // it.
     this.listed ??= describe(this.tools);
     return this.listed.filter((_, n) => scopes.includes(this.tools[n]?.scope ?? ''));
   }
@@ -40,7 +41,7 @@ export class AgentTools {
   /**
    * Reads the arguments of a call.
    *
-   * @returns what executes it; null when the caller sees no such tool
+   * @returns a function that executes the call; null if the caller sees no such tool
    */
   prepare(name: JsonValue, given: JsonValue, call: ToolCall): (() => Promise<CallToolResult>) | null {
     const tool = this.tools.find((one) => one.name === name && call.caller.scopes.includes(one.scope));
@@ -74,7 +75,10 @@ export class AgentTools {
 
 const LONG_LIST = 20;
 
-/** Some clients show their model the structured content, others the text, and some both. */
+/**
+ * Writes a result without its long lists. Some clients show their model the structured content, others the
+ * text, and some both.
+ */
 const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(result, (_, value: unknown) =>
     Array.isArray(value) && value.length > LONG_LIST
@@ -85,7 +89,7 @@ const withoutLists = (result: Readonly<Record<string, unknown>>): string =>
 /** Reads the arguments as the body of a route. @throws RequestInvalid */
 function readArguments({ input }: Tool, body: JsonValue): object {
   readLeniently(input, body);
-  // It reads nothing else of a request.
+  // `readInput` reads only the body of this request.
   readInput({ path: [], header: [], query: undefined, body: input, refusesQuery: false }, {
     body,
   } as Request);
@@ -99,7 +103,7 @@ function describe(tools: readonly Tool[]): ListedTool[] {
     title: name.replace('_', ' ').replace(/^./, (letter) => letter.toUpperCase()),
     description:
       Object.keys(example).length > 0 ? `${description} E.g. ${JSON.stringify(example)}` : description,
-    // Every tool may be called again: `place_order` and `create_deposit` return what exists.
+    // Every tool is idempotent: `place_order` and `create_deposit` return what already exists.
     annotations: {
       readOnlyHint: effect === undefined,
       destructiveHint: effect === 'final',
@@ -113,7 +117,7 @@ function describe(tools: readonly Tool[]): ListedTool[] {
 
 const REFERENCE = /"#\/components\/schemas\/(\w+)"/g;
 
-/** The JSON Schema of a DTO, with those that it refers to. */
+/** Returns the JSON Schema of a DTO, including the DTOs that it refers to. */
 function schemaOf(
   name: string,
   schemas: Readonly<Record<string, object>>,
@@ -121,7 +125,8 @@ function schemaOf(
 ): { type: 'object' } {
   const found = new Map<string, object>();
   const add = (one: string): void => {
-    // Titles repeat names, `example` is no word of JSON Schema, and agents pay for each word.
+    // Omits titles, which repeat names, and `example`, which is no keyword of JSON Schema. Agents pay for
+    // each word.
     const text = JSON.stringify(schemas[one], (key, value: unknown) =>
       (key === 'title' && typeof value === 'string') || key === 'example' ? undefined : change(value),
     );
@@ -140,8 +145,8 @@ interface FieldSchema {
 }
 
 /**
- * Gemini refuses `exclusiveMinimum`, which only integers have. OpenAI's strict mode refuses fields that may
- * be omitted, unless they may be null.
+ * Adapts a schema to models. Gemini refuses `exclusiveMinimum`, which only integers use. OpenAI's strict mode
+ * refuses a field that may be omitted, unless the field may be null.
  */
 function forModels(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -141,7 +141,7 @@ export class PreparePurchaseInput {
   readonly allow_partial!: boolean;
 }
 
-/** Few enough that their ids fit into a reference that agents copy. */
+/** Maximum number of proxies in a prolongation. Their ids fit into a reference that agents copy. */
 const MAX_PREPARED = 50;
 
 @StrictRequest()

@@ -1,7 +1,7 @@
 import { DomainError, domainError } from '../common';
 import { RequestInvalid } from '../http';
 
-/** Its text was changed, or another token prepared it. Its order may exist all the same. */
+/** The text of the reference was changed, or another token prepared it. Its order may still exist. */
 export class PreparationUnknown extends domainError(
   'bad-request',
   'This order_ref is damaged, or another token prepared it',
@@ -12,11 +12,11 @@ export class PreparationExpired extends domainError(
   'This order_ref has expired, and nothing is charged for it',
 ) {}
 
-/** A call that came in time may still be placing the order. */
+/** The reference has expired, but a call that came in time may still be placing its order. */
 export class PreparationExpiring extends domainError(
   'conflict',
   'This order_ref is expiring: an earlier call may still place its order',
-  /** @param retryAfterSeconds when no call can place it any more */
+  /** @param retryAfterSeconds seconds until no call can place the order */
   (retryAfterSeconds: number) => ({ retryAfterSeconds }),
 ) {}
 
@@ -32,7 +32,7 @@ export class ExportTooLarge extends domainError(
 
 const PREPARED_AGAIN = 'Prepare the order again, and ask the user to confirm it.';
 
-/** The next step after an error, by its code. */
+/** Next step for the agent after an error, by error code. */
 const NEXT: Readonly<Record<string, string>> = {
   'address-not-allowed': 'Tell the user that the token does not allow this address.',
   'checks-disabled': 'Tell the user that the operator has disabled checks.',
@@ -64,7 +64,7 @@ const NEXT_BY_KIND: Readonly<Partial<Record<DomainError['kind'], string>>> = {
 
 const REFUSED = 'Do not call again with the same arguments. Tell the user why it was refused.';
 
-/** The error as an agent gets it. */
+/** An error in the form in which an agent receives it. */
 interface AgentError {
   readonly code: string;
   readonly detail: string;
@@ -72,14 +72,16 @@ interface AgentError {
   readonly retry_after_seconds?: number;
 }
 
-/** Whether it had an effect is unknown. */
+/** Response to an unexpected error. It is unknown whether the call had an effect. */
 export const UNFORESEEN: AgentError = {
   code: 'internal-server-error',
   detail: 'Internal Server Error',
   next: 'Call again once with the same arguments, place_order with the same order_ref. Then tell the user.',
 };
 
-/** @returns null for an error that no caller may learn of */
+/**
+ * Turns an error into the form for agents. Returns null for an unexpected error, which callers must not see.
+ */
 export function toAgentError(error: unknown): AgentError | null {
   if (error instanceof RequestInvalid) {
     const code = 'invalid-arguments';
@@ -97,7 +99,7 @@ export function toAgentError(error: unknown): AgentError | null {
   };
 }
 
-/** The field of a mistake. The caller may have made up its name. */
+/** Returns the field of a mistake, shortened, because the caller may have made up its name. */
 const nameOf = (loc: readonly (string | number)[]): string => loc.slice(1).join('.').slice(0, 100);
 
 const WANTED: Readonly<Record<string, string>> = {
@@ -109,6 +111,8 @@ const WANTED: Readonly<Record<string, string>> = {
   list_type: 'array',
 };
 
-/** The message of a mistake: the type of JSON if it is another one. */
+/**
+ * Returns the message of a mistake. If the type is wrong, the message names the JSON type that is expected.
+ */
 const messageOf = ({ type, msg }: RequestInvalid['items'][number]): string =>
   type in WANTED ? `Input should be a JSON ${WANTED[type]}` : msg;

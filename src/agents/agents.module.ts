@@ -26,7 +26,9 @@ const USED = [
   ProxyRefundsModule,
 ];
 
-/** A door for agents onto the use cases of customers. It has no rule, price or statement of its own. */
+/**
+ * Gives agents access to the use cases of customers. It contains no rules, prices or statements of its own.
+ */
 @Module({
   controllers: [McpController],
   providers: [AgentTools, ReadingTools, OrderTools, DepositTools],

@@ -14,7 +14,7 @@ class CreateDepositInput extends DepositRequest {
   readonly key!: string;
 }
 
-/** No tools, unless the service accepts payments. */
+/** Tools for deposits. There are none unless the service accepts payments. */
 @Injectable()
 export class DepositTools {
   readonly tools: readonly Tool[];

@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonValue } from '../http';
 
-/** The members of an object that are kept, and theirs. */
+/** Members of an object that are kept, and the shape of each member. */
 interface Shape {
   readonly [name: string]: Shape;
 }
 
 const PEER = { name: {}, version: {} };
 
-/** The members of a message that decide about its response. */
+/** Members of a message that affect its response. */
 const ENVELOPE: Shape = {
   jsonrpc: {},
   id: {},
@@ -30,8 +30,8 @@ const ENVELOPE: Shape = {
 };
 
 /**
- * A message as the library sees it: the library lists every mistake of the rest, at a hundred times its size.
- * The arguments of a tool are not part of it.
+ * Returns the part of a message that the library receives, without the arguments of a tool. For the rest of a
+ * message, the library would list every mistake, at a hundred times the size of the message.
  */
 export const envelopeOf = (message: JsonValue): unknown => pick(message, ENVELOPE);
 

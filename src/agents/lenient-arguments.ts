@@ -2,16 +2,19 @@ import type { Type } from '@nestjs/common';
 import { jsonOrUndefined } from '../common';
 import { declaredFields, isJsonObject, type JsonValue } from '../http';
 
-/** Texts of digits, which models write as numbers. An `order_ref` is never converted. */
+/**
+ * Matches fields whose text consists of digits, which models may write as numbers. An `order_ref` is never
+ * converted.
+ */
 const IDENTIFIER = /^version$|_ids?$/;
-/** More digits than any integer that is accepted. */
+/** Matches integers of up to 20 digits, which are more than the digits of any accepted integer. */
 const INTEGER = /^-?\d{1,20}$/;
 
 /**
- * Converts arguments to the types of their fields where they can mean only one thing: models write `"2"`,
- * `"true"`, `4` for a version, lists as text, and null for a default. Other mistakes are left to the DTO.
+ * Converts arguments to the types of their fields if they can mean only one thing. Models write `"2"`,
+ * `"true"`, `4` for a version, lists as text, and null for a default. The DTO refuses other mistakes.
  *
- * @param given was parsed for this call alone
+ * @param given the arguments, which are changed, so they must have been parsed for this call alone
  */
 export function readLeniently(input: Type<object>, given: JsonValue): void {
   if (!isJsonObject(given)) return;
@@ -34,7 +37,7 @@ function convert(value: JsonValue, name: string, type: unknown): JsonValue {
   return IDENTIFIER.test(name) ? list.map(textOf) : list;
 }
 
-/** The text of a whole number that is exact. */
+/** Converts a safe integer to text, and returns other values unchanged. */
 const textOf = (value: JsonValue): JsonValue =>
   (typeof value === 'bigint' || typeof value === 'number') && Number.isSafeInteger(Number(value))
     ? String(value)

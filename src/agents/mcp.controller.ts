@@ -37,10 +37,13 @@ const INVALID_REQUEST = -32_600;
 const INVALID_PARAMS = -32_602;
 
 const STREAM = 'text/event-stream';
-/** Of an error of the library, which may repeat texts of the request. */
+/** Maximum length of an error of the library, which may repeat texts of the request. */
 const MOST_ERROR_LENGTH = 1000;
 
-/** Some clients request these without being offered them, and show an error as a broken server. */
+/**
+ * Responses to methods that some clients call although the service does not offer them. Those clients show an
+ * error as a broken server.
+ */
 const EMPTY_LISTS: Readonly<Record<string, object>> = {
   'resources/list': { resources: [] },
   'resources/templates/list': { resourceTemplates: [] },
@@ -52,17 +55,17 @@ interface Served {
   readonly call: ToolCall;
   readonly envelope: unknown;
   readonly method: unknown;
-  /** Calls the tool of the message; null without one. */
+  /** Calls the tool of the message; null if the message calls no tool. */
   readonly run: (() => Promise<CallToolResult>) | null;
-  /** Whether its result is that of a tool, which may be an order that was charged. */
+  /** Whether the tool was called. Its result may be an order that was charged. */
   hasRun: boolean;
 }
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * The Model Context Protocol, for agents. The description omits it: its requests are JSON-RPC. Each request
- * is served on its own, on any replica, because there are no sessions.
+ * Serves the Model Context Protocol to agents. The description omits it, because its requests are JSON-RPC.
+ * There are no sessions, so any replica can serve each request.
  */
 @Controller('mcp')
 @UseFilters(WrongTokenFilter)
@@ -94,7 +97,7 @@ export class McpController {
       refuse(response, PARSE_ERROR, 'Parse error: the body is not JSON, or longer than 100 kB');
       return;
     }
-    // A batch would be one request for the limits.
+    // Refuses batches, because a batch would count as one request against the limits.
     if (served === 'batch') {
       refuse(response, INVALID_REQUEST, 'Batches are not supported');
       return;
@@ -103,7 +106,7 @@ export class McpController {
     const handler = await this.handler;
     const reply = await handler.fetch(toWebRequest(request, served, hungUp), {
       parsedBody: served.envelope,
-      // Not the token: the library has no use for it.
+      // Omits the token, because the library does not need it.
       authInfo: {
         token: '',
         clientId: String(caller.tokenId),
@@ -118,7 +121,7 @@ export class McpController {
     response.end(text !== '' && isStreamed(request, reply) ? `event: message\ndata: ${text}\n\n` : text);
   }
 
-  /** @returns undefined when it is not JSON */
+  /** Reads a message. Returns undefined if the body is not JSON. */
   private read(bytes: Buffer, call: ToolCall): Served | 'batch' | undefined {
     let message: JsonValue;
     try {
@@ -134,7 +137,10 @@ export class McpController {
     return { call, envelope: envelopeOf(message), method, run, hasRun: false };
   }
 
-  /** Browsers send it. A page of somebody else could reach a service on its visitor's own machine. */
+  /**
+   * Refuses foreign origins, which only browsers send. Otherwise, a foreign web page could reach a service on
+   * its visitor's own machine.
+   */
   private assertOrigin(origin: string | undefined): void {
     if (origin === undefined) return;
     const { publicUrl } = this.config.server;
@@ -145,7 +151,10 @@ export class McpController {
     if (!isAllowed) throw new OriginNotAllowed();
   }
 
-  /** Commands do not load the library, which takes a quarter of a second. */
+  /**
+   * Loads the library at the first request, because loading takes a quarter of a second and commands do not
+   * need it.
+   */
   private async createHandler(): Promise<McpHttpHandler> {
     const { createMcpHandler, ProtocolError, Server } = await import('@modelcontextprotocol/server');
     const createServer = ({ authInfo }: McpRequestContext): Server => {
@@ -173,18 +182,18 @@ function toWebRequest({ headers }: ExpressRequest, { method }: Served, signal: A
     typeof value === 'string' && name !== 'authorization' ? [[name, value] as [string, string]] : [],
   );
   const request = new Request('http://localhost/mcp', { method: 'POST', headers: texts, signal });
-  // The library refuses clients that do not take both. It sends one message in any case.
+  // The library refuses clients that do not accept both types, although it sends one message in any case.
   request.headers.set('accept', `application/json, ${STREAM}`);
-  // The versions are negotiated by the message, also with clients of a later revision.
+  // The message negotiates the version, even with clients of a later revision.
   if (method === 'initialize') request.headers.delete('mcp-protocol-version');
   return request;
 }
 
-/** A response is a stream only for clients that take nothing else. */
+/** Whether a response is sent as a stream. Only clients that accept nothing else receive a stream. */
 const isStreamed = (request: ExpressRequest, { ok }: Response): boolean =>
   ok && !request.accepts('json') && request.accepts(STREAM) === STREAM;
 
-/** The message of a response, which the library writes as a stream for clients of 2025. */
+/** Returns the message in a response of the library, which writes a stream for clients of 2025. */
 const messageOf = (body: string): string => /^data: (.*)$/m.exec(body)?.[1] ?? body;
 
 function cutError(text: string): string {

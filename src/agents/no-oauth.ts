@@ -6,10 +6,10 @@ import type { DomainError } from '../common';
 
 const DESCRIPTION = 'Use a token of this shop, in the header Authorization: Bearer prx_...';
 
-/** The paths where clients look for OAuth after a 401. */
+/** Paths where clients look for OAuth after a 401. */
 const PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*path'];
 
-/** Responds in the error form of OAuth, whose description clients show to their user. */
+/** Refuses OAuth requests in the error form of OAuth, because clients show its description to their user. */
 export function serveNoOAuth(app: NestExpressApplication): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   const description = `This service has no OAuth. ${DESCRIPTION}`;
@@ -20,7 +20,10 @@ export function serveNoOAuth(app: NestExpressApplication): void {
   }
 }
 
-/** The challenge of other routes is specified, and has no description. */
+/**
+ * Adds a description to the challenge. The challenge of other routes is specified and contains no
+ * description.
+ */
 @Catch(NotAuthenticated, InvalidToken)
 export class WrongTokenFilter implements ExceptionFilter<DomainError> {
   catch({ detail, code }: DomainError, host: ArgumentsHost): void {

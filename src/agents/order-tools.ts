@@ -27,7 +27,9 @@ const PLACE =
   'Show the user the price and wait for a yes. Then call place_order with order_ref, and with the same ' +
   'order_ref again if a response is lost.';
 const EXECUTED = 'Nothing: the order is executed.';
-/** Without it, an agent that misses proxies buys again. */
+/**
+ * Explains where the proxies of a long result are. Without this text, an agent that misses them buys again.
+ */
 const executedAtLength = (orderId: number): string =>
   `${EXECUTED} If you do not see its proxies, list_proxies lists them with order_id ${orderId}, and ` +
   `export_proxies with order_id ${orderId} and reveal: true exports them with passwords.`;
@@ -35,7 +37,10 @@ const REFUSED = 'Tell the user which proxies were not prolonged, and why.';
 const UNFINISHED =
   'Call place_order again with the same order_ref for those that are being_confirmed or unavailable.';
 
-/** Buying in two steps: what an agent retries is placed once, and costs no more than the user agreed to. */
+/**
+ * Tools for buying in two steps. An order is placed once, even if an agent retries, and costs no more than
+ * the user agreed to.
+ */
 @Injectable()
 export class OrderTools {
   readonly tools: readonly Tool[] = [
@@ -147,8 +152,8 @@ export class OrderTools {
   }
 
   /**
-   * An order is placed under the hash of its reference as its key, so that it exists once. A reference that
-   * can place nothing any more still returns its order.
+   * Places an order with the hash of its reference as the idempotency key, so that the order exists only
+   * once. A reference that can no longer place an order still returns the order that it placed.
    */
   private async place(
     { order_ref: ref, reveal }: PlaceOrderInput,

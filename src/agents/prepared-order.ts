@@ -3,24 +3,24 @@ import { z } from 'zod';
 import { type DomainError, IP_VERSIONS, jsonOrUndefined } from '../common';
 import { PreparationExpired, PreparationExpiring, PreparationUnknown } from './agents.errors';
 
-/** How long after its preparation an order can be placed. */
+/** Time in which a prepared order can be placed, in seconds. */
 const VALID_SECONDS = 900;
-/** How much longer a call that came in time may take to place it, on any replica, at least. */
+/** Minimum time that an on-time call may take to place the order, on any replica, in seconds. */
 const PLACING_SECONDS = 120;
 
 const COUNT = z.int().positive();
 
-/** Short names, because agents copy the reference as text. */
+/** Content of a reference. The names are short, because agents copy the reference as text. */
 const PREPARED = z.strictObject({
-  /** Until when it can be placed, in seconds since 1970. */
+  /** End of the time in which the order can be placed, in seconds since 1970. */
   u: COUNT,
-  /** Makes two preparations of the same differ: they are two orders. */
+  /** Random text that distinguishes two preparations of the same order, because they are two orders. */
   n: z.string(),
-  /** The price in roubles, which is the `max_price` of the order. */
+  /** Price in roubles, which becomes the `max_price` of the order. */
   m: z.string().regex(/^\d+\.\d\d$/),
-  /** Days. */
+  /** Period in days. */
   d: COUNT,
-  /** The purchase: country, version, count, type, and whether a part may be delivered. */
+  /** Purchase: country, version, count, type, and whether partial delivery is allowed. */
   p: z.tuple([z.string(), z.enum(IP_VERSIONS), COUNT, z.string(), z.boolean()]).optional(),
   /** The ids of the proxies to prolong. */
   r: z.array(z.string()).optional(),
@@ -28,20 +28,20 @@ const PREPARED = z.strictObject({
 
 export type PreparedOrder = Omit<z.infer<typeof PREPARED>, 'n' | 'u'>;
 
-/** A key under which the order of a reference may exist. */
+/** An idempotency key with which the order of a reference may have been placed. */
 interface PossibleOrder {
   readonly idempotencyKey: string;
-  /** Why the order cannot be placed under this key; `null` if it can be. */
+  /** Reason why the order cannot be placed with this key; `null` if it can be placed. */
   readonly refusal: DomainError | null;
 }
 
-/** Copying adds these around a reference: white space, quotes, brackets and punctuation. */
+/** Characters that copying may add around a reference: white space, quotes, brackets and punctuation. */
 const ADDED = String.raw`\s"'\x60*,;.…<>\p{Ps}\p{Pe}\p{Pi}\p{Pf}`;
 const ADDITIONS = new RegExp(`^[${ADDED}]+|(?<![=${ADDED}])[=${ADDED}]+$`, 'gu');
 
 /**
- * A reference to a prepared order. It contains the order and is stored nowhere; the HMAC under the hash of
- * the token shows every replica that this service prepared it for this token.
+ * Writes a reference to a prepared order. It contains the order and is stored nowhere. Its HMAC, whose key is
+ * the token's hash, shows every replica that this service prepared the order for this token.
  */
 export function writeReference(
   prepared: PreparedOrder,
@@ -56,13 +56,13 @@ export function writeReference(
 }
 
 /**
- * Reads a reference in any spelling. Its order may exist although the reference has expired, was damaged, or
- * was prepared with another token, so these are not thrown. Earlier versions placed orders under the hash of
- * any spelling that they could decode.
+ * Reads a reference in any spelling. Returns expired, damaged or foreign references with a refusal instead of
+ * throwing it, because their order may exist. The keys include the hash of the spelling as given, because
+ * earlier versions placed orders with that hash for any spelling that they could decode.
  *
- * @param longestOrderSeconds how long a request may wait for its order
- * @returns the order, and the keys to try one after the other; only the canonical spelling places
- * @throws PreparationUnknown when it refers to nothing
+ * @param longestOrderSeconds the maximum time that a request may wait for its order
+ * @returns the order, and the keys to try one after the other; only the canonical spelling places an order
+ * @throws PreparationUnknown if the reference contains no order
  */
 export function readReference(
   given: string,
@@ -90,7 +90,8 @@ export function readReference(
 const keyOf = (ref: string): string => createHash('sha256').update(ref).digest('hex');
 
 /**
- * Why an order cannot be placed. For a while it is unknown whether an earlier call is about to place it.
+ * Returns why an order cannot be placed; null if it can. After the expiry, it is unknown for a while whether
+ * an earlier call is still placing the order.
  *
  * @param left seconds until the reference expires
  */
@@ -100,6 +101,6 @@ function refusalOf(left: number, longestOrderSeconds: number): DomainError | nul
   return placingLeft > 0 ? new PreparationExpiring(placingLeft) : new PreparationExpired();
 }
 
-/** 128 bits, which is short to copy and long enough. */
+/** Returns the HMAC of a text, shortened to 128 bits. It is short to copy and long enough. */
 const macOf = (text: string, tokenHash: string): Buffer =>
   createHmac('sha256', Buffer.from(tokenHash, 'hex')).update(text).digest().subarray(0, 16);

@@ -33,7 +33,7 @@ import {
 import { ExportTooLarge, PasswordsNotRevealed } from './agents.errors';
 import { MAX_RESULT_LENGTH, type Tool, tool, type ToolCall } from './tool';
 
-/** The tools that change nothing. */
+/** Tools that change nothing. */
 @Injectable()
 export class ReadingTools {
   readonly tools: readonly Tool[] = [
@@ -193,7 +193,7 @@ export class ReadingTools {
     private readonly forecasts: ForecastService,
   ) {}
 
-  /** @throws PasswordsNotRevealed, ExportTooLarge */
+  /** Exports proxies as text. @throws PasswordsNotRevealed, ExportTooLarge */
   private async export(input: ExportInput, { caller, hungUp }: ToolCall): Promise<string> {
     if (!input.reveal) throw new PasswordsNotRevealed();
     const revision = await this.revisions.get(caller);
