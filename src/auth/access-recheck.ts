@@ -48,7 +48,11 @@ export interface RequestWait {
 export class AccessRecheck {
   constructor(private readonly tokens: TokensService) {}
 
-  /** @throws NotAuthenticated, InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions */
+  /**
+   * Checks the request's token again.
+   *
+   * @throws NotAuthenticated, InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions
+   */
   async assertStillAllowed(request: Request, scope: Scope): Promise<void> {
     const text = tokenOf(request);
     if (text === undefined) throw new NotAuthenticated();

@@ -10,7 +10,7 @@ export interface ApiToken {
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
-  /** Accurate to the minute. */
+  /** Time of the last use, accurate to the minute. */
   readonly lastUsedAt: Date | null;
   /** Networks from which the token may be used; null allows any address. */
   readonly allowedIps: readonly string[] | null;

@@ -140,7 +140,7 @@ function configureServer(
 
 /**
  * Resets a connection if its response waits for the client and makes no progress. A reset also frees the
- * system's buffers. Other timeouts limit the time to receive a request, and the time to serve it is not
+ * system's buffers. Other timeouts limit the time to receive a request. The time to serve a request is not
  * limited here.
  */
 function disconnectIdleReaders(server: Server, readerIdleMs: number): void {

@@ -11,7 +11,11 @@ export class IdleConnections {
    */
   private readonly networks: Set<string>[] = [];
 
-  /** @param network null for connections that never give way */
+  /**
+   * Adds a connection that became idle.
+   *
+   * @param network null for a connection that is never closed to make room
+   */
   add(socket: Socket, network: string | null): void {
     if (network !== null) this.change(network, (sockets) => sockets.add(socket));
   }

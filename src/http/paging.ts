@@ -25,7 +25,10 @@ export interface PageRequest<Cursor = number> {
   readonly limit: number;
 }
 
-/** No response contained this cursor. A reader would miss all later items up to the cursor. */
+/**
+ * No response contained this cursor. If it were accepted, its reader would miss later items with ids up to
+ * the cursor.
+ */
 export class CursorUnknown extends RequestInvalid {
   constructor(input: string | number, ...loc: string[]) {
     super([

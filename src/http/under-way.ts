@@ -13,7 +13,7 @@ interface Bound {
 }
 
 const BOUNDS = {
-  /** Waits for events or for the end of an order. Each wait occupies a connection. */
+  /** Requests that wait for events or for the end of an order. Each occupies a connection. */
   wait: { ofOne: 100, part: 0.4 },
   /** Bodies that arrive slowly. Nearly all bodies arrive at once and do not count. */
   body: { ofOne: 50, part: 0.1 },

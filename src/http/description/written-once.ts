@@ -9,7 +9,7 @@ interface Page {
 }
 
 /**
- * Keeps the page that the next handler generates, so that later requests receive it from memory. It is
+ * Keeps the page that the next handler generates, so that later requests receive it from memory. The page is
  * compressed and has an ETag. Generating a page may take 200 ms, and anybody may request it.
  */
 export function writtenOnce(): RequestHandler {

@@ -79,7 +79,7 @@ export class RequestLimits {
   private readonly links: RequestCounter;
   private readonly signIns = new RequestCounter('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
   private readonly webhookTests = new RequestCounter('webhook-test', WEBHOOK_TESTS_PER_MINUTE, MAX_CALLERS);
-  /** Counts the connections that this replica closed because of a limit. */
+  /** Number of connections that this replica closed because of a limit, by kind. */
   private readonly full = new RequestCounter('connections-full', 1, 2);
   private readonly failures: readonly RequestCounter[];
   private readonly pages: readonly RequestCounter[];

@@ -1,5 +1,5 @@
-// These paths avoid the package's index, which loads 300 more modules, including all telephone formats, and
-// would take 160 ms of each start.
+// These paths avoid the package's index, which would take 160 ms of each start. It loads 300 more modules,
+// including all telephone formats.
 declare module 'class-validator/cjs/decorator/common/Validate' {
   export { Validate, ValidatorConstraint } from 'class-validator';
 }

@@ -68,7 +68,7 @@ type Outcome = FieldValue | Refusal | RefusedItems | undefined;
 interface Field extends Pick<StringFieldOptions, 'anyCharacter'> {
   /** The OpenAPI 3.1 schema of the field, except for null. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** The default is the value of an omitted field. */
+  /** Options of the field. `default` is the value of an omitted field. */
   readonly options: FieldOptions & { readonly default?: FieldValue };
   readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
 }

@@ -13,7 +13,7 @@ export interface StringBounds {
 export function readString(input: JsonValue, bounds: StringBounds): string | Refusal {
   if (typeof input !== 'string') return new Refusal('string_type', 'Input should be a valid string', input);
   const { minLength, maxLength, pattern } = bounds;
-  // Pydantic decodes text only when it has a bound to check.
+  // Pydantic decodes text only if there is a bound to check.
   const bounded = minLength !== undefined || maxLength !== undefined || pattern !== undefined;
   if (bounded && hasLoneSurrogate(input)) return notUnicode(input);
   const length = Array.from(input).length;
