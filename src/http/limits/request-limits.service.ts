@@ -16,8 +16,8 @@ const MAX_CALLERS = 50_000;
 /** Maximum number of counted networks. It limits the memory that clients without a token can take. */
 const MAX_NETWORKS = 10_000;
 /**
- * Limit of a /48, as a multiple of the limit of an address. A /48 may have many customers, but an attacker
- * with a /48 has 65,536 /64s.
+ * Limit of a /48, as a multiple of the limit of an address. Many customers may share a /48, but an attacker
+ * with a /48 controls 65,536 /64s.
  */
 const TIMES_FOR_WIDE_NETWORK = 4;
 /**
