@@ -197,7 +197,7 @@ declare const requestAnimationFrame: (work: () => void) => void;
 
 /**
  * Prepares the page when its operations are loaded. The path of an operation in a response becomes a link. A
- * click on the link fills in a GET and executes it with the page's token, or opens a POST and fills in its form.
+ * click on the link fills in a GET and executes it with the page's token, or opens and fills in a POST.
  */
 export function preparePage(): void {
   const viewport = document.createElement('meta');
