@@ -1,8 +1,8 @@
-/** The time of the service. Tests use a clock that they set. */
+/** The service's clock. Tests replace it with a clock that they set. */
 export abstract class Clock {
   abstract now(): Date;
 
-  /** Milliseconds, unaffected by changes of the wall clock. Only differences are meaningful. */
+  /** Returns milliseconds that changes of the wall clock do not affect. Only differences are meaningful. */
   abstract monotonicMs(): number;
 
   /** @param agoMs how long ago the moment was */
@@ -22,8 +22,8 @@ export class SystemClock extends Clock {
 }
 
 /**
- * A moment on both clocks of the machine. On Linux the monotonic clock stops while the machine is suspended,
- * and the wall clock can be set: the elapsed time is the greater of the two.
+ * A moment on both clocks of the machine, to measure elapsed time. The elapsed time is the greater of the
+ * two, because the wall clock can be set and Linux stops the monotonic clock while the machine is suspended.
  */
 export class Moment {
   private readonly monotonicMs: number;
@@ -37,7 +37,7 @@ export class Moment {
     this.wallMs = clock.now().getTime() - agoMs;
   }
 
-  /** Milliseconds since the moment. */
+  /** Returns the milliseconds since the moment. */
   elapsedMs(): number {
     return Math.max(this.clock.monotonicMs() - this.monotonicMs, this.clock.now().getTime() - this.wallMs);
   }

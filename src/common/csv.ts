@@ -1,26 +1,27 @@
 /**
- * Where spreadsheets read a formula, even in full width (＝ ＋ － ＠): at the start of text, and after a
- * character at which they may split it.
+ * Positions where a spreadsheet may start parsing a formula: at the start of text, and after a character at
+ * which it may split the text. Full-width signs (＝ ＋ － ＠) start a formula too.
  */
 const FORMULA = /(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])(?<=^|[;\t\r\n]"*)|^(?=[\t\r])/g;
 
-/** For text from others: an apostrophe keeps a spreadsheet from reading it as a formula. */
+/** Prefixes text from others with an apostrophe where a spreadsheet would parse it as a formula. */
 export const disarmFormula = (text: string): string => text.replace(FORMULA, "'");
 
 const toCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** A line of CSV by RFC 4180. */
+/** Formats a line of CSV (RFC 4180). */
 export const csvLine = (cells: readonly string[]): string => `${cells.map(toCell).join(',')}\r\n`;
 
 const CELLS = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g;
-/** Text that Excel does not change: words, and numbers that it shows in full. */
+/** Text that Excel keeps unchanged: words, and numbers that it displays in full. */
 const PLAIN = /^(?:-?(?:0|[1-9]\d{0,10})|(?!true$|false$)[a-z_]*)$/;
-/** Excel reads no longer text within a formula. */
+/** Maximum length of a text in an Excel formula. */
 const MAX_TEXT_OF_FORMULA = 255;
 
 /**
- * Rewrites the pieces of a CSV file for Excel, which splits at semicolons where decimals have a comma. Text
- * that it would read as a number or a time becomes a formula. The first line contains the column names.
+ * Returns a function that rewrites the pieces of a CSV file for Excel. It separates cells by semicolons and
+ * writes amounts with a decimal comma. Text that Excel would parse as a number or a time becomes a formula.
+ * The first line must contain the column names.
  */
 export function excelWriter(): (csv: string) => string {
   const isAmount: boolean[] = [];

@@ -1,4 +1,4 @@
-/** The kind of an error, in the service's terms. A table of the error filter maps each kind to a status. */
+/** The kind of an error, in the service's terms. The error filter maps each kind to a status. */
 export type ErrorKind =
   | 'bad-request'
   | 'not-authenticated'
@@ -17,7 +17,7 @@ export interface DomainErrorOptions {
   readonly cause?: unknown;
   /** Headers of the response, e.g. `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Becomes `Retry-After`. */
+  /** The value of the `Retry-After` header, before rounding up. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -39,19 +39,21 @@ export abstract class DomainError extends Error {
         : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
   }
 
-  /** The name of the class, for clients: `proxy-not-found`. They decide by it, so it never changes. */
+  /**
+   * Returns the class name in kebab case: `proxy-not-found`. It never changes, because clients branch on it.
+   */
   get code(): string {
     return codeOf(this.name);
   }
 }
 
-/** `ProxyNotFound` and `Proxy Not Found` become `proxy-not-found`. */
+/** Converts a name to kebab case: `ProxyNotFound` and `Proxy Not Found` become `proxy-not-found`. */
 export const codeOf = (name: string): string => name.replaceAll(/(?<=[a-z]) ?(?=[A-Z])/g, '-').toLowerCase();
 
 /**
- * The base class of a domain error.
+ * Creates the base class of a domain error.
  *
- * @param detail the text, or how it follows from the arguments of the error
+ * @param detail the text, or a function that makes the text from the error's arguments
  */
 export function domainError<Given extends readonly unknown[] = []>(
   kind: ErrorKind,

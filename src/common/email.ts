@@ -2,13 +2,16 @@ import { domainToASCII } from 'node:url';
 
 const MAX_LENGTH = 254;
 const NAME = /^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}$/;
-/** Other signs would be decoded, or cut off, as in a URL. */
+/**
+ * Characters that `domainToASCII` accepts safely. It would decode other signs, or cut off the text at them,
+ * as in a URL.
+ */
 const GIVEN_DOMAIN = /^([a-z0-9.-]|\P{ASCII})+$/iu;
 const DOMAIN = /^([a-z0-9-]+\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,59})$/i;
 
 /**
- * Reads an e-mail address. Letters of other alphabets in its domain are converted as DNS requires, and an
- * ASCII domain is left as it is. Few mail servers accept such letters in the name before the @.
+ * Parses an e-mail address. Converts a domain in other alphabets as DNS requires, and keeps an ASCII domain
+ * unchanged. Rejects such letters before the @, because few mail servers accept them there.
  */
 export function readEmail(text: string): { readonly email: string } | { readonly mistake: string } {
   const [name = '', given = '', ...others] = text.split('@');

@@ -1,7 +1,10 @@
-/** The message of any thrown value. Under Jest, `instanceof` fails for system errors. */
+/** Returns the message of any thrown value. Under Jest, `instanceof` fails for system errors. */
 export const messageOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 
-/** Only the stack: other properties of an error may contain SQL parameters or the provider's address. */
+/**
+ * Returns only the stack, because other properties of an error may contain SQL parameters or the provider's
+ * address.
+ */
 export const stackOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'stack' in error ? String(error.stack) : messageOf(error);

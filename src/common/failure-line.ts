@@ -1,15 +1,15 @@
-/** System and pg codes of unreachable addresses. */
+/** Node.js error codes of unreachable addresses. */
 const UNREACHABLE = /^(ECONNREFUSED|ECONNRESET|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ETIMEDOUT)$/;
 const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 
-/** Codes of a certificate whose CA is unknown. */
+/** Error codes for certificates from an unknown CA. */
 const UNTRUSTED =
   /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF).*)$/;
 
 /** Explains in one line why the process failed, for the person who started it. */
 export function failureLine(error: unknown): string {
   if (!(error instanceof Error)) return 'Failed';
-  // For a name with several addresses, Node's error has a code but no message.
+  // If a host name has several addresses, Node's error has a code but no message.
   if (('code' in error && UNREACHABLE.test(String(error.code))) || CONNECT_TIMEOUT.test(error.message)) {
     return 'The database cannot be reached';
   }

@@ -3,10 +3,16 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 /** How long work continues before it yields to other requests. */
 const TURN_MS = 5;
 
-/** The time of the last yield. The process has one: a yield counts for all work. */
+/**
+ * Time of the last yield of the whole process. All work shares one event loop, so a yield counts for all of
+ * it.
+ */
 let yieldedAtMs = -Infinity;
 
-/** All items in their order, in slices. Yields to other requests between slices that take long. */
+/**
+ * Returns all items in order, in slices. Yields to other requests between slices after every few milliseconds
+ * of work.
+ */
 export async function* inSlices<Item>(
   items: Iterable<Item>,
   atOnce: number,

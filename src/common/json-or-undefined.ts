@@ -1,4 +1,4 @@
-/** Undefined if the text is not JSON. */
+/** Parses JSON; returns undefined if the text is not JSON. */
 export function jsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -39,7 +39,7 @@ export function subtractDecimals(one: string, other: string): string {
   return formatDecimal({ units: atScale(left) - atScale(right), scale });
 }
 
-/** Negative if the first is less, 0 if both are equal in value: `"1.5"` equals `"1.50"`. */
+/** Compares by value: negative if the first is less, 0 if both are equal (`"1.5"` equals `"1.50"`). */
 export function compareDecimals(one: string, other: string): number {
   const [left, right] = [parseDecimal(one), parseDecimal(other)];
   const difference = left.units * 10n ** BigInt(right.scale) - right.units * 10n ** BigInt(left.scale);
@@ -47,7 +47,7 @@ export function compareDecimals(one: string, other: string): number {
 }
 
 /**
- * An amount in roubles, exact to the kopeck. As text, and in the database, it has two decimals:
+ * An amount in roubles, exact to the kopeck. Its text form, which the database also stores, has two decimals:
  * `"1234.50"`.
  */
 export class Money {
@@ -94,7 +94,8 @@ export class Money {
 }
 
 /**
- * The customer's price of one proxy: the provider's total ÷ count × (1 + markup), rounded up to the kopeck.
+ * Returns the customer's price of one proxy: the provider's total ÷ count × (1 + markup), rounded up to the
+ * kopeck.
  *
  * @param providerTotal the provider's price of all proxies, a decimal string of any precision
  * @param markupPercent a decimal string, e.g. `"12.5"`

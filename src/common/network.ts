@@ -21,7 +21,7 @@ function parseNetwork(text: string): Network | null {
 /** Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** The length of a prefix in IPv6, which contains the IPv4 addresses. */
+/** Returns the prefix length in IPv6, where IPv4 addresses occupy a range of their own. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
 /** Whether one of the outer networks contains the whole inner one. */

@@ -9,11 +9,12 @@ import { TimeLimit } from './time-limit';
 type Created = (error: Error | null, socket: Duplex) => void;
 
 /**
- * How long each address of a name has to accept a connection, unless it is the last one. Node's default of
- * 250 ms excludes slow ones. TCP repeats a lost packet after a second.
+ * How long a connection attempt to one address of a host name may take, if further addresses follow. Node's
+ * default of 250 ms excludes slow addresses. TCP retransmits a lost packet after a second.
  */
 const ADDRESS_TIMEOUT_MS = 1500;
-// For all connections of the process, including those to the database and through customers' proxies.
+// This applies to all connections of the process, including those to the database and through customers'
+// proxies.
 net.setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_TIMEOUT_MS);
 
 const MAX_CONNECTIONS = 64;
@@ -24,18 +25,18 @@ interface OutgoingAgents {
 }
 
 export interface OutgoingOptions {
-  /** For all addresses of a name, with the TLS handshake. */
+  /** Maximum time to connect, for all addresses of a host name together and including the TLS handshake. */
   readonly connectTimeoutMs: number;
-  /** How long an unused connection is kept. */
+  /** How long an idle connection stays open. */
   readonly idleMs: number;
   /** The URL of an HTTP proxy for HTTPS; undefined for direct connections. */
   readonly proxy?: string | undefined;
 }
 
 /**
- * Creates keep-alive agents that hand a socket to a request only once it is connected and any TLS handshake
- * is done. The request then controls the very next write, and an earlier error proves that no byte of it was
- * sent.
+ * Creates keep-alive agents that hand a socket to a request only after the connection and any TLS handshake
+ * are complete. The request then controls the very next write. An earlier error proves that no byte of the
+ * request was sent.
  */
 export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: OutgoingOptions): OutgoingAgents {
   const keepAlive = { keepAlive: true, timeout: idleMs, maxSockets: MAX_CONNECTIONS };
@@ -50,7 +51,7 @@ export function createOutgoingAgents({ connectTimeoutMs, idleMs, proxy }: Outgoi
       limit.release();
       created(error, socket);
     };
-    // TLS over a tunnel may report its end twice; the agent takes the first report.
+    // TLS over a tunnel may report its end twice; the agent uses the first report.
     socket.on('error', onError);
     socket.once(readyEvent, () => {
       limit.release();

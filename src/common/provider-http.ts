@@ -2,13 +2,13 @@ import http from 'node:http';
 import https from 'node:https';
 import { createOutgoingAgents, type OutgoingOptions } from './outgoing-agents';
 
-/** More than any documented response. */
+/** Larger than any documented response. */
 const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 /**
- * How providers are called over HTTP: a response is bounded, and its status and text are left to the adapter.
- * Unlike the body of `fetch()`, which Node 20 reads without its signal after a garbage collection, axios ends
- * a response that does not arrive in time.
+ * Returns axios options for calls to providers. They limit the size of a response, and the adapter interprets
+ * its status and text. We use axios because it aborts a response that does not arrive in time; Node 20's
+ * `fetch()` may read a body without its signal after a garbage collection.
  */
 export const providerHttp = (options: OutgoingOptions) =>
   ({
@@ -21,7 +21,10 @@ export const providerHttp = (options: OutgoingOptions) =>
     validateStatus: () => true,
   }) as const;
 
-/** Records for axios whether any byte may have left: our agents hand over connected sockets. */
+/**
+ * A transport for axios that records whether any byte of the request may have been sent. It requires our
+ * agents, which hand over connected sockets.
+ */
 export class RecordingTransport {
   mayHaveSent = false;
 

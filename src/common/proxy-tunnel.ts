@@ -3,7 +3,7 @@ import type http from 'node:http';
 import { isIP, isIPv6, type Socket } from 'node:net';
 import { isWithin } from './network';
 
-/** The variables of the environment that name the proxy, and what is reached without it. */
+/** Environment variables that name the proxy and the hosts that are reached without it. */
 export interface ProxyChoice {
   readonly httpsProxy: string | undefined;
   /** Hosts, domains, addresses and networks, separated by commas. */
@@ -14,9 +14,9 @@ const LOOPBACK_NAME = /(^|\.)localhost$/;
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
 /**
- * Returns the proxy for calls to a URL; undefined for direct calls, such as those to this machine.
+ * Returns the proxy for calls to a URL, or undefined for direct calls, such as calls to this machine.
  *
- * @param url empty for a command without calls
+ * @param url empty for a command that makes no calls
  */
 export function proxyFor(url: string, { httpsProxy, noProxy }: ProxyChoice): string | undefined {
   if (url === '') return undefined;
@@ -39,8 +39,8 @@ function names(entry: string, host: string, port: string): boolean {
 }
 
 /**
- * Opens a tunnel through an HTTP proxy, by CONNECT. https-proxy-agent would pass a refusal of the proxy on to
- * the request, which would take it for a response of the target.
+ * Opens a tunnel through an HTTP proxy, by CONNECT. We check the status because https-proxy-agent would pass
+ * the proxy's refusal to the request as if the target had sent it.
  */
 export async function openTunnel(
   proxy: string,

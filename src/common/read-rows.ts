@@ -3,15 +3,15 @@ import type { z } from 'zod';
 /** A row that does not match its schema. */
 export interface OddRow {
   readonly row: unknown;
-  /** The names of the fields that do not match; none when it is no object. */
+  /** The names of the fields that do not match; empty if the row is not an object. */
   readonly fields: readonly string[];
 }
 
 /**
- * Reads a list that somebody else wrote row by row, because an odd row must not make the others unusable. A
- * list with more rows than were requested is not validated, which would take time and memory for each row.
+ * Reads an external list row by row, because one invalid row must not make the others unusable. A list with
+ * more rows than `limit` is not validated, because validation would cost time and memory for each row.
  *
- * @returns undefined when there is no list, or it is longer than `limit`
+ * @returns undefined if the value is not a list, or is longer than `limit`
  */
 export function readRows<Schema extends z.ZodType>(
   list: unknown,

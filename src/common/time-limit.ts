@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * A time limit that a signal may end earlier. It replaces `AbortSignal.any()` with `AbortSignal.timeout()`:
- * Node 20 collects an otherwise unreferenced timeout, which then never fires, and a long-lived signal keeps
- * an entry for each signal derived from it.
+ * A time limit that another signal can end early. It replaces `AbortSignal.any()` with
+ * `AbortSignal.timeout()` for two reasons: Node 20 garbage-collects an otherwise unreferenced timeout, which
+ * then never fires; and a long-lived signal keeps an entry for each signal derived from it.
  */
 export class TimeLimit {
   private readonly controller = new AbortController();
@@ -11,7 +11,7 @@ export class TimeLimit {
   private readonly abort = (): void => this.controller.abort();
   isOver = false;
 
-  /** @param end ends it early */
+  /** @param end ends the time limit early */
   constructor(
     ms: number,
     private readonly end?: AbortSignal,
@@ -26,12 +26,12 @@ export class TimeLimit {
     if (end?.aborted === true) this.abort();
   }
 
-  /** Aborts when the time is up or the other signal does. */
+  /** Aborts when the time is up or the other signal aborts. */
   get signal(): AbortSignal {
     return this.controller.signal;
   }
 
-  /** Call this when the operation is over, in time or not. */
+  /** Clears the timer and the listener. Call it when the operation is over, in time or not. */
   release(): void {
     clearTimeout(this.timer);
     this.end?.removeEventListener('abort', this.abort);

@@ -1,36 +1,36 @@
 /**
- * Bounds the work under way, by key and in all. Beyond a bound, `enter` refuses and `run` waits. Waiting keys
- * take turns, so that the backlog of one does not delay the others.
+ * Limits concurrent work, per key and in total. Beyond a limit, `enter` refuses and `run` waits. Waiting keys
+ * take turns, so that one key's backlog does not delay the others.
  */
 export class Turns<Key> {
-  /** A key with nothing under way takes no memory. */
+  /** Current counts by key. A key without work has no entry. */
   private readonly underWay = new Map<Key, number>();
   private readonly waiting = new Map<Key, Set<(leave: () => void) => void>>();
   private total = 0;
 
   /**
-   * @param most how much is under way at the same time
-   * @param mostOfOne how much of that may be one key's
+   * @param most maximum number of concurrent pieces of work in total
+   * @param mostOfOne maximum number for one key
    */
   constructor(
     private readonly most: number,
     private readonly mostOfOne: number,
   ) {}
 
-  /** How much of a key is under way. */
+  /** Returns the number of pieces of work that a key has in progress. */
   of(key: Key): number {
     return this.underWay.get(key) ?? 0;
   }
 
-  /** How much of a key waits. */
+  /** Returns the number of pieces of work that wait for a key. */
   waitingOf(key: Key): number {
     return this.waiting.get(key)?.size ?? 0;
   }
 
   /**
-   * Begins something that counts once, and for each of the keys.
+   * Begins work that counts once in total, and once for each of the keys.
    *
-   * @returns a function to call when it has ended, or null beyond a bound
+   * @returns a function to call when the work has ended, or null if a limit is reached
    */
   enter(...keys: readonly Key[]): (() => void) | null {
     if (this.total >= this.most || keys.some((key) => this.of(key) >= this.mostOfOne)) return null;
@@ -47,7 +47,7 @@ export class Turns<Key> {
   /**
    * Runs work in its turn, and returns its result.
    *
-   * @param end cancels the work, unless it has begun
+   * @param end cancels the work if it has not begun
    * @throws the reason of `end`
    */
   run<Result>(key: Key, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
@@ -76,7 +76,7 @@ export class Turns<Key> {
       const leave = work && this.enter(key);
       if (!leave) continue;
       line.delete(work);
-      // A map keeps insertion order: the key becomes the last, and this loop reaches it again.
+      // A map keeps insertion order, so the key moves to the end, and this loop reaches it again.
       this.waiting.delete(key);
       if (line.size > 0) this.waiting.set(key, line);
       work(leave);

@@ -13,14 +13,14 @@ const ENABLED_LEVELS: Record<LogSettings['level'], LogLevel[]> = {
   debug: ['fatal', 'error', 'warn', 'log', 'debug'],
 };
 
-/** Contexts in which Nest logs each module and route at the start. */
+/** Contexts in which Nest logs each module and route at startup. */
 const ASSEMBLY_CONTEXTS: ReadonlySet<unknown> = new Set([
   'InstanceLoader',
   'RouterExplorer',
   'RoutesResolver',
 ]);
 
-/** Nest's logger, with the id of the request on every line that a request causes. */
+/** Nest's logger, which adds the current request's id to each line. */
 export class AppLogger extends ConsoleLogger {
   constructor({ level, format }: LogSettings) {
     super({

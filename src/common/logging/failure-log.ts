@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { messageOf, stackOf } from '../error-text';
 
-/** Bounds the memory: texts can contain ids, and names can come from customers. */
+/** Limits memory use, because error texts can contain ids and the work's names can come from customers. */
 const MOST_REMEMBERED = 100;
 
 /** Logs each error of recurring work once, and the number of failures when the work succeeds again. */

@@ -3,26 +3,32 @@ import { randomUUID } from 'node:crypto';
 
 /** The request that the running code serves. */
 export interface RequestContext {
-  /** Without words that look like a secret. Only the header of the response has the caller's own text. */
+  /**
+   * The request's id without words that look like a secret. The response header contains the caller's
+   * original text.
+   */
   readonly requestId: string;
-  /** The id of its trace, if that is recorded. */
+  /** The id of the request's trace, if the trace is recorded. */
   traceId?: string;
   userId?: string;
   tokenId?: number;
-  /** The token that issued that token. */
+  /** The id of the token that issued the token `tokenId`. */
   issuedBy?: number;
-  /** The secret link that was fetched. */
+  /** The id of the export link that was fetched. */
   linkId?: number;
-  /** The tool that an agent called. */
+  /** The name of the tool that an agent called. */
   tool?: string;
 }
 
 const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
 
-/** Secrets of ours have these prefixes. Without theirs, only they are that long, except for hashes. */
+/**
+ * Matches our secrets by their prefixes. Secrets without their prefix are matched by their length, which only
+ * hashes share.
+ */
 const SECRET_LIKE = /\w*(?:pr[xl]|whsec)_[\w+/]*|\b(?![\da-f]+\b)\w{40,}/gi;
 
-/** Masks words that look like a secret of ours, even if it is cut or mistyped. */
+/** Masks words that look like our secrets, even if they are truncated or mistyped. */
 export const withoutSecretWords = (text: string): string => text.replace(SECRET_LIKE, '…');
 
 const contexts = new AsyncLocalStorage<RequestContext>();
@@ -31,17 +37,17 @@ export function runInRequest<Result>(context: RequestContext, run: () => Result)
   return contexts.run(context, run);
 }
 
-/** The id of the current request; undefined outside of one, for example in a job. */
+/** Returns the id of the current request; undefined outside a request, for example in a job. */
 export function requestId(): string | undefined {
   return contexts.getStore()?.requestId;
 }
 
-/** The id of the current request's trace; undefined if it is not recorded. */
+/** Returns the id of the current request's trace; undefined if it is not recorded. */
 export function traceId(): string | undefined {
   return contexts.getStore()?.traceId;
 }
 
-/** Names the user, and the token with its issuer, in the access log line of the current request. */
+/** Adds the user, and the token with its issuer, to the access log line of the current request. */
 export function setRequestUser(
   userId: string | number,
   token?: { readonly tokenId: number; readonly issuedBy: number | null },
@@ -53,19 +59,19 @@ export function setRequestUser(
   if (token && token.issuedBy !== null) context.issuedBy = token.issuedBy;
 }
 
-/** Names the secret link, and its user, in the access log line of the current request. */
+/** Adds the export link and its user to the access log line of the current request. */
 export function setRequestLink(linkId: number, userId: number): void {
   const context = contexts.getStore();
   if (context) Object.assign(context, { linkId, userId: String(userId) });
 }
 
-/** Names the tool that an agent called, in the access log line of the current request. */
+/** Adds the tool that an agent called to the access log line of the current request. */
 export function setRequestTool(tool: string): void {
   const context = contexts.getStore();
   if (context) context.tool = tool;
 }
 
-/** The caller's id if it is 1 to 128 printable ASCII characters, else a new one. */
+/** Returns the caller's id if it is 1 to 128 printable ASCII characters, otherwise a new id. */
 export function chooseRequestId(offered: string | undefined): string {
   return offered !== undefined && ACCEPTABLE_ID.test(offered) ? offered : randomUUID();
 }
