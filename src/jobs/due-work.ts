@@ -1,9 +1,9 @@
-/** Lets rows that finish at about the same time share the next claim. */
+/** Delay before the next claim, so that rows that finish at about the same time share it. */
 const LOOK_AFTER_MS = 25;
 
 /**
- * A statement that returns the backlog: `count`, and `oldest`, the time since which the oldest row waits for
- * the service. It runs with each scrape, so it needs an index.
+ * A statement that returns the backlog: `count`, and `oldest`, the moment since which the oldest row has
+ * waited for the service. It needs an index, because it runs with each scrape.
  */
 export type WaitingSql = string;
 
@@ -16,27 +16,30 @@ export interface Claimed<Row> {
 export interface DueWork<Row> {
   /** The name in the log and in the label of its metrics. */
   readonly name: string;
-  /** How often a replica polls if no notification wakes it. */
+  /** How often a replica polls if no notification wakes the work. */
   readonly lookEveryMs: number;
-  /** How many rows a replica may process at a time. If unbounded, the claim has its own limit. */
+  /**
+   * Maximum number of rows that a replica processes at a time. If it is infinite, the claim must have its own
+   * limit.
+   */
   readonly atOnce: number;
-  /** The backlog of all replicas, for the metrics. */
+  /** Statement for the backlog of all replicas, for the metrics. */
   readonly waiting: WaitingSql;
   /**
-   * Claims rows with one guarded statement. If another replica may claim a row again, the lease is longer
-   * than the work under it.
+   * Claims rows with one guarded statement. If another replica may claim a row again later, the lease must
+   * outlast the work under it.
    *
-   * @param room how many at most
+   * @param room maximum number of rows
    * @param underWay rows that this replica has claimed and not finished
    */
   claim(room: number, underWay: Iterable<Row>): Promise<Claimed<Row>>;
   /**
-   * Processes a row, outside transactions. Its last statement is guarded by the claim.
+   * Processes a row, outside transactions. Its last statement must be guarded by the claim.
    *
    * @param cutOff aborts when the process stops and cannot wait any longer
    */
   execute(row: Row, cutOff: AbortSignal): Promise<void>;
-  /** Subscribes to notifications that wake it. Called when the process begins to work. */
+  /** Subscribes to notifications that wake the work. It is called when the process begins to work. */
   listen?(wake: () => void): void;
 }
 
@@ -55,7 +58,11 @@ export class DueRows<Row> {
     private readonly execute: (row: Row) => Promise<void>,
   ) {}
 
-  /** Claims as many rows as it may, and begins to process them. @returns whether more may be due */
+  /**
+   * Claims as many rows as allowed, and begins to process them.
+   *
+   * @returns whether more rows may be due
+   */
   async claim(): Promise<{ claimed: number; isMore: boolean }> {
     const room = this.work.atOnce - this.underWay.size;
     if (room <= 0) return { claimed: 0, isMore: false };

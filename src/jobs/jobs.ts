@@ -6,18 +6,23 @@ import { DueRows, type DueWork, type WaitingSql } from './due-work';
 import { LeasedRun, type Run } from './leased-run';
 import { StepLoop } from './step-loop';
 
-/** How long a stopping process waits for its work, and then again for the work that it has cut off. */
+/** How long a stopping process waits for its work, and again for the work that it has aborted. */
 const STOP_MS = 5000;
-/** For jobs that poll several times a second while the database is unavailable. */
+/**
+ * Pause after a failure, for jobs that would otherwise poll an unavailable database several times a second.
+ */
 export const PAUSE_AFTER_FAILURE_MS = 2000;
-/** How many times in an interval each replica checks whether a run is due, and the longest pause. */
+/**
+ * How many times in an interval each replica checks whether a run is due, and the longest pause between
+ * checks.
+ */
 const POLLS_PER_INTERVAL = 10;
 const LONGEST_POLL_PAUSE_MS = 60_000;
 
 /** Recurring work that no request waits for. */
 export interface Job {
   readonly name: string;
-  /** Whether it is a run, on one replica for all: `job_runs` then has its last time. */
+  /** Whether one replica at a time runs it for all. `job_runs` then contains its last time. */
   readonly isRun: boolean;
   readonly waiting?: WaitingSql | undefined;
   intervalMs: number;
@@ -33,8 +38,8 @@ interface OwnJob extends Job {
 }
 
 /**
- * All jobs: those of each replica, those of one replica for all, and due work. Modules add theirs when they
- * are created. Jobs begin with `start()`, which the command line never calls.
+ * Runs all jobs: those of each replica, those that one replica runs for all, and due work. Modules add their
+ * jobs when they are created. Jobs begin with `start()`, which the command line never calls.
  */
 @Injectable()
 export class Jobs {
@@ -54,12 +59,12 @@ export class Jobs {
     private readonly metrics: Metrics,
   ) {}
 
-  /** The jobs of this process, by their names in metrics and `job_runs`. */
+  /** Lists the jobs of this process, under their names in metrics and `job_runs`; empty before `start()`. */
   list(): readonly Readonly<Job>[] {
     return this.isStarted ? this.jobs : [];
   }
 
-  /** Adds a step that completes before the process serves requests. */
+  /** Adds a startup step that completes before the process serves requests. */
   first(beginning: () => unknown): void {
     this.beginnings.push(beginning);
   }
@@ -67,9 +72,9 @@ export class Jobs {
   /**
    * Adds a job that each replica runs at an interval. Its runs never overlap on a replica.
    *
-   * @param execute returns true if the next one should follow at once
-   * @param options.waiting the backlog for the metrics, if rows wait for it
-   * @param options.pauseAfterFailureMs after which it is retried
+   * @param execute returns true if the next run should follow at once
+   * @param options.waiting the statement for the backlog, for the metrics, if rows wait for the job
+   * @param options.pauseAfterFailureMs the pause before a retry
    */
   every(
     name: string,
@@ -114,12 +119,20 @@ export class Jobs {
     return rows;
   }
 
-  /** Executes a run now, unless another replica is executing it. @returns its report; null in that case */
+  /**
+   * Executes a run now, unless another replica is executing it.
+   *
+   * @returns the run's report; null if another replica is executing it
+   */
   runNow(name: string, cutOff = this.cutOff.signal): Promise<object | null> {
     return this.execute(this.runOf(name), 0, cutOff);
   }
 
-  /** Executes a run if it is due and no other replica is executing it. @returns its report; null otherwise */
+  /**
+   * Executes a run if it is due and no other replica is executing it.
+   *
+   * @returns the run's report; null otherwise
+   */
   async runWhenDue(name: string): Promise<object | null> {
     const run = this.runOf(name);
     return this.execute(run, (await run.dueForSeconds?.()) ?? run.everySeconds, this.cutOff.signal);
@@ -128,8 +141,8 @@ export class Jobs {
   /**
    * Starts all jobs.
    *
-   * @param intervalOf replaces the usual interval of a job, in milliseconds: tests neither wait for jobs nor
-   * want them to run in between
+   * @param intervalOf replaces the usual interval of a job, in milliseconds, so that tests neither wait for
+   * jobs nor have them run unexpectedly
    */
   async start(intervalOf = (_name: string, usualMs: number): number => usualMs): Promise<void> {
     this.isStarted = true;
@@ -144,8 +157,8 @@ export class Jobs {
   }
 
   /**
-   * Stops claiming rows and taking steps of runs, waits some seconds for current work, then cuts it off and
-   * waits for its end. Another replica or the next process does the rest.
+   * Stops claiming rows and starting steps of runs. Waits some seconds for current work, then aborts it and
+   * waits until it ends. Another replica or the next process does the rest.
    */
   async stop(waitMs = STOP_MS): Promise<void> {
     this.isStopping = true;
@@ -203,7 +216,11 @@ export class Jobs {
     }
   }
 
-  /** @returns false if the work was cut off, because the process stops */
+  /**
+   * Counts a failure in the metrics, unless the process is stopping.
+   *
+   * @returns false if the work was aborted because the process is stopping
+   */
   private countFailure(name: string, error: unknown): boolean {
     if (this.isStopping) this.logger.debug(`${name}: cut off: ${messageOf(error)}`);
     else this.metrics.count('job_failures_total', { name });

@@ -4,17 +4,17 @@ import { REPLICA_ID } from '../common';
 import { queryRows } from '../database';
 import type { WaitingSql } from './due-work';
 
-/** A run did not renew its lease in time, so another replica may have taken it over. */
+/** Thrown when a run did not renew its lease in time, so that another replica may have taken it over. */
 export class LeaseLost extends Error {}
 
-/** The process stops: another replica continues the run from its stored progress. */
+/** Thrown when the process stops. Another replica continues the run from its stored progress. */
 export class RunInterrupted extends Error {}
 
-/** Longer than the usual outages of a replica's database or processor. */
+/** Duration of a lease, longer than usual outages of a replica's database connection or processor. */
 const LEASE_SECONDS = 60;
-/** Longer than the limit of any statement. */
+/** Maximum duration of a step, longer than the time limit of any statement. */
 const LONGEST_STEP_SECONDS = 120;
-/** How many times a lease is renewed within its duration. */
+/** Number of renewals within the duration of a lease. */
 const RENEWALS_OF_A_LEASE = 3;
 const PROGRESS_EVERY_MS = 10_000;
 
@@ -23,22 +23,28 @@ export interface Run {
   /** The name in the log, in `job_runs`, and in the label of its metrics. */
   readonly name: string;
   readonly everySeconds: number;
-  /** The backlog for the metrics, if rows wait for the run. */
+  /** Statement for the backlog, for the metrics, if rows wait for the run. */
   readonly waiting?: WaitingSql;
   /**
-   * How long ago the last run must have begun for the next one to be due, in seconds, if that is not always
-   * the interval: it has a time of day, or is temporarily more urgent.
+   * Returns how many seconds ago the last run must have begun for the next run to be due. Omit it if that is
+   * always the interval. Runs with a fixed time of day, or with temporary urgency, need it.
    */
   readonly dueForSeconds?: () => number | Promise<number>;
-  /** How often each replica checks whether it is due; usually ten times in an interval, or each minute. */
+  /**
+   * How often each replica checks whether the run is due. By default it checks ten times in an interval, and
+   * at least once a minute.
+   */
   readonly pollEveryMs?: number;
-  /** How soon another replica takes over after a crash, and a failed run is retried; usually 60. */
+  /** How soon another replica takes over after a crash, and a failed run is retried; defaults to 60. */
   readonly leaseSeconds?: number;
-  /** A step that takes longer is considered hung, and its lease is no longer renewed; usually 120. */
+  /**
+   * Maximum duration of a step. A longer step is considered hung, and its lease is no longer renewed;
+   * defaults to 120.
+   */
   readonly longestStepSeconds?: number;
   /**
-   * Does the work in bounded, idempotent steps, because a run may be interrupted between any two. It calls
-   * `renew()` before each.
+   * Does the work in small, idempotent steps, because a run may be interrupted between any two steps. It must
+   * call `renew()` before each step.
    *
    * @param cutOff aborts when the process stops and cannot wait for the current step
    * @returns counts by name, which are stored
@@ -47,9 +53,9 @@ export interface Run {
 }
 
 /**
- * A run on this replica. The row in `job_runs` is its lease, fenced by the id of the run: a run that lost its
- * lease cannot change a later one, even on the same replica. The lease is renewed until the run ends, so that
- * it outlasts every step except for one that hangs.
+ * A run on this replica. Its lease is a row in `job_runs`, fenced by the run's id: a run that lost its lease
+ * cannot change a later run, even on the same replica. The lease is renewed until the run ends, so that it
+ * outlasts every step that does not hang.
  */
 export class LeasedRun {
   private readonly logger = new Logger('Jobs');
@@ -79,8 +85,8 @@ export class LeasedRun {
   /**
    * Begins a run.
    *
-   * @param dueForSeconds how long ago the previous one must have begun
-   * @returns null if it is not due, or another replica has its lease
+   * @param dueForSeconds how long ago the previous run must have begun
+   * @returns null if the run is not due, or another replica has its lease
    */
   static async begin(
     dataSource: DataSource,
@@ -108,10 +114,10 @@ export class LeasedRun {
   }
 
   /**
-   * Repeats a step until it is done, and renews the lease before each. The progress sums up the results of
-   * the steps.
+   * Repeats a step until the work is done, and renews the lease before each step. The progress accumulates
+   * the steps' results.
    *
-   * @param step receives the previous step's `next`, null at first; the last one returns null
+   * @param step receives the previous step's `next`, null at first; the last step returns null
    */
   async repeat<Cursor>(
     soFar: Record<string, number>,
@@ -128,8 +134,8 @@ export class LeasedRun {
   }
 
   /**
-   * Renews the lease and stores the progress. A run calls this before each of its steps; long runs are logged
-   * from time to time.
+   * Renews the lease and stores the progress. A run calls it before each step. It logs the progress of long
+   * runs from time to time.
    *
    * @throws LeaseLost, or RunInterrupted if the process stops
    */
@@ -163,7 +169,11 @@ export class LeasedRun {
     }
   }
 
-  /** @returns whether the run still has its lease */
+  /**
+   * Renews the lease.
+   *
+   * @returns whether the run still has its lease
+   */
   private async extend(): Promise<boolean> {
     const renewed = await queryRows(
       this.dataSource,

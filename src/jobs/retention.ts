@@ -7,37 +7,40 @@ import type { LeasedRun } from './leased-run';
 
 export interface RetentionStep<Cursor> {
   readonly removed: number;
-  /** Where the next step begins; null after the last one. */
+  /** Position where the next step begins; null after the last step. */
   readonly next: Cursor | null;
 }
 
-/** Which rows of a table are old, and how they are removed. */
+/** A rule that defines which rows of a table are old, and how they are removed. */
 export interface OldRows {
-  /** The removed rows, in the plural: a name in the report of the job. */
+  /** Plural noun for the removed rows, used in the job's report. */
   readonly name: string;
   readonly table: string;
-  /** An indexed number that increases with time; by default `id`. */
+  /** An indexed number that increases with time; defaults to `id`. */
   readonly key?: string;
-  /** The column of a row's time. */
+  /** The column that contains a row's time. */
   readonly time: string;
   readonly days: number;
-  /** Which old rows still have to stay, as a condition. Each run looks at them again. */
+  /** An SQL condition for old rows that must stay for now. Each run checks them again. */
   readonly stays?: string;
-  /** A DELETE or UPDATE of the other old rows, `old (id)` by their keys. It may exclude more, for good. */
+  /**
+   * A DELETE or UPDATE of the other old rows, whose keys the CTE `old (id)` lists. It may exclude further
+   * rows, permanently.
+   */
   readonly removal: string;
 }
 
 const INTERVAL_SECONDS = 3600;
-/** How many rows a statement reads, and removes at most: some hundredths of a second. */
+/** Maximum number of rows that a statement reads and removes, which takes some hundredths of a second. */
 export const STEP_ROWS = 1000;
-/** The pause after a step is longer than it by this factor: two thirds of a run are pauses. */
+/** Factor by which a pause is longer than the step before it, so that two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
 
 type Step = (cursor: unknown) => Promise<RetentionStep<unknown>>;
 
 /**
- * Removes rows after their retention period: on one replica at a time, with statements that each read a
- * bounded number of rows by an index, with pauses for other users of the database.
+ * Removes rows after their retention period, on one replica at a time. Each statement reads a limited number
+ * of rows by an index, and pauses leave time to other users of the database.
  */
 @Injectable()
 export class Retention {
@@ -58,19 +61,19 @@ export class Retention {
   /**
    * Adds a rule.
    *
-   * @param name the removed rows, in the plural
-   * @param step removes a bounded number; it receives the previous step's `next`, null at first
+   * @param name plural noun for the removed rows
+   * @param step removes a limited number of rows; it receives the previous step's `next`, null at first
    */
   add<Cursor>(name: string, step: (cursor: Cursor | null) => Promise<RetentionStep<Cursor>>): void {
     this.steps.set(name, step as Step);
   }
 
-  /** Adds a rule for rows that become old in order. With 0 days, they are kept. */
+  /** Adds a rule for rows that become old in order. With 0 days, rows are never removed. */
   addOldRows({ name, table, key = 'id', time, days, stays = 'false', removal }: OldRows): void {
     this.addWalk(
       name,
       days,
-      // If times and ids are not quite in the same order, the first young row ends the step.
+      // If times and ids are in slightly different orders, the first young row ends the step.
       `next AS MATERIALIZED (
          SELECT ${key} AS id, ${time} < now() - make_interval(days => $2) AS is_old
            FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT $3
@@ -93,12 +96,12 @@ export class Retention {
   }
 
   /**
-   * Adds a rule for rows that become old in order. Its last position is stored, so that runs do not read
-   * remaining rows again. With 0 days, they are kept.
+   * Adds a rule for rows that become old in order. Its last position is stored, so that runs skip the rows
+   * that earlier runs have checked. With 0 days, rows are never removed.
    *
-   * @param walk a CTE `walked (removed, last, left_ids)`: reads `$3` rows with ids above `$1`, of which the
-   *   last one that is older than `$2` days is `last`; and the rows `left_ids` of the mark `$4`, which it
-   *   replaces
+   * @param walk a CTE `walked (removed, last, left_ids)`. It reads `$3` rows with ids above `$1`; `last` is
+   * the last of them that is older than `$2` days. It also reads the rows that the mark named `$4` lists in
+   * `left_ids`, and returns their replacement.
    */
   addWalk(name: string, days: number, walk: string): void {
     if (days === 0) return;
@@ -118,7 +121,11 @@ export class Retention {
     });
   }
 
-  /** @returns how many rows were removed, by the name of the rule */
+  /**
+   * Runs all rules.
+   *
+   * @returns the number of removed rows by the rule's name
+   */
   private async removeAll(run: LeasedRun, signal: AbortSignal): Promise<object> {
     const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
     for (const [name, step] of this.steps) {

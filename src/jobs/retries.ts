@@ -4,32 +4,38 @@ import { databaseTime, queryRows } from '../database';
 import { Jobs } from './jobs';
 import type { LeasedRun } from './leased-run';
 
-/** When rows are retried after a failure. */
+/** The columns and limits that define when a table's rows are retried after a failure. */
 export interface RetryTimes {
   readonly table: string;
-  /** The column of a row's next try. */
+  /** The column that contains the time of a row's next try. */
   readonly column: string;
-  /** The rows whose next try follows a failure, and is not planned, as a condition. */
+  /** An SQL condition for rows whose next try follows a failure, and was not planned. */
   readonly where: string;
   /** The longest pause between two tries, as an SQL interval. */
   readonly longestPause: string;
-  /** When rows that are further ahead are tried, as an SQL interval from now; by default at once. */
+  /**
+   * New delay for rows that are scheduled further ahead, as an SQL interval from now; defaults to no delay.
+   */
   readonly pause?: string;
 }
 
 const EVERY_SECONDS = 60;
-/** How much further the database's clock may move than the monotonic one: a statement may wait. */
+/**
+ * Maximum difference in movement between the database's clock and the monotonic clock that counts as normal:
+ * a statement may wait.
+ */
 const JUMP_MS = 60_000;
 
 /**
- * Retries what the database's clock has put off. While that clock was ahead, it set the times of retries, and
- * after it was set back they are further ahead than any pause between two tries.
+ * Brings forward retries that a wrong database clock has postponed. While the clock was ahead, it set the
+ * times of retries. After the clock was set back, they are further ahead than the longest pause between two
+ * tries.
  */
 @Injectable()
 export class Retries {
   private readonly logger = new Logger(Retries.name);
   private readonly times: RetryTimes[] = [];
-  /** The database's time minus the monotonic clock of this process, in the last run. */
+  /** The database's time minus this process's monotonic clock, in the last run. */
   private offsetMs: number | undefined;
 
   constructor(
@@ -39,7 +45,7 @@ export class Retries {
     jobs.run({ name: 'retries', everySeconds: EVERY_SECONDS, execute: (run) => this.bringForward(run) });
   }
 
-  /** Adds a table, by its owner. */
+  /** Adds a table. The module that owns the table calls it. */
   add(times: RetryTimes): void {
     this.times.push(times);
   }
@@ -67,7 +73,10 @@ export class Retries {
     return report;
   }
 
-  /** How far the database's clock has moved since the last run of this process, beyond the passed time. */
+  /**
+   * Returns how far the database's clock has moved since the last run of this process, in addition to the
+   * elapsed time.
+   */
   private async jumpMs(): Promise<number> {
     const before = this.offsetMs;
     this.offsetMs = (await databaseTime(this.dataSource)).getTime() - performance.now();

@@ -1,22 +1,22 @@
 import { origin } from '../tracing';
 
-/** Runs steps, one after the other, while there may be work. Steps never overlap. */
+/** Runs steps one after the other, as long as there may be work. Steps never overlap. */
 export class StepLoop {
   private running: Promise<void> | undefined;
   private isWoken = false;
-  /** Shared work does not belong to the request that woke it. */
+  /** The tracing context of the process, because shared work does not belong to the request that woke it. */
   private readonly background = origin();
 
   /** @param step returns whether there may be more work; never rejects */
   constructor(private readonly step: () => Promise<boolean>) {}
 
-  /** Call this when there may be work. Another step follows the current one, which may have missed it. */
+  /** Starts a step, or schedules one after the current step, which may have missed the new work. */
   wake(): void {
     this.isWoken = true;
     this.running ??= this.background.run(() => this.run());
   }
 
-  /** Wakes it unless a step is running. */
+  /** Wakes the loop unless a step is running. */
   tick(): void {
     if (!this.running) this.wake();
   }
