@@ -20,9 +20,12 @@ import {
 } from './provider-errors';
 import type { BreakerStatus } from './proxy-provider';
 
-/** One or two failures are due to the calls; five in a row are due to the provider. */
+/**
+ * Number of consecutive failures that opens a breaker. One or two failures may be caused by the calls; five
+ * in a row are caused by the provider.
+ */
 const FAILURES_IN_A_ROW = 5;
-/** How long an open breaker waits before its first probe: most disturbances end earlier. */
+/** How long an open breaker waits before its first probe. Most disturbances are over by then. */
 const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 
@@ -33,17 +36,25 @@ const STATE_NAMES = {
   [CircuitState.Isolated]: 'open',
 } as const satisfies Record<CircuitState, BreakerStatus['state']>;
 
-/** Such an error proves nothing about the provider, and counts neither as a failure nor as a success. */
+/**
+ * Whether an error proves nothing about the provider, so that it counts neither as a failure nor as a
+ * success.
+ */
 const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
-/** A provider that refuses a request works, unless it refuses all our requests. */
+/**
+ * Whether an error shows that the provider fails. A provider that refuses a request works, unless it refuses
+ * all our requests.
+ */
 const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderUnavailable ||
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/** Opens after a number of failures in a row. Only a probe closes it, never an earlier call. */
+/**
+ * A breaker that opens after a number of consecutive failures. Only a probe closes it, never an earlier call.
+ */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;
@@ -57,13 +68,13 @@ class CircuitBreaker {
     onOpen: () => void,
   ) {
     this.since = clock.now();
-    // A timer decides when to probe, so the policy must let a probe through at any time.
+    // Let a probe through at any time, because a timer decides when to probe.
     this.policy = circuitBreaker(handleAll, {
       halfOpenAfter: -Infinity,
       breaker: new ConsecutiveBreaker(failures),
     });
     this.policy.onBreak((reason) => {
-      // A probe has failed: the breaker stays open.
+      // The breaker is already open: a probe has failed.
       if (this.isOpen) return;
       this.isOpen = true;
       this.since = clock.now();
@@ -99,10 +110,11 @@ class CircuitBreaker {
 }
 
 /**
- * Stops calls to a failing provider. `money` counts the calls that cost money and `reads` the others. `funds`
- * opens with the first refusal for lack of funds, until the balance covers the smallest cost that was
- * refused; it stops no call, because the known balance is compared with the cost of each. While one is open,
- * a read probes the provider at growing intervals and closes the breakers to which its response applies.
+ * Stops calls to a failing provider. `money` counts the calls that cost money, `reads` the others. `funds`
+ * opens with the first refusal for lack of funds, until the balance covers the smallest refused cost. It
+ * stops no call, because the known balance is compared with the cost of each call. While any breaker is open,
+ * a read probes the provider at growing intervals, and closes the breakers for which its response is a
+ * success.
  */
 export class CircuitBreakers {
   private readonly probeMs: number;
@@ -118,8 +130,8 @@ export class CircuitBreakers {
   private isShutDown = false;
 
   /**
-   * @param sendProbe makes a read, whose response updates the balance
-   * @param balance roubles; null when unknown
+   * @param sendProbe sends a read whose response updates the balance
+   * @param balance returns roubles; null while unknown
    */
   constructor(
     clock: Clock,
@@ -131,7 +143,7 @@ export class CircuitBreakers {
     this.probeMs = tuning.breakerProbeMs ?? PROBE_MS;
     this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(this.probeMs));
     this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(this.probeMs));
-    // The refusal does not contain the balance, so the first probe requests it at once.
+    // The refusal does not contain the balance, so the first probe fetches it at once.
     this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
   }
 
@@ -144,7 +156,7 @@ export class CircuitBreakers {
     this.assertClosed(this.money);
   }
 
-  /** Makes a call that costs money, in any state, because its order is already marked as sent. */
+  /** Makes a call that costs money. It works in any state, because the order is already marked as sent. */
   async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
     try {
       return await this.count(this.money, call);
@@ -169,7 +181,7 @@ export class CircuitBreakers {
     return this.count(this.reads, call);
   }
 
-  /** Probes at once if one is open, because a change may close it. */
+  /** Probes at once if a breaker is open, after a change that may close it. */
   probeNow(): void {
     if (!this.areClosed()) this.probeFirstIn(0);
   }
@@ -195,7 +207,8 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      // Purchases whose responses cannot be read take long to confirm: a few must be enough.
+      // Unreadable responses count as failures for purchases only: confirming such purchases takes long, so a
+      // few must be enough to open the breaker.
       const isNothing = error instanceof ProviderUnreadable && breaker === this.reads;
       if (!isIrrelevant(error) && !isNothing) await breaker.count(isFailure(error) ? error : undefined);
       throw error;

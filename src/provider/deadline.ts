@@ -3,8 +3,9 @@ import { type Clock, type Moment, SystemClock } from '../common';
 const system = new SystemClock();
 
 /**
- * A time limit from now on. Unlike a timer, it also passes while the process or the machine is suspended, and
- * no change of the wall clock postpones it: it has passed when either clock shows so.
+ * A time limit that starts now. Unlike a timer, it also passes while the process or the machine is suspended.
+ * Changes of the wall clock cannot postpone it, because it passes when either clock shows that the time is
+ * over.
  */
 export class Deadline {
   static readonly never = Deadline.after(Infinity);
@@ -18,7 +19,7 @@ export class Deadline {
     return new Deadline(clock.moment(), durationMs);
   }
 
-  /** Never negative. */
+  /** Returns the remaining milliseconds, at least 0. */
   remainingMs(): number {
     return Math.max(0, this.durationMs - this.start.elapsedMs());
   }

@@ -4,27 +4,30 @@ import { compareDecimals, messageOf } from '../common';
 import { queryRows } from '../database';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/** An unchanged balance is stored again after this time, as another replica may have stored an older one. */
+/**
+ * Time after which an unchanged balance is stored again, because another replica may have stored an older
+ * one.
+ */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
 /**
- * The balance of our account at the provider, from the last response. It is stored in the background: no call
- * waits for that or fails because of it. One replica warns when the balance becomes low, and one logs when it
- * no longer is.
+ * The balance of our account at the provider, from the last response. It is stored in the background, so that
+ * storing neither delays nor fails a call. One replica logs a warning when the balance becomes low, and one
+ * logs when it recovers.
  */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
-  /** Roubles, a decimal string, like all amounts here; `null` before the first response. */
+  /** Roubles as a decimal string, like all amounts in this class; `null` before the first response. */
   private known: string | null = null;
   private knownSinceMs = -Infinity;
-  /** The smallest cost that was refused since the last balance: the balance is lower. */
+  /** The smallest cost that the provider has refused since the last known balance. The balance is less. */
   private refusedCost: string | null = null;
   private storedAmount: string | undefined;
   private storedAtMs = -Infinity;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param lowBalance a balance below it is low */
+  /** @param lowBalance the balance below which we warn */
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: string,
@@ -45,27 +48,30 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known;
   }
 
-  /** The known limit of the cost of orders together; `null` while unknown. */
+  /** Returns the known limit for the total cost of orders; `null` while it is unknown. */
   spendable(): string | null {
     const { known, refusedCost } = this;
     if (refusedCost === null) return known;
     return known !== null && compareDecimals(known, refusedCost) < 0 ? known : refusedCost;
   }
 
-  /** Whether the balance covers a cost. True while it is unknown: the provider decides. */
+  /**
+   * Whether the balance covers a cost. Returns true while the balance is unknown, so that the provider
+   * decides.
+   */
   covers(cost: string): boolean {
     if (this.refusedCost !== null && compareDecimals(cost, this.refusedCost) >= 0) return false;
     return this.known === null || compareDecimals(this.known, cost) >= 0;
   }
 
-  /** Notes that the provider refused a cost for lack of funds. */
+  /** Records that the provider refused a cost for lack of funds. */
   recordRefusal(cost: string): void {
     if (!this.covers(cost)) return;
     this.refusedCost = cost;
     this.knownSinceMs = performance.now();
   }
 
-  /** Applies the balance of another replica, if it is younger. A failing database changes nothing. */
+  /** Applies a younger balance that another replica has stored. A database failure changes nothing. */
   async followStore(): Promise<void> {
     const requestedAtMs = performance.now();
     const [stored] = await queryRows<{ amount: string; ageMs: number }>(
@@ -115,12 +121,15 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
       }
     } catch (error) {
       this.logger.debug(`the balance at the provider was not stored: ${messageOf(error)}`);
-      // The next call, and with it the next balance, may be hours away.
+      // Retry soon, because the next call and its balance may be hours away.
       this.storeAfter(STORED_AT_MOST_EVERY_MS);
     }
   }
 
-  /** The row is locked before its flag is read, so that only one replica sees the flag change. */
+  /**
+   * Stores the balance. The row is locked before its flag is read, so that only one replica sees the flag
+   * change.
+   */
   private async write(amount: string): Promise<{ wasLow: boolean; isLow: boolean }> {
     const [written] = await queryRows<{ wasLow: boolean; isLow: boolean }>(
       this.dataSource,

@@ -12,7 +12,10 @@ export type RefusalReason =
   | 'misconfigured'
   | 'request';
 
-/** Its three kinds state whether the provider may have acted, because money depends on it. */
+/**
+ * An error of a provider call. Its three kinds state whether the provider may have acted, because money
+ * depends on it.
+ */
 export abstract class ProviderError extends Error {
   abstract readonly outcome: 'refused' | 'unavailable' | 'unknown';
 
@@ -31,7 +34,7 @@ export class ProviderRefused extends ProviderError {
   }
 }
 
-/** The request certainly never reached the provider, which did nothing. */
+/** The request certainly never reached the provider, so the provider did nothing. */
 export class ProviderUnavailable extends ProviderError {
   readonly outcome = 'unavailable';
 }
@@ -53,11 +56,13 @@ export class NoPermitInTime extends ProviderUnavailable {
   }
 }
 
-/** The request may have reached the provider, and there is no usable response: it may have acted. */
+/** The request may have reached the provider, which may have acted. There is no usable response. */
 export class ProviderOutcomeUnknown extends ProviderError {
   readonly outcome = 'unknown';
 
-  /** @param rateLimited the provider returned 429, which has no effect by its documentation */
+  /**
+   * @param rateLimited whether the provider returned 429, which has no effect according to its documentation
+   */
   constructor(
     message: string,
     readonly rateLimited = false,
@@ -66,8 +71,8 @@ export class ProviderOutcomeUnknown extends ProviderError {
   }
 }
 
-/** The provider responded with content that cannot be read. A retry does not help, and the provider works. */
+/** The provider's response cannot be read. The provider works, so a retry does not help. */
 export class ProviderUnreadable extends ProviderOutcomeUnknown {}
 
-/** The provider returned 429, or 503 instead of it: this key makes too many calls, perhaps from elsewhere. */
+/** The provider returned 429, or 503 instead of it: too many calls use this key, perhaps from elsewhere. */
 export class TooManyCalls extends ProviderOutcomeUnknown {}

@@ -13,7 +13,10 @@ import { Px6Client } from './px6/px6-client';
 import { PX6, Px6Provider } from './px6/px6.provider';
 import { RatePermits } from './rate-permits';
 
-/** A mounted secret is changed in place, by renaming or by a link. Polling detects all three. */
+/**
+ * Interval between checks of the key's file. Polling detects all ways to change a mounted secret: in place,
+ * by renaming, or by a link.
+ */
 const READ_KEY_EVERY_MS = 2000;
 
 @Module({
@@ -55,7 +58,7 @@ export class ProviderModule {
     provider: ProxyProvider,
     config: AppConfig,
   ) {
-    // The demand of replicas that were killed while their calls waited for a permit.
+    // Removes the demand of replicas that were killed while their calls waited for a permit.
     retention.add('demands', async () => {
       const gone = await queryRows(
         dataSource,

@@ -5,14 +5,14 @@ import { type ProviderError, ProviderOutcomeUnknown } from './provider-errors';
 /**
  * The port to a provider that sells proxies.
  *
- * Every method that calls the provider throws a ProviderError of one of three kinds (`provider-errors.ts`)
- * when it has no usable response, and nothing else. Reads wait for their own rate permit and may be retried.
- * A method that costs money requires a permit, and sends its call at most once.
+ * If there is no usable response, every method that calls the provider throws one of the three kinds of
+ * ProviderError (`provider-errors.ts`), and nothing else. Reads wait for their own rate permit and may be
+ * retried. A method that costs money requires a permit, and sends its call at most once.
  *
  * Amounts are roubles as decimal strings of any precision, periods are days, country codes are in lower case.
  */
 export abstract class ProxyProvider {
-  /** Stored with each order and proxy. */
+  /** The provider's name, stored with each order and proxy. */
   abstract readonly name: string;
 
   /** Lists the countries on sale, in the provider's order. */
@@ -21,7 +21,7 @@ export abstract class ProxyProvider {
   /** Counts the proxies in stock. */
   abstract stock(country: string, version: IpVersion, options?: ReadOptions): Promise<number>;
 
-  /** Lists the prices of a single proxy. Missing ones may still be on sale: see `totalPrice`. */
+  /** Lists the prices of a single proxy. Periods that are missing may still be on sale: see `totalPrice`. */
   abstract priceTable(options?: ReadOptions): Promise<PriceTable>;
 
   /** Quotes the total price of exactly this many proxies for this period. */
@@ -31,16 +31,17 @@ export abstract class ProxyProvider {
   ): Promise<string>;
 
   /**
-   * Lists all proxies that were bought under an order reference, including expired ones. The list is complete
-   * or has enough, or this is an error: no caller has to guess what a listing lacks.
+   * Lists all proxies that were bought under an order reference, including expired ones. It returns a list
+   * that is complete or satisfies `isEnough`, or throws, so that callers never have to guess whether proxies
+   * are missing.
    *
-   * @throws ListingIncomplete when the pages do not show whether they are complete
+   * @throws ListingIncomplete if the pages do not prove that the list is complete
    */
   abstract proxiesByReference(orderReference: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
   /**
-   * Lists all proxies of our account, including expired ones, page by page. It is not a snapshot: a proxy
-   * that changes or moves in the meantime may be listed twice or not at all.
+   * Lists all proxies of our account, including expired ones, page by page. The listing is not a snapshot: a
+   * proxy that changes or moves in the meantime may be listed twice or not at all.
    */
   abstract allProxies(options?: Pick<ReadOptions, 'priority' | 'permit'>): AsyncIterable<ListedPage>;
 
@@ -53,16 +54,17 @@ export abstract class ProxyProvider {
   abstract assertTakesOrders(quoted?: string): void;
 
   /**
-   * Whether the known balance covers a cost, right before it is sent. Before it returns false, it checks the
-   * balance of other replicas; false starts a read of the balance in the background. Never rejects.
+   * Whether the known balance covers a cost. Call it right before the order is sent. If its own balance is
+   * too low, it checks the balance from other replicas. If that is too low as well, it starts a balance read
+   * in the background and returns false. Never rejects.
    */
   abstract affords(cost: string): Promise<boolean>;
 
   /**
-   * Waits for permission to make one call. Money calls do not wait: a waiting order must not count as
-   * possibly bought.
+   * Waits for permission to make one call. Calls that cost money do not wait themselves, because a waiting
+   * order must not count as possibly bought.
    *
-   * @throws ProviderUnavailable when there is no permit in time
+   * @throws ProviderUnavailable if there is no permit in time
    */
   abstract waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
 
@@ -76,63 +78,68 @@ export abstract class ProxyProvider {
   ): Promise<ProviderProlongation>;
 
   /**
-   * Changes the protocol of a proxy. It costs nothing and may be retried: setting the current protocol
-   * changes nothing, although its outcome may be reported as unknown.
+   * Changes the protocol of a proxy. It costs nothing and may be retried. Setting the current protocol
+   * changes nothing, although the outcome may be reported as unknown.
    */
   abstract setType(
     change: { proxyId: string; proxyType: ProxyType },
     options?: Pick<ReadOptions, 'priority' | 'deadline'>,
   ): Promise<void>;
 
-  /** Asks the provider whether a proxy works, by its own check. */
+  /** Checks whether a proxy works, with the provider's own check. */
   abstract checkProxy(proxyId: string, options?: ReadOptions): Promise<boolean>;
 
   /**
-   * Deletes a proxy for good, without a refund. It may be retried: `ProviderRefused` with `not-found` shows
-   * that the provider no longer has it. Only refunded proxies are deleted: `src/proxy-refunds/deletions.ts`.
+   * Deletes a proxy permanently, without a refund. It may be retried: `ProviderRefused` with `not-found`
+   * shows that the provider no longer has the proxy. We delete only refunded proxies:
+   * `src/proxy-refunds/deletions.ts`.
    */
   abstract deleteProxy(proxyId: string, options?: ReadOptions): Promise<void>;
 
   /**
-   * The known limit of the cost of orders together: our balance, or a refused cost if less. `null` before the
-   * first response. Never shown to customers.
+   * Returns the known limit for the total cost of orders: our balance, or a refused cost if that is less.
+   * `null` before the first response. Never shown to customers.
    */
   abstract spendable(): string | null;
 
-  /** Requests our balance from the provider. @throws ProviderError */
+  /**
+   * Reads our balance from the provider.
+   *
+   * @throws ProviderError
+   */
   abstract readBalance(): Promise<string | null>;
 
   abstract status(): ProviderStatus;
 
-  /** Switches to a new key of the provider, if the key's file contains one. Never rejects. */
+  /** Switches to a new API key if the key's file contains one. Never rejects. */
   abstract followKey(): Promise<void>;
 
-  /** Ends the waits of all calls, which fail, and the probes of the circuit breakers. */
+  /** Stops the circuit breakers' probes and ends the waits of all calls, which then fail. */
   abstract stop(): void;
 }
 
 /**
- * The order of waiting calls: orders, then calls that decide about orders (their outcome, a stock or balance
- * that was too small), then the table of prices, then the rest, then calls that customers can request without
- * limit: exact prices and changes of type. `spare` calls are for orders that cannot be paid: they leave one
- * permit of each window to others. A call that many others have overtaken goes first.
+ * Priorities of waiting calls, the highest first: orders; calls that decide about orders (their outcome, or
+ * stock or balance that was too low); the price table; the rest; exact prices and type changes, which
+ * customers can request without limit; and `spare` calls, for orders that cannot be paid, which leave one
+ * permit of each window to other calls. A call that many others have overtaken goes first.
  */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact', 'spare'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];
 
 /**
- * Permission to make one call within the provider's rate limit, which all replicas share. It soon expires.
+ * Permission to make one call within the provider's rate limit, which all replicas share. It expires soon.
  */
 export interface RatePermit {
   readonly until: Deadline;
-  /** Returns the permit for another call, when nothing was sent. Never rejects. */
+  /** Returns the permit for use by another call, if nothing was sent. Never rejects. */
   giveBack(): Promise<void>;
 }
 
 export interface CallOptions {
   /**
-   * Nothing is sent and no response is awaited after it. By default, the configured timeout of a call
-   * applies.
+   * The moment after which nothing is sent and no response is awaited. Defaults to the configured timeout of
+   * a call.
    */
   readonly deadline?: Deadline;
   /** Receives a record of each call, successful or not. */
@@ -140,7 +147,7 @@ export interface CallOptions {
 }
 
 export interface ReadOptions extends CallOptions {
-  /** By default `rest`. */
+  /** Defaults to `rest`. */
   readonly priority?: CallPriority;
   /** A permit that the caller already has. */
   readonly permit?: RatePermit;
@@ -148,31 +155,32 @@ export interface ReadOptions extends CallOptions {
 
 export interface ListingOptions extends ReadOptions {
   /**
-   * Whether the found proxies suffice, so that no further page is read. By default never.
+   * Returns whether the proxies found are enough, so that no further page is read. By default it is always
+   * false.
    *
-   * @param unread how many rows under the order reference cannot be read
+   * @param unread number of rows under the order reference that cannot be read
    */
   readonly isEnough?: (listed: readonly ListedProxy[], unread: number) => boolean;
 }
 
 export interface MoneyCallOptions extends CallOptions {
-  /** If it expires before anything was sent, the call waits for another one. */
+  /** If the permit expires before anything was sent, the call waits for another permit. */
   readonly permit: RatePermit;
   /**
-   * The expected cost. After a refusal for lack of funds, orders that cost as much are refused until the
+   * The expected cost. After a refusal for lack of funds, orders of this cost or more are refused until the
    * balance covers it.
    */
   readonly quoted: string;
 }
 
-/** The record of a call for storage: without API key, logins and passwords. */
+/** The record of a call for storage. It contains no API key, login or password. */
 export interface ProviderCallRecord {
   readonly method: string;
   readonly request: Readonly<Record<string, string>>;
   readonly outcome: 'done' | ProviderError['outcome'];
-  /** `null` without a response. */
+  /** `null` if there was no response. */
   readonly httpStatus: number | null;
-  /** The JSON of the response, or the reason why there is none. */
+  /** The JSON of the response, or the reason why there is no response. */
   readonly response: unknown;
   readonly durationMs: number;
 }
@@ -182,7 +190,8 @@ export type PriceTable = ReadonlyMap<IpVersion, ReadonlyMap<number, string>>;
 
 export interface ProviderPurchaseRequest {
   /**
-   * Unique to this purchase. The provider keeps it with each proxy: `proxiesByReference` finds them by it.
+   * The order reference, unique to this purchase. The provider stores it with each proxy, and
+   * `proxiesByReference` finds the proxies by it.
    */
   readonly orderReference: string;
   readonly country: string;
@@ -196,7 +205,7 @@ export interface ProviderPurchase {
   readonly providerOrderId: string | null;
   /** The amount that the provider charged. */
   readonly charge: string;
-  /** Never empty and never more than ordered; fewer when the provider delivered short. */
+  /** The delivered proxies: at least one, and at most as many as ordered. A short delivery contains fewer. */
   readonly proxies: readonly ProviderProxy[];
 }
 
@@ -204,36 +213,36 @@ export interface ProviderProlongation {
   readonly providerOrderId: string | null;
   /** The amount that the provider charged. */
   readonly charge: string;
-  /** The new end of each proxy that was prolonged, by the provider's id of the proxy. */
+  /** The new end of each prolonged proxy, by the provider's proxy id. */
   readonly dateEnds: ReadonlyMap<string, Date>;
 }
 
 /** A proxy as the provider describes it. */
 export interface ProviderProxy {
-  /** The provider's id. */
+  /** The provider's proxy id. */
   readonly id: string;
   readonly host: string;
   readonly port: string;
   readonly login: string;
   readonly password: string;
-  /** A `ProxyType`, `auto` for both protocols on one port, or another word, which changes no stored type. */
+  /** A `ProxyType`; `auto` for both protocols on one port; or another word, which changes no stored type. */
   readonly type: string;
   readonly dateStart: Date;
   readonly dateEnd: Date;
 }
 
 export interface ListedProxy extends ProviderProxy {
-  /** The order reference under which it was bought; empty when it was bought without one. */
+  /** The order reference under which the proxy was bought; empty if it was bought without one. */
   readonly orderReference: string;
   readonly country: string | null;
   readonly version: IpVersion | null;
 }
 
-/** A row that cannot be read: of somebody else, or odd. */
+/** A row that cannot be read: unrelated to us, or malformed. */
 export interface UnreadRow {
-  /** `null` when it cannot be read either. */
+  /** `null` if the id cannot be read. */
   readonly id: string | null;
-  /** Empty when the row has none; `null` when it cannot be read. */
+  /** Empty if the row contains none; `null` if it cannot be read. */
   readonly orderReference: string | null;
   /** The names of the fields that cannot be read. */
   readonly fields: readonly string[];
@@ -245,8 +254,8 @@ export interface ListedPage {
 }
 
 /**
- * A listing shows these proxies, and may lack others: it has rows that cannot be read, or more than were
- * requested.
+ * Thrown when a listing may lack proxies: some rows cannot be read, or belong to another order reference.
+ * `found` contains the proxies that it does show.
  */
 export class ListingIncomplete extends ProviderOutcomeUnknown {
   constructor(readonly found: readonly ListedProxy[]) {
@@ -256,17 +265,17 @@ export class ListingIncomplete extends ProviderOutcomeUnknown {
 
 export interface BreakerStatus {
   /**
-   * `money` and `reads` open when such calls fail, `funds` when our balance did not cover a call; it stops
-   * none.
+   * `money` and `reads` open after failures of such calls. `funds` opens if our balance did not cover a call,
+   * and stops no calls.
    */
   readonly name: 'money' | 'reads' | 'funds';
   readonly state: 'closed' | 'open' | 'half-open';
   readonly since: Date;
 }
 
-/** The state of the provider as known to this process, for staff. */
+/** The provider's state as this process knows it, for staff. */
 export interface ProviderStatus {
   readonly breakers: readonly BreakerStatus[];
-  /** The calls of this process that wait for a permit. */
+  /** Numbers of calls of this process that wait for a permit. */
   readonly waitingCalls: Readonly<Record<CallPriority, number>>;
 }

@@ -10,18 +10,21 @@ import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call is sent within PERMIT_MS of its permit, and our window is longer than the provider's by MARGIN_MS.
- * The rest of the margin allows for calls that take different times to arrive.
+ * A call is sent within PERMIT_MS of its permit. Our window is longer than the provider's by MARGIN_MS: the
+ * part of the margin above PERMIT_MS allows for different network delays.
  */
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
 
-/** Every call waits at least this long, enough for one query of the database. */
+/** Minimum wait of a call for its permit, long enough for one database query. */
 const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** A call that was passed over this often goes next, regardless of its priority, as in `take_rate_permit`. */
+/**
+ * A call that was passed over this many times goes next, whatever its priority; `take_rate_permit` uses the
+ * same number.
+ */
 export const MOST_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
@@ -30,21 +33,23 @@ type Grant = (permit: RatePermit) => void;
 
 /** The result of the database function `take_rate_permit`. */
 interface PermitRow {
-  /** The position in CALL_PRIORITIES, from 1, of the call that may go; `null` if none before `wait_ms`. */
+  /**
+   * The position in CALL_PRIORITIES, from 1, of the call that may go; `null` if no call may go for `wait_ms`.
+   */
   readonly priority: number | null;
   readonly wait_ms: number;
   readonly granted_at: string | null;
 }
 
 /**
- * Limits the calls of all replicas to a number in any window of time: by priority and by how often they were
- * passed over, and in order of arrival within a priority. The database counts them. While calls of this
- * process wait, it requests one permit at a time. (rate-limiter-flexible counts in fixed windows, and has no
- * priorities across processes.)
+ * Limits the number of calls that all replicas together send in any window of time. Calls go by priority and
+ * by how often they were passed over; within a priority, in order of arrival. The database counts the calls.
+ * While calls of this process wait, it requests one permit at a time. (rate-limiter-flexible counts in fixed
+ * windows, and has no priorities across processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
-  /** Identifies this process in the table of demand. */
+  /** Identifies this process in `permit_demand`. */
   private readonly holder = randomUUID();
   private readonly waiting: Record<CallPriority, Grant[]> = {
     order: [],
@@ -54,18 +59,21 @@ export class RatePermits {
     exact: [],
     spare: [],
   };
-  /** Ends the waits of all waiting calls. */
+  /** Functions that end the waits of waiting calls. */
   private readonly giveUps = new Set<() => void>();
   private isStopped = false;
   private isPolling = false;
-  /** The highest priority of our demand in the database, as a position in CALL_PRIORITIES from 1. */
+  /**
+   * The highest priority of the demand that we have reported to the database, as a position in
+   * CALL_PRIORITIES from 1.
+   */
   private announced = Infinity;
   /** Ends the pause before the next query. */
   private wakeUp = new AbortController();
   private hasFailed = false;
   private pausing: Promise<void> = Promise.resolve();
 
-  /** @param calls how many are allowed in a window; 0 for no limit, without queries */
+  /** @param calls maximum number of calls in a window; 0 for no limit, which needs no queries */
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: string,
@@ -75,7 +83,10 @@ export class RatePermits {
   ) {}
 
   /**
-   * @param goesFirst whether it precedes others of the same priority, for a call whose permit has expired
+   * Waits for a permit.
+   *
+   * @param goesFirst whether the call precedes others of the same priority, because its previous permit
+   * expired
    * @throws NoPermitInTime
    */
   waitForPermit(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
@@ -108,13 +119,13 @@ export class RatePermits {
     });
   }
 
-  /** From now on no call gets a permit, and waiting calls give up. */
+  /** Ends the waits of all calls, and refuses permits from now on. */
   stop(): void {
     this.isStopped = true;
     for (const giveUp of this.giveUps) giveUp();
   }
 
-  /** Stops all replicas for a second, after the provider reported too many calls of this key. */
+  /** Pauses all replicas for a second, after the provider reported too many calls with this key. */
   pauseAll(): void {
     if (this.calls === 0) return;
     this.pausing = this.tryToUpdate(
@@ -134,7 +145,8 @@ export class RatePermits {
     this.isPolling = true;
     for (;;) {
       if (this.highest() < Infinity) {
-        // Later events, which the result may not include, end the pause after it early.
+        // Reset the signal before the query, because an event during the query may be missing from its result
+        // and must shorten the pause.
         this.wakeUp = new AbortController();
         const { signal } = this.wakeUp;
         const pauseMs = await this.poll();
@@ -148,7 +160,11 @@ export class RatePermits {
     this.isPolling = false;
   }
 
-  /** @returns how long to pause before the next query */
+  /**
+   * Requests one permit and grants it to a waiting call.
+   *
+   * @returns the pause before the next query, in milliseconds
+   */
   private async poll(): Promise<number> {
     try {
       const response = await this.queryDatabase();
@@ -170,7 +186,8 @@ export class RatePermits {
     this.announced = this.highest();
     const runner = this.dataSource.createQueryRunner();
     try {
-      // Waiting for a connection may take long. The permit counts from the earliest moment of its grant.
+      // Waiting for a connection may take long, so the permit's time starts after it: at the earliest moment
+      // when the database may grant the permit.
       await runner.connect();
       const demand = this.demand();
       if (demand.length === 0) return undefined;
@@ -184,7 +201,7 @@ export class RatePermits {
         this.windowMs + MARGIN_MS,
       ]);
       if (!row) throw new Error('no response');
-      // With the last demanded permit, the database removes the demand.
+      // When the database grants the last permit of our demand, it removes the demand.
       if (row.priority !== null && demand.length === 1) this.announced = Infinity;
       return { row, until };
     } finally {
@@ -192,7 +209,7 @@ export class RatePermits {
     }
   }
 
-  /** Calls that have given up must not delay those of other replicas. */
+  /** Removes our demand, so that calls that have given up do not delay those of other replicas. */
   private async withdrawDemand(): Promise<void> {
     this.announced = Infinity;
     await this.tryToUpdate('DELETE FROM permit_demand WHERE provider = $1 AND holder = $2', [
@@ -206,8 +223,8 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // It must not count as used either: other calls were not passed over, and one that has waited for long
-      // goes next.
+      // Undo the counts as well, as if the permit had never been granted: other calls were not passed over.
+      // The permit's priority may have lost its long wait, so it goes next.
       await this.tryToUpdate(
         `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),
@@ -225,14 +242,20 @@ export class RatePermits {
     else await giveBack();
   }
 
-  /** Takes a call of the permit's priority or, when those have given up, of the highest waiting one. */
+  /**
+   * Takes a call of the permit's priority. If all of those have given up, takes a call of the highest waiting
+   * priority.
+   */
   private takeNext(granted: CallPriority | undefined): Grant | undefined {
     const queues = CALL_PRIORITIES.map((priority) => this.waiting[priority]);
     const queue = granted && this.waiting[granted].length > 0 ? this.waiting[granted] : undefined;
     return (queue ?? queues.find(({ length }) => length > 0))?.shift();
   }
 
-  /** Two of a priority represent any number: after a permit for one, the database knows that more wait. */
+  /**
+   * Returns the priorities of waiting calls, each at most twice: after one permit of a priority, the second
+   * entry shows the database that more calls wait.
+   */
   private demand(): number[] {
     return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
   }
@@ -241,7 +264,7 @@ export class RatePermits {
     return this.demand()[0] ?? Infinity;
   }
 
-  /** When an update fails, calls only wait longer than necessary. */
+  /** Runs an update and ignores failures, because they only make calls wait longer than necessary. */
   private async tryToUpdate(statement: string, parameters: readonly unknown[]): Promise<void> {
     await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
       this.logger.debug(`an update of the rate permits failed: ${messageOf(error)}`),

@@ -3,22 +3,22 @@ import { messageOf } from '../../common';
 import { AppConfig, readApiKeyFile } from '../../config';
 import { ProviderRefused } from '../provider-errors';
 
-/** A refused key is tried again after this time, because it may not be active yet. */
+/** Time after which a refused key is retried, because it may not be active yet. */
 const TRY_AGAIN_MS = 60_000;
 
-/** Why a key in the file is not used, except when the provider is unavailable. */
+/** The reason why a key in the file is not used, except if the provider is unavailable. */
 class KeyNotUsable extends Error {}
 
 /**
- * The key of our account at the provider. When it comes from a file, new content of the file replaces it once
- * the provider has accepted it for the same account: with another account's key, checks would search the
- * wrong account for orders. Until then the previous key is used.
+ * The API key of our account at the provider. If the key comes from a file, we follow changes of the file: a
+ * new key is used once the provider has accepted it for the same account, and until then the previous key
+ * stays in use. With another account's key, checks would search the wrong account for orders.
  */
 @Injectable()
 export class ApiKey {
   private readonly logger = new Logger(ApiKey.name);
   private text: string;
-  /** The provider's id of our account, after the first response with it. */
+  /** The provider's id of our account, known after the first response that contains it. */
   private account: string | undefined;
   private rejected: { readonly text: string; readonly atMs: number } | undefined;
   private complaint: string | undefined;
@@ -27,7 +27,7 @@ export class ApiKey {
     this.text = config.provider.apiKey;
   }
 
-  /** A part of every URL: it must not reach a log. */
+  /** The key in use. It is a part of every URL and must not reach a log. */
   get current(): string {
     return this.text;
   }
@@ -37,10 +37,10 @@ export class ApiKey {
   }
 
   /**
-   * Switches to the key in the file, if it is different and the provider accepts it. Never rejects.
+   * Switches to the key in the file, if it differs and the provider accepts it. Never rejects.
    *
-   * @param accountOf requests the id of a key's account from the provider
-   * @returns whether there is a new key
+   * @param accountOf requests the account id of a key from the provider
+   * @returns whether the key has changed
    */
   async follow(accountOf: (key: string) => Promise<string>): Promise<boolean> {
     const { apiKeyFile } = this.config.provider;

@@ -4,26 +4,26 @@ import type { Deadline } from '../deadline';
 import type { RatePermit } from '../proxy-provider';
 
 /**
- * A transport for axios that records whether any byte of the request may have left the machine, and prevents
- * late writes.
+ * A transport for axios that records whether any byte of the request may have been sent, and prevents late
+ * writes.
  *
- * Deadline and permit are checked right before the request is written: a process that was suspended after it
- * decided to buy must not buy when it resumes, and a permit must not be used after it expired while the call
- * was connecting. It works only for requests without a body, and with agents that hand over connected
- * sockets. (axios has no hook at this point.)
+ * It checks the deadline and the permit right before it writes the request. A process that was suspended
+ * after it decided to buy must not buy when it resumes, and a permit that expires during the connection
+ * attempt must not be used. The transport requires requests without a body, and agents that hand over
+ * connected sockets. (axios has no hook at this point.)
  */
 export class GuardedTransport {
   private written = false;
   private isWaitingForPermit = false;
 
-  /** @param nextPermit waits for another permit when the first has expired */
+  /** @param nextPermit waits for another permit if the first one has expired */
   constructor(
     private readonly deadline: Deadline,
     private permit: RatePermit,
     private readonly nextPermit: () => Promise<RatePermit>,
   ) {}
 
-  /** False while it is certain that no byte of the request was written. */
+  /** Returns false while it is certain that no byte of the request was written. */
   mayHaveSent(): boolean {
     return this.written;
   }
@@ -38,20 +38,23 @@ export class GuardedTransport {
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     const call = (options.protocol === 'https:' ? https : http).request(options, onResponse);
-    // The end() of a request without a body writes all of it, and is postponed until there are a socket and a
-    // permit.
+    // For a request without a body, end() writes the whole request. We postpone it until there are a socket
+    // and a permit.
     const write = call.end.bind(call);
     call.end = () => call;
     call.once('socket', () => void this.writeWithPermit(call, write));
     return call;
   };
 
-  /** Returns the permit for another call, when nothing was written. */
+  /** Returns the permit for use by another call, if nothing was written. */
   givePermitBack(): Promise<void> {
     return this.permit.giveBack();
   }
 
-  /** No other code runs between the last check of deadline and permit and the first byte. */
+  /**
+   * Writes the request once it has a valid permit. No other code runs between the last check of deadline and
+   * permit and the first byte.
+   */
   private async writeWithPermit(call: http.ClientRequest, write: () => void): Promise<void> {
     try {
       while (this.permit.until.hasPassed() && !this.deadline.hasPassed()) {
@@ -61,7 +64,7 @@ export class GuardedTransport {
         this.isWaitingForPermit = false;
       }
       if (this.deadline.hasPassed()) throw new Error('the deadline passed before the request was written');
-      // A permit may come after the call has ended.
+      // The call may have ended while it waited for the permit.
       if (call.destroyed) return void this.permit.giveBack();
       this.written = true;
       write();

@@ -30,16 +30,16 @@ interface RawResponse {
 
 export interface Px6CallOptions extends CallOptions {
   readonly permit: RatePermit;
-  /** For another permit, should the first expire before the request is written. */
+  /** Priority for another permit, if the first one expires before the request is written. */
   readonly priority: CallPriority;
-  /** Replaces ours: a key that is not in use yet, and may belong to another account. */
+  /** A key to use instead of the current one: it is not in use yet, and may belong to another account. */
   readonly key?: string | undefined;
 }
 
 export type MethodResponse<Method extends Px6Method> = z.output<(typeof responses)[Method]>;
 
 const TOO_MANY_CALLS: readonly number[] = [429, 503];
-/** Where the request names no number. */
+/** Maximum number of rows, if the request contains no number. */
 const MOST_ROWS = 1000;
 
 /** Whether a list has more rows than were requested. */
@@ -50,8 +50,9 @@ function isTooLong(json: unknown, { limit, count, ids }: Readonly<Record<string,
 }
 
 /**
- * Removes the customer's secrets from a parsed response, and returns it: JSON omits undefined fields. A copy
- * without the secrets would take longer than writing the JSON does.
+ * Removes the customer's secrets from a parsed response in place, and returns it. Setting a field to
+ * undefined is enough, because JSON omits it. Making a copy without the secrets would take longer than
+ * writing the JSON.
  */
 function withoutSecrets(json: unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;
@@ -63,7 +64,7 @@ function withoutSecrets(json: unknown): unknown {
 
 /**
  * Calls methods of the PROXY6 API and parses their responses strictly. Every failure becomes one of the three
- * kinds of ProviderError. Their messages contain no URL, because the API key is a part of it.
+ * kinds of ProviderError. The error messages contain no URL, because the API key is a part of the URL.
  */
 @Injectable()
 export class Px6Client {
@@ -76,7 +77,7 @@ export class Px6Client {
     private readonly metrics: Metrics,
   ) {}
 
-  /** The span of a call contains only its method: the key is a part of the URL. */
+  /** Calls a method. The call's span contains only the method, because the API key is a part of the URL. */
   call<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -132,14 +133,15 @@ export class Px6Client {
     const { baseUrl } = this.config.provider;
     const path = method === 'account' ? '' : `/${method}/?${new URLSearchParams(parameters).toString()}`;
     try {
-      // The observable of HttpService would cancel each call after its end, which takes as long as the call.
+      // Use axios directly: the observable of HttpService would cancel each call after its end, which takes
+      // as long as the call.
       const response = await this.http.axiosRef.get<string>(`${baseUrl}/api/${key}${path}`, {
         transport,
         signal: AbortSignal.timeout(Math.ceil(deadline.remainingMs())),
       });
       return { status: response.status, json: jsonOrUndefined(response.data) };
     } catch (error) {
-      // The error of axios contains the request and thus the key, so only its code may be passed on.
+      // The axios error contains the request and therefore the key, so we use only its code.
       const code = (error as { code?: unknown }).code;
       const reason = typeof code === 'string' ? code : 'no response';
       if (transport.mayHaveSent()) throw new ProviderOutcomeUnknown(`${method} was sent, then: ${reason}`);

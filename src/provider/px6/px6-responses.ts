@@ -4,15 +4,15 @@ import type { RefusalReason } from '../provider-errors';
 import type { UnreadRow } from '../proxy-provider';
 
 /*
- * The responses of the PROXY6 API. Numbers come as JSON numbers or strings, depending on the method and the
- * year. A list is an object keyed by id or an array, and `[]` when it is empty. Unknown fields are ignored.
- * A list is read row by row: it may contain rows that have nothing to do with us. Any other difference makes
- * the response unusable.
+ * The responses of the PROXY6 API. Numbers are JSON numbers or strings, depending on the method and the year.
+ * A list is an object keyed by id or an array, and `[]` if it is empty. Unknown fields are ignored. Lists are
+ * read row by row, because they may contain rows that are unrelated to us. Any other difference makes the
+ * response unusable.
  */
 
 /**
- * A field with a function that reads it, and returns undefined for an invalid value. A list has a thousand
- * rows: a union with its transform and pipe takes five to ten times as long for each of their fields.
+ * Creates a field from a function that reads it and returns undefined for an invalid value. We avoid zod's
+ * unions with transforms and pipes, which take five to ten times as long for each field of a thousand rows.
  */
 const field = <Value>(read: (value: unknown) => Value | undefined) =>
   z.transform((value: unknown, { issues }): Value => {
@@ -33,7 +33,10 @@ const readDecimal = (value: unknown, pattern: RegExp): string | undefined => {
   return pattern.test(text) ? text : undefined;
 };
 
-/** A text that the database can store. A number was the same text only if it is exact. */
+/**
+ * Reads a text that the database can store. Accepts a number only if it is exact, because otherwise its text
+ * would differ from the original.
+ */
 const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): string | undefined => {
   if (typeof value !== 'string' && !Number.isSafeInteger(value)) return undefined;
   const text = String(value);
@@ -43,7 +46,7 @@ const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): str
 /** Ids are numbers. */
 const readIdentifier = (value: unknown): string | undefined => readText(value, /^\d{1,20}$/);
 
-/** A proxy that was bought by hand may have none. */
+/** Reads the order reference. A proxy that was bought by hand may have none. */
 const readDescr = (value: unknown): string | undefined => readText(value ?? '');
 
 const LATEST_UNIX_SECONDS = 99_999_999_999;
@@ -58,7 +61,10 @@ const TYPES: ReadonlyMap<string, ProxyType | 'auto'> = new Map([
 
 export const isKnownType = (type: string): boolean => TYPES.has(type);
 
-/** It decides nothing: an order names its type. Another word is kept for the log. */
+/**
+ * Reads a proxy's type. No decision depends on it, because an order contains its type. An unknown word is
+ * kept for the log.
+ */
 const readType = (value: unknown): string => {
   const word = readText(value, /^[\w-]{1,32}$/)?.toLowerCase() ?? 'unknown';
   return TYPES.get(word) ?? word;
@@ -69,7 +75,7 @@ const isObject = (value: unknown): value is object =>
 
 const integer = field(readInteger);
 
-/** More roubles than anything costs: the amounts of orders are limited, too. */
+/** Roubles. The maximum is more than anything costs, because the amounts of orders are limited, too. */
 const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
 /**
@@ -79,10 +85,10 @@ const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12
 
 const identifier = field(readIdentifier);
 
-/** An id that only informs: an unreadable one is omitted. */
+/** An id for information only: an unreadable id is omitted. */
 const informalId = z.transform(readIdentifier).optional();
 
-/** By days. Prices that cannot be read are omitted. */
+/** Prices by number of days. Unreadable prices are omitted. */
 const pricesByDays = z
   .transform((value): readonly (readonly [days: number, price: string])[] =>
     Object.entries(isObject(value) ? value : {}).flatMap(([days, price]) => {
@@ -103,13 +109,17 @@ const unixSeconds = field((value) => {
   return isTime ? new Date(seconds * 1000) : undefined;
 });
 
-/** The client has compared the number of rows with the requested one. */
+/**
+ * Creates a list field. It needs no limit, because the client has compared the number of rows with the
+ * requested number.
+ */
 const listOf = <Row extends z.ZodType>(row: Row) =>
   field((list) => readRows(isObject(list) ? Object.values(list) : list, Infinity, row));
 
 /**
- * All fields but the type must be readable: the id identifies the proxy, customers pay for the next four, the
- * start decides about the period of a forgotten order, and the end about renewals and refunds.
+ * A proxy. All fields except the type must be readable: the id identifies the proxy, customers pay for the
+ * next four fields, the start determines the period of a forgotten order, and the end determines renewals and
+ * refunds.
  */
 const proxy = z.object({
   id: identifier,
@@ -124,7 +134,7 @@ const proxy = z.object({
 
 export type Px6Proxy = z.output<typeof proxy>;
 
-/** Unknown versions and countries are omitted. */
+/** A proxy in a listing. Unknown versions and countries are omitted. */
 const listedProxy = proxy.extend({
   descr: field(readDescr),
   country: z.transform((value) => readText(value, /^[A-Za-z]{2,4}$/)).optional(),
@@ -140,23 +150,23 @@ export const toUnreadRow = ({ row, fields }: OddRow): UnreadRow => {
 };
 
 export const responses = {
-  /** Only the envelope. */
+  /** This response consists of the envelope. */
   account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
-  /** The price of an offer, or the table of prices by the provider's number of the version. */
+  /** Either the price of an offer, or the price table by the provider's version number. */
   getprice: z.object({
     price: amount.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
   }),
-  /** A page. `list_count` counts its rows: a page with another number of rows is incomplete. */
+  /** A page of a listing. If `list_count` differs from the number of rows, the page is incomplete. */
   getproxy: z
     .object({ list_count: integer.nullish(), list: listOf(listedProxy) })
     .refine(({ list_count: count, list: { rows, odd } }) => {
       const listed = rows.length + odd.length;
       return (count ?? listed) === listed;
     }),
-  /** A listing shows later what a row is that cannot be read. */
+  /** A purchase. An unreadable row makes the response unusable: a later listing shows the proxy. */
   buy: z
     .object({ order_id: informalId, count: integer, price: amount, list: listOf(proxy) })
     .refine(({ list }) => list.odd.length === 0),
@@ -173,18 +183,15 @@ export const responses = {
 export type Px6Method = keyof typeof responses;
 
 /**
- * The envelope of every response. The caller checks `currency`: a purchase in another one has still been
- * made.
+ * The envelope of every response. The caller checks `currency`, because a purchase in another currency has
+ * still been made.
  */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: informalId }),
   z.object({ status: z.literal('no'), error_id: integer }),
 ]);
 
-/**
- * The documented errors without any effect. After error 30, or one that is missing here, the effect is
- * unknown.
- */
+/** The documented errors that have no effect. After error 30 or an unlisted error, the effect is unknown. */
 export const refusals: ReadonlyMap<number, RefusalReason> = new Map([
   [100, 'misconfigured'],
   [105, 'misconfigured'],

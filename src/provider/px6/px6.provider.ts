@@ -41,26 +41,26 @@ import {
   toUnreadRow,
 } from './px6-responses';
 
-/** The name of the provider in the database. */
+/** The provider's name in the database. */
 export const PX6 = 'px6';
 
-/** The provider's numbers of the versions. */
+/** The provider's numbers for the IP versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
 
-/** The largest page that can be requested. The provider may return shorter ones. */
+/** Maximum page size that can be requested. The provider may return shorter pages. */
 const PAGE_SIZE = 1000;
 
-/** How long a read waits for its rate permit at most. */
+/** Maximum wait of a read for its rate permit. */
 const LONGEST_READ_WAIT_MS = 10_000;
 
-/** A page of a long listing is read again after a failure, rather than the whole listing. */
+/** Number of attempts for a page of a long listing, so that a failure does not restart the whole listing. */
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
-/** Rows and words that cannot be read are named once, and no more of them than this. */
+/** Maximum number of unreadable rows and words that are logged, each once. */
 const MOST_NAMED = 1000;
 
-/** The balance has been read again after this time. */
+/** Time after which the balance has been read again. */
 const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
 
 const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
@@ -77,7 +77,7 @@ const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
 const toIpVersion = (wireVersion: string | null | undefined): IpVersion | null =>
   IP_VERSIONS.find((version) => WIRE_VERSION[version] === wireVersion) ?? null;
 
-/** `Object.assign`, because fields that are added to a spread object take fifty times as long. */
+/** Uses `Object.assign`, because adding fields to a spread object is fifty times slower. */
 const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   Object.assign(toProviderProxy(proxy), {
     orderReference: proxy.descr,
@@ -86,11 +86,12 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy =>
   });
 
 /**
- * The pages of a listing up to an empty one: a page that looks short may be full for the provider.
+ * Reads the pages of a listing up to an empty page. A short page does not end it, because the provider's page
+ * size may be smaller than ours.
  *
- * @param lastMayRepeat whether a repeated page also ends the listing, as at a provider that returns its last
- *   page for any later one
- * @throws ProviderOutcomeUnknown when a page is repeated otherwise: the rest is unknown
+ * @param lastMayRepeat whether a repeated page ends the listing, because the provider may return its last
+ * page for any later one
+ * @throws ProviderOutcomeUnknown if a page is repeated otherwise, because the rest is unknown
  */
 async function* pagesOf(
   read: (page: number) => Promise<ListedPage>,
@@ -102,7 +103,7 @@ async function* pagesOf(
     const ids = [...page.proxies, ...page.unread].map(({ id }, place) => id ?? `row ${place}`);
     if (ids.length === 0) return;
     if (ids.length === before.size && ids.every((id) => before.has(id))) {
-      // A full first page that comes twice shows that paging does not work.
+      // A full first page that is returned twice shows that paging does not work.
       if (lastMayRepeat && (number > 2 || ids.length < PAGE_SIZE)) return;
       throw new ProviderOutcomeUnknown('getproxy returned the same page again');
     }
@@ -111,13 +112,13 @@ async function* pagesOf(
   }
 }
 
-/** Whether a read finds out the outcome of orders. */
+/** Whether a read determines the outcome of orders. */
 const reconciles = (method: Px6Method, { priority }: ReadOptions): boolean =>
   method === 'getproxy' && (priority === 'order' || priority === 'confirmation');
 
 const withoutPermit = ({ permit: _used, ...options }: ReadOptions): ReadOptions => options;
 
-/** The adapter to PROXY6 (px6.link, formerly proxy6.net and px6.me). */
+/** The adapter for PROXY6 (px6.link, formerly proxy6.net and px6.me). */
 @Injectable()
 export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   readonly name = PX6;
@@ -189,10 +190,11 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * The provider defines how many rows a page has, how they are ordered and what `descr` finds. An empty
-   * first page proves that there is nothing, because no filter finds less than requested. A row of another
-   * order reference shows that the filter finds more, and a row that comes twice shows that rows move between
-   * pages: then missing proxies may still exist.
+   * Lists the proxies of an order reference. The provider defines the page size, the order of rows and which
+   * rows `descr` finds. An empty first page proves that there is nothing, because no filter finds less than
+   * requested. Otherwise two kinds of rows show that missing proxies may still exist: a row with another
+   * order reference (the filter finds more than requested), and a row that appears twice (rows move between
+   * pages).
    */
   async proxiesByReference(
     orderReference: string,
@@ -265,7 +267,10 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     }
   }
 
-  /** Retries once after too many calls. Reconciliation does not need that: it has its own retries. */
+  /**
+   * Calls a method, and retries once after too many calls. Reconciliation reads are excluded, because
+   * reconciliation has its own retries.
+   */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
@@ -286,7 +291,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     maxWaitMs: number,
   ): Promise<MethodResponse<Method>> {
     const call = () => this.callWithPermit(method, parameters, options, maxWaitMs);
-    // A failing catalog must not stop reconciliation.
+    // Bypass the breaker, because a failing catalog must not stop reconciliation.
     if (reconciles(method, options)) return call();
     try {
       return await this.breakers.read(call);
@@ -325,19 +330,24 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return false;
   }
 
-  /** Our account may have been topped up since: the next order will see the new balance. */
+  /**
+   * Reads the balance in the background, because our account may have been topped up: the next order will use
+   * the new balance.
+   */
   private readBalanceForTheNext(): void {
     this.probe().catch(() => undefined);
   }
 
   /**
-   * Makes a cheap call that bypasses the breakers, one at a time. Its response updates the balance, as any
-   * does, and shows whether orders can be sent, so it has the priority of `confirmation`.
+   * Makes a cheap call that bypasses the breakers; at most one runs at a time. Its response updates the
+   * balance, as every response does, and shows whether orders can be sent. It has the priority of
+   * `confirmation` for this reason.
    */
   private probe(): Promise<unknown> {
     this.probing ??= this.callWithPermit('getprice', {}, { priority: 'confirmation' }, this.readWaitMs)
       .catch((error: unknown) => {
-        // It has a balance, and orders can be sent.
+        // An unreadable price table does not matter: the response contained the balance, and orders can be
+        // sent.
         if (!(error instanceof ProviderUnreadable)) throw error;
       })
       .finally(() => (this.probing = undefined));
@@ -362,7 +372,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       const permit = await this.waitForPermit('confirmation', this.readWaitMs);
       return (await this.client.call('account', {}, { permit, priority: 'confirmation', key })).user_id;
     });
-    // Breakers that opened because of the previous key need not wait.
+    // Breakers that opened because of the previous key can close at once.
     if (isNew) this.breakers.probeNow();
   }
 
@@ -396,7 +406,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         },
         { ...options, priority: 'order' },
       );
-      // `count` is the ordered count, however many proxies were delivered.
+      // `count` is the ordered count, even if fewer proxies were delivered.
       if (response.count !== purchase.count || response.list.rows.length === 0) {
         throw new ProviderOutcomeUnknown('buy returned another count');
       }
@@ -427,8 +437,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   /**
-   * The circuit breaker does not count a failure, because it may prove nothing about the provider: the method
-   * may have been removed, and a change without effect returns error 30.
+   * Changes the type. The circuit breaker ignores failures, which may prove nothing about the provider: the
+   * method may have been removed, and a change without effect returns error 30.
    */
   async setType(
     { proxyId, proxyType }: { proxyId: string; proxyType: ProxyType },
@@ -442,7 +452,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return (await this.read('check', { ids: proxyId }, options)).proxy_status;
   }
 
-  /** By its id only, never by a comment, which other proxies may share. */
+  /** Deletes a proxy by its id. Never delete by a comment, because other proxies may have the same one. */
   async deleteProxy(proxyId: string, options?: ReadOptions): Promise<void> {
     await this.read('delete', { ids: proxyId }, options);
   }
