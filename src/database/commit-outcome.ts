@@ -6,7 +6,7 @@ import { greet, type Session, type SessionSettings } from './service-client';
 import { queryRows } from './sql';
 import { waitForStandby } from './standby';
 
-/** How long finding out the outcome of a statement may take. */
+/** Maximum time to determine the outcome of a statement. */
 const PATIENCE_MS = 10_000;
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 500;
@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 500;
 const sessionsByClient = new WeakMap<object, Session>();
 const sessionsByError = new WeakMap<Error, Session>();
 
-/** It could not be established whether a statement was committed, or will be. */
+/** Thrown if it remains unknown whether a statement was committed, or will be. */
 export class StatementOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super(`the statement's outcome is unknown: ${messageOf(cause)}`, { cause });
@@ -22,26 +22,30 @@ export class StatementOutcomeUnknown extends Error {
   }
 }
 
-/** Reads the session of a new connection. @throws Error if the connection must not be used */
+/**
+ * Reads and stores the session of a new connection.
+ *
+ * @throws Error if the connection must not be used
+ */
 export async function identifySession(client: Client, settings: SessionSettings): Promise<void> {
   const session = await greet(client, settings);
   if (session) sessionsByClient.set(client, session);
 }
 
-/** Records for {@link resolveCommitOutcome} on which connection a statement failed. */
+/** Records the connection on which a statement failed, for {@link resolveCommitOutcome}. */
 export function recordSession(error: Error, client: object): void {
   const session = sessionsByClient.get(client);
   if (session) sessionsByError.set(error, session);
 }
 
 /**
- * Looks up the outcome of a statement whose response was lost. The session of the statement is ended first:
- * while it waits for a lock, it does not notice that its connection is gone, and could commit the statement
- * after the lookup. Once the session is gone, rows that are not found will never appear. If it waited for the
- * synchronous standby, its commit becomes visible, but a failover may undo it: found rows count only once the
- * standby has them.
+ * Looks up the outcome of a statement whose response was lost. First it terminates the statement's session:
+ * while a session waits for a lock, it does not notice a lost connection, and could commit after the lookup.
+ * Once the session is gone, missing rows will never appear. If the session was waiting for the synchronous
+ * standby, its commit becomes visible, but a failover may undo it. The lookup therefore runs only after the
+ * standby has the visible rows.
  *
- * @param error of the statement, from `preparedRows` on a data source
+ * @param error the statement's error, from `preparedRows` on a data source
  * @param lookUp is retried if it fails
  * @throws StatementOutcomeUnknown if the outcome was not found within ten seconds
  */
@@ -69,8 +73,8 @@ export async function resolveCommitOutcome<Found>(
 }
 
 /**
- * Bounds the wait: a database that hangs, or that waits for a standby, does not respond. The work continues,
- * and its result is ignored.
+ * Limits a wait, because a database that hangs or waits for a standby does not respond. After the limit the
+ * work continues, but its result is ignored.
  */
 async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): Promise<Result> {
   const result = work();
@@ -79,7 +83,11 @@ async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): 
   return result;
 }
 
-/** Ends the session. A role may always end its own sessions. @returns whether it had ended before */
+/**
+ * Terminates the session of a statement. A role may always terminate its own sessions.
+ *
+ * @returns whether the session had already ended
+ */
 async function isSessionOver(dataSource: DataSource, error: unknown): Promise<boolean> {
   const session = error instanceof Error ? sessionsByError.get(error) : undefined;
   if (!session) throw new Error('the session of the statement is not known');

@@ -2,8 +2,8 @@ import type { QueryRunner } from 'typeorm';
 import { queryRows } from './sql';
 
 /**
- * Builds an index while the table is written to, in a migration with `transaction = false`. The invalid index
- * of a failed build is dropped first, so that the migration can be retried.
+ * Builds an index without blocking writes to the table, in a migration with `transaction = false`. First
+ * drops the invalid index of a failed build, so that the migration can be retried.
  *
  * @param definition the part of CREATE INDEX after the name, e.g. `ON orders (closed_at)`
  */
@@ -13,7 +13,7 @@ export async function createIndexConcurrently(
   definition: string,
   { unique = false } = {},
 ): Promise<void> {
-  // It waits for every transaction that is open now, and blocks no other statement meanwhile.
+  // The build waits for every transaction that is open now, but blocks no other statement meanwhile.
   await runner.query('SET lock_timeout = 0');
   const [existing] = await queryRows<{ valid: boolean }>(
     runner,

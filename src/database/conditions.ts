@@ -1,9 +1,9 @@
-/** The conditions of a list that is filtered, with the parameters of their statement. */
+/** The conditions of a filtered list, with the parameters of their statement. */
 export class Conditions {
   readonly parameters: unknown[] = [];
   private readonly conditions: string[] = [];
 
-  /** Adds a parameter and returns its place in the statement: `$1`. */
+  /** Adds a parameter and returns its placeholder: `$1`. */
   given(value: unknown): string {
     return `$${this.parameters.push(value)}`;
   }
@@ -12,22 +12,26 @@ export class Conditions {
     this.conditions.push(condition);
   }
 
-  /** Filters by a value, unless it is null, undefined or empty. @param condition receives its place */
+  /**
+   * Filters by a value, unless it is null, undefined or empty.
+   *
+   * @param condition receives the value's placeholder
+   */
   by(value: unknown, condition: (place: string) => string): void {
     if (value !== null && value !== undefined && value !== '') this.add(condition(this.given(value)));
   }
 
-  /** The end of a statement for the page after a cursor, by ids, newest first. */
+  /** Returns the end of a statement that reads the page after a cursor, newest first by id. */
   toPageSql(
     { cursor, limit }: { readonly cursor: number | null; readonly limit: number },
     id = 'id',
   ): string {
-    // Also without a cursor, so that the plan is the same.
+    // Add the condition even without a cursor, so that the plan is the same.
     this.add(`${id} < ${this.given(cursor ?? Number.MAX_SAFE_INTEGER)}`);
     return `${this.toSql()} ORDER BY ${id} DESC LIMIT ${this.given(limit)}`;
   }
 
-  /** `WHERE … AND …`, or nothing. */
+  /** Returns `WHERE … AND …`, or an empty text. */
   toSql(): string {
     return this.conditions.length > 0 ? `WHERE ${this.conditions.join(' AND ')}` : '';
   }

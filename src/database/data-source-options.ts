@@ -9,14 +9,14 @@ export const migrations: readonly (new () => object)[] = [Baseline1768000000000]
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
-/** How much longer than its statement a response may take: the commit waits for the standby. */
+/** Additional time for a response after the statement timeout, because the commit waits for the standby. */
 const RESPONSE_GRACE_SECONDS = 5;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Settings of sessions, as the server shows them; of some, how that begins. The server enforces the limits:
- * pg's own `query_timeout` returns a connection to the pool while its transaction is still open, and the next
- * user of the connection would commit the failed one's changes.
+ * Session settings in the form in which the server shows them, or the start of that form. The server enforces
+ * the limits. pg's own `query_timeout` would return a connection to the pool while its transaction is still
+ * open, and the connection's next user would commit the changes of the failed transaction.
  */
 const SETTINGS = {
   idle_in_transaction_session_timeout: '30s',
@@ -25,18 +25,21 @@ const SETTINGS = {
   DateStyle: 'ISO',
 };
 
-/** TypeORM creates the table of the migrations itself: its key gets PostgreSQL's default name. */
+/** Gives keys PostgreSQL's default names, for the migrations table, which TypeORM creates itself. */
 class NamingStrategy extends DefaultNamingStrategy {
   override primaryKeyName(table: Table | string): string {
     return `${typeof table === 'string' ? table : table.name}_pkey`;
   }
 }
 
-/** Options of the service's data source. `parseInt8` makes ids numbers, which are exact up to 2^53. */
+/**
+ * Returns the options for the service's data source. `parseInt8` makes ids numbers, which are exact up to
+ * 2^53.
+ */
 export function dataSourceOptions(database: {
   url: string;
   poolSize: number;
-  /** The longest wait for a free connection. */
+  /** Maximum wait for a free connection. */
   poolWaitMs?: number | undefined;
   /** 0 for no limit. */
   statementTimeoutSeconds?: number;
@@ -70,7 +73,7 @@ export function dataSourceOptions(database: {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       onConnect: (client: Client) => identifySession(client, settings),
-      // Of options that are given twice, the last one applies.
+      // If an option appears twice, the last one applies.
       options: [...options, ...Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)].join(
         ' ',
       ),
@@ -78,7 +81,10 @@ export function dataSourceOptions(database: {
   };
 }
 
-/** Takes the parameter `options` out of a URL: pg prefers it to the options of the configuration. */
+/**
+ * Removes the parameter `options` from a URL and returns both, because pg prefers that parameter to the
+ * configured options.
+ */
 function takeOptions(databaseUrl: string): { readonly url: string; readonly options: readonly string[] } {
   const url = new URL(databaseUrl);
   const options = url.searchParams.getAll('options');

@@ -13,13 +13,13 @@ import {
 
 /** Whether the database can serve this version of the service. */
 export interface DatabaseState extends SchemaDifference {
-  /** Whether it refuses writes: a standby, or a server that is set to read-only. */
+  /** Whether the database refuses writes: it is a standby, or is set to read-only. */
   readonly isReadOnly: boolean;
 }
 
-/** Load balancers poll every second or less often, and there may be several. */
+/** Maximum age of a state. Load balancers poll every second or less often, and there may be several. */
 const MAX_AGE_MS = 500;
-/** From opening the connection to the response. */
+/** Time limit from opening the connection to the response. */
 const TIMEOUT_MS = 2000;
 
 const STATEMENT = `
@@ -27,8 +27,8 @@ const STATEMENT = `
          ${SCHEMA_STATE}`;
 
 /**
- * Queries the state of the database on a connection outside the pool: a pool that is in use says nothing
- * about the database. The database is queried at most twice a second, for any number of callers.
+ * Queries the state of the database on a connection outside the pool, because a busy pool shows nothing about
+ * the database. It queries the database at most twice a second, for any number of callers.
  */
 export class DatabaseProbe {
   private connection: { readonly client: Client; readonly socket: Socket } | undefined;
@@ -38,7 +38,7 @@ export class DatabaseProbe {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * The state, at most half a second old.
+   * Returns the state, at most half a second old.
    *
    * @throws Error if the database does not respond within two seconds
    */
@@ -60,7 +60,8 @@ export class DatabaseProbe {
 
   private async query(): Promise<DatabaseState> {
     this.isQuerying = true;
-    // The next connection may reach another server, after a failover of the address.
+    // Drop the connection after the time limit: the next one may reach another server, after a failover of
+    // the address.
     const timer = setTimeout(() => this.drop(), TIMEOUT_MS);
     try {
       const client = await this.connect();
@@ -93,7 +94,7 @@ export class DatabaseProbe {
     return client;
   }
 
-  /** Cuts the connection, which rejects the query that waits on it. */
+  /** Cuts the connection, which rejects the query that is waiting on it. */
   private drop(connection = this.connection): void {
     if (connection === this.connection) this.connection = undefined;
     connection?.socket.destroy();

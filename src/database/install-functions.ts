@@ -3,12 +3,13 @@ import { type Checksums, checksumsOf, type Release } from './release';
 import type { SchemaState } from './schema-version';
 import { hasSqlState, queryRows } from './sql';
 
-/** CREATE OR REPLACE FUNCTION does not change the type of a result. */
+/** SQLSTATE of CREATE OR REPLACE FUNCTION for a changed result type, which it cannot replace. */
 const INVALID_FUNCTION_DEFINITION = '42P13';
 
 /**
- * Installs the functions and triggers of a release whose text differs from the installed one, and drops what
- * is no longer in the texts: functions, overloads and triggers. Runs in a transaction, after the migrations.
+ * Installs the functions and triggers of a release whose text differs from the installed text. Drops
+ * functions, overloads and triggers that the texts no longer contain. Run it in a transaction, after the
+ * migrations.
  */
 export async function installFunctions(
   runner: QueryRunner,
@@ -19,7 +20,7 @@ export async function installFunctions(
   const changed = changedNames(checksums, installed.checksums);
   if (changed.length === 0 && release.number === installed.release) return;
   const before = new Set((await findObjects(runner, changed)).map(({ version }) => version));
-  // A function may call one that is installed after it. A trigger may not.
+  // A function may call a function that is installed after it; a trigger may not.
   await runner.query('SET LOCAL check_function_bodies = off');
   const hasTrigger = (name: string): boolean => /EXECUTE FUNCTION/.test(release.functions[name] ?? '');
   for (const name of [...changed].sort((a, b) => Number(hasTrigger(a)) - Number(hasTrigger(b)))) {
@@ -35,7 +36,7 @@ export async function installFunctions(
   ]);
 }
 
-/** The names of functions that came, changed or went. */
+/** Returns the names of functions that were added, changed or removed. */
 export const changedNames = (checksums: Checksums, installed: Checksums): string[] =>
   Object.keys({ ...installed, ...checksums }).filter((name) => checksums[name] !== installed[name]);
 
@@ -52,12 +53,12 @@ async function install(runner: QueryRunner, name: string, text: string): Promise
 }
 
 interface Installed {
-  /** Another one after each CREATE OR REPLACE. */
+  /** A text that changes with each CREATE OR REPLACE. */
   readonly version: string;
   readonly drop: string;
 }
 
-/** Triggers, and then functions, by the names of the functions. */
+/** Finds triggers and then functions, by the functions' names. */
 const findObjects = (runner: QueryRunner, names: readonly string[]): Promise<Installed[]> =>
   queryRows(
     runner,

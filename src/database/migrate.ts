@@ -8,17 +8,20 @@ import { differenceOf, MISSING_FUNCTIONS, readSchemaState, type SchemaState } fr
 import { createRoleStatement, grantServiceRole } from './service-role';
 import { hasSqlState, type Queryable, queryRow, queryRows } from './sql';
 
-/** The key of the advisory lock under which migrations run. Any constant does. */
+/** The key of the advisory lock under which migrations run, an arbitrary constant. */
 const MIGRATION_LOCK = 7_283_001;
 const OLDEST_SERVER_VERSION = 150_000;
 
 const POLL_MS = 200;
-/** Between two checks whether another process has migrated. */
+/** Pause between two checks whether another process has migrated. */
 const WAIT_MS = 500;
-/** Statements on a table queue behind a migration that waits for its lock. */
+/**
+ * Maximum wait of a migration for a table's lock, short because other statements on the table queue behind
+ * it.
+ */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
-/** Longer than the reads of an export or an audit. */
+/** Maximum total time of attempts to get a table's lock, longer than the reads of an export or an audit. */
 const LOCK_PATIENCE_MS = 10 * 60_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -26,7 +29,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 const PENDING =
   'Migrations are pending, and the role of DATABASE_URL may not run them: set DATABASE_OWNER_URL';
 
-/** The addresses of the database for the service and for the owner of its tables. */
+/** Database URLs for the service and for the owner of its tables. */
 export interface DatabaseAddress {
   readonly url: string;
   /** Undefined if the service's role owns the tables. */
@@ -34,11 +37,11 @@ export interface DatabaseAddress {
 }
 
 /**
- * Brings the schema up to date and returns the names of the migrations that it ran. An advisory lock lets any
- * number of processes call it at the same time. With an owner, it also creates the service's role if it is
- * missing, and grants it the rights that the service needs.
+ * Brings the schema up to date and returns the names of the executed migrations. Any number of processes may
+ * call it at the same time, because an advisory lock serializes them. If there is an owner URL, it also
+ * creates the service's role if missing, and grants it the rights that the service needs.
  *
- * @throws Error if the database is of a version before 1.0.0
+ * @throws Error if the database was created by a version before 1.0.0
  */
 export async function migrate(
   { url, ownerUrl }: DatabaseAddress,
@@ -80,12 +83,15 @@ export async function migrate(
     });
     return pending.map((migration) => migration.name);
   } finally {
-    // Ends the session that holds the lock.
+    // Closing the connection releases the advisory lock.
     await dataSource.destroy();
   }
 }
 
-/** Installs the functions and grants the rights, unless a later version has: this one does not know them. */
+/**
+ * Installs the functions and grants the rights. Does nothing if a later version has migrated, because this
+ * version does not know its functions and rights.
+ */
 async function finish(runner: QueryRunner, release: Release, serviceRole: string | undefined): Promise<void> {
   const state = await readSchemaState(runner);
   if (isLater(state, release)) return;
@@ -127,7 +133,7 @@ export async function untilMigrated(
   return false;
 }
 
-/** The parts that the schema lacks; undefined while another process migrates. */
+/** Returns the missing parts of the schema; undefined while another process is migrating. */
 async function findMissing(url: string): Promise<readonly string[] | undefined> {
   const client = new Client({ connectionString: url, application_name: 'proxy-rental-service start' });
   await client.connect();
@@ -150,8 +156,8 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
 }
 
 /**
- * Polls for the lock. A session that waits for it in one statement is an open transaction, for which CREATE
- * INDEX CONCURRENTLY in the session with the lock would wait: a deadlock.
+ * Takes the advisory lock by polling. A session that waited for the lock in one statement would be an open
+ * transaction, for which CREATE INDEX CONCURRENTLY in the lock's session would wait: a deadlock.
  */
 async function takeLock(holder: Queryable): Promise<void> {
   const take = () =>
@@ -160,8 +166,8 @@ async function takeLock(holder: Queryable): Promise<void> {
 }
 
 /**
- * Runs the pending migrations in the session that holds the lock: if a failover ends the session, another
- * process may get the lock at the new primary, and this one stops migrating.
+ * Runs the pending migrations in the session that holds the lock. If a failover ends the session, another
+ * process may get the lock at the new primary, and this process stops migrating.
  */
 async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promise<void> {
   const executor = new MigrationExecutor(dataSource, holder);
@@ -169,7 +175,7 @@ async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promi
   await executor.executePendingMigrations();
 }
 
-/** Work that does not get a table's lock in time is rolled back and retried. */
+/** Runs work and retries it if it does not get a table's lock in time. Failed work is rolled back. */
 async function runPatiently(holder: Queryable, work: () => Promise<void>): Promise<void> {
   const patientUntilMs = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
@@ -179,7 +185,7 @@ async function runPatiently(holder: Queryable, work: () => Promise<void>): Promi
     } catch (error) {
       if (!hasSqlState(error, LOCK_NOT_AVAILABLE) || performance.now() > patientUntilMs) throw error;
       await pause(LOCK_RETRY_MS);
-      // An index that was being built may have left another value.
+      // An interrupted index build may have changed lock_timeout.
       await holder.query('RESET lock_timeout');
     }
   }

@@ -5,20 +5,23 @@ import { messageOf } from '../common';
 import { clientOutsideThePool } from './connection-pool';
 import { queryRows } from './sql';
 
-/** A payload has less than 8000 bytes, an id up to 16 digits and a comma. */
+/**
+ * Maximum number of ids in a payload, which must be shorter than 8000 bytes. An id takes up to 16 digits and
+ * a comma.
+ */
 const IDS_PER_PAYLOAD = 400;
 const CHANNEL = 'changed_rows';
 const POLL_INTERVAL_MS = 1000;
-/** The longest wait at a replica that is about to stop: the caller should move to another one. */
+/** Maximum wait at a replica that is about to stop, because the caller should move to another replica. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
 
-/** Receives the ids of changed rows; `undefined`, each second, because notifications may have been lost. */
+/** Receives the ids of changed rows, or `undefined` each second, because notifications may have been lost. */
 export type NotificationListener = (ids: ReadonlySet<number> | undefined) => void;
 
 /**
- * Notifies all processes of changes of rows of any kind, by LISTEN and NOTIFY, on one connection outside the
- * pool. Notifications are lost while it is lost, and behind a pooler that does not keep sessions, so all
- * listeners also poll. It ends the waits of readers when the replica stops.
+ * Notifies all processes of changed rows of any kind, by LISTEN and NOTIFY, on one connection outside the
+ * pool. All listeners also poll, because notifications are lost without that connection, and behind a pooler
+ * that does not keep sessions. It also ends the waits of readers when the replica stops.
  */
 @Injectable()
 export class Notifier implements OnModuleDestroy {
@@ -37,7 +40,11 @@ export class Notifier implements OnModuleDestroy {
     if (this.client) this.drop(this.client, 'closed');
   }
 
-  /** @param kind a word: the name of the rows in notifications */
+  /**
+   * Subscribes a listener to changes of rows of one kind.
+   *
+   * @param kind the rows' name in notifications, a single word
+   */
   listen(kind: string, listener: NotificationListener): void {
     this.listeners.push({ kind, listener });
     if (this.polling || this.state === 'closed') return;
@@ -46,7 +53,7 @@ export class Notifier implements OnModuleDestroy {
   }
 
   /**
-   * Sends a notification in the background. It is never part of another transaction: PostgreSQL commits
+   * Sends a notification in the background. It always has its own transaction, because PostgreSQL commits
    * transactions with notifications one after the other.
    */
   send(kind: string, ids: readonly number[]): void {
@@ -84,12 +91,12 @@ export class Notifier implements OnModuleDestroy {
     this.waits.delete(end);
   }
 
-  /** Whether the replica stops, so that readers should turn to another one. */
+  /** Whether the replica is stopping, so that readers should move to another replica. */
   get isEnding(): boolean {
     return this.state !== 'open';
   }
 
-  /** Ends all waits of readers, and shortens new ones: the replica is about to stop. */
+  /** Ends all waits of readers and shortens new ones, because the replica is about to stop. */
   drain(): void {
     if (this.state === 'open') this.state = 'draining';
     for (const end of this.waits) end();

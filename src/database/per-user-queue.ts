@@ -3,22 +3,29 @@ import { Turns } from '../common';
 import { type Queryable, queryRows } from './sql';
 import { inTransaction } from './transaction';
 
-/** One change of each user at a time. */
+/** Allows one change at a time for each user. */
 const queue = new Turns<number>(Infinity, 1);
 
 /**
- * Runs a change that locks rows of a user, after the same user's changes that this process is running.
- * Waiting changes occupy no connection, so that one user's changes do not exhaust the pool.
+ * Runs a change that locks a user's rows, after the same user's other changes in this process. Waiting
+ * changes occupy no connection, so that one user's changes do not exhaust the pool.
  */
 export const inQueueOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
   queue.run(userId, change);
 
-/** Locks a user, so that changes run one after the other across replicas. Take it before other locks. */
+/**
+ * Locks a user, so that the user's changes run one after the other across replicas. Take this lock before
+ * other locks.
+ */
 export async function lockUser(manager: Queryable, userId: number): Promise<void> {
   await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
 }
 
-/** Runs a transaction that locks its user, in the queue of the user. @throws TransactionOutcomeUnknown */
+/**
+ * Runs a transaction that locks a user, in the user's queue.
+ *
+ * @throws TransactionOutcomeUnknown
+ */
 export const changeOfUser = <Result>(
   dataSource: DataSource,
   userId: number,

@@ -4,7 +4,7 @@ import { connectionPool } from './connection-pool';
 import { isPlanOutdated, retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows, theRow } from './sql';
 
-/** The names of prepared statements, which are the same on every connection. */
+/** Names of prepared statements by their text, the same on every connection. */
 const names = new Map<string, string>();
 let latestName = 0;
 
@@ -14,13 +14,16 @@ function nameOf(statement: string): string {
   return name;
 }
 
-/** The query in progress reports a lost connection; the event of the client would end the process. */
+/**
+ * Ignores the client's error event, which would end the process. The query in progress reports the lost
+ * connection.
+ */
 const ignore = (): void => undefined;
 
 /**
- * Like {@link queryRows}, for frequent statements: each connection parses the statement once, under a name,
+ * Runs a frequent statement like {@link queryRows}: each connection parses the statement once, under a name,
  * and plans it a few times. Use it only for constant texts, because every connection keeps all of them. In a
- * transaction the statement is sent like any other.
+ * transaction, the statement is sent like any other.
  *
  * @throws QueryFailedError
  */
@@ -34,7 +37,7 @@ export async function preparedRows<Row>(
     : queryRows<Row>(queryable, statement, parameters);
 }
 
-/** The same for a statement that always returns one row. */
+/** Runs a frequent statement that always returns one row, like {@link preparedRows}. */
 export const preparedRow = async <Row>(
   queryable: Queryable,
   statement: string,
@@ -56,7 +59,7 @@ async function runPrepared<Row>(
     return rows as Row[];
   } catch (error) {
     dataSource.logger.logQueryError(String(error), statement, values);
-    // Under a new name, every connection parses the statement again.
+    // Forget the name: under a new name, every connection parses the statement again.
     if (isPlanOutdated(error) && names.get(statement) === name) names.delete(statement);
     isLost = isSessionLost(error);
     const failure = new QueryFailedError(statement, values, error as Error);

@@ -5,15 +5,15 @@ import { SERVICE_VERSION } from '../common';
 import { migrations } from './data-source-options';
 
 const FUNCTIONS = join(__dirname, 'functions');
-/** The numbers of a version are below it. */
+/** Each number of a version is less than this. */
 const NUMBERS = 1000;
 
-/** The parts of a version that are in the database. */
+/** The parts of a version that are installed in the database. */
 export interface Release {
-  /** Grows with each version: 1002003 is 1.2.3. */
+  /** A number that grows with each version: 1.2.3 becomes 1002003. */
   readonly number: number;
   readonly migrations: readonly (new () => object)[];
-  /** The texts of functions, with their triggers, by the name of the function. */
+  /** The texts of functions and their triggers, by function name. */
   readonly functions: Readonly<Record<string, string>>;
 }
 
@@ -33,7 +33,7 @@ export const RELEASE_NUMBER = SERVICE_VERSION.split('.').reduce(
   0,
 );
 
-/** By the names of functions. */
+/** Checksums by function name. */
 export type Checksums = Readonly<Record<string, string>>;
 
 export const checksumsOf = ({ functions }: Release): Checksums =>

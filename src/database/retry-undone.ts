@@ -2,21 +2,21 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 
-/** SQLSTATEs with which the database rolls back a whole transaction because of another one. */
+/** SQLSTATEs of errors with which the database rolls back a whole transaction because of another one. */
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 
 const FEATURE_NOT_SUPPORTED = '0A000';
 
 const MOST_TRIES = 3;
-/** Long enough for the other one to finish. */
+/** Maximum pause before a retry, long enough for the other transaction to finish. */
 const LONGEST_PAUSE_MS = 100;
 
 const logger = new Logger('Database');
 
 /**
- * Whether the database refused to run a prepared statement because a column has changed its type. The
- * PostgreSQL function that reports it identifies the error, because the text is translated.
+ * Whether the database refused a prepared statement because a column's type has changed. The error is
+ * identified by the PostgreSQL function that reports it, because the message is translated.
  */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string };
@@ -25,9 +25,9 @@ export function isPlanOutdated(error: unknown): boolean {
 
 /**
  * Retries work that the database refused or rolled back because of a deadlock, a serialization failure or an
- * outdated plan: nothing of it was committed, so it is as if it had not been sent.
+ * outdated plan. Nothing was committed, so a retry is safe.
  *
- * @param run a single statement or a whole transaction, never a part of one
+ * @param run a single statement or a whole transaction, never a part of a transaction
  */
 export async function retryUndone<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {

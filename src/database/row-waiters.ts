@@ -2,13 +2,13 @@ import { Logger } from '@nestjs/common';
 import { messageOf } from '../common';
 import type { Notifier } from './notifier';
 
-/** The waits for rows, by the ids of the rows. */
+/** The waits for rows, by row id. */
 export type Waits<Row> = ReadonlyMap<number, ReadonlySet<RowWait<Row>>>;
 
 /**
- * Rows of a kind that requests of this process wait for. Its own changes are shown at once, those of another
- * replica after a notification, and one statement each second finds all others. `RequestsUnderWay` bounds the
- * waits of a user.
+ * Lets requests of this process wait for changes of rows of one kind. Changes of this process are shown at
+ * once, changes of other replicas after a notification, and one statement each second finds all other
+ * changes. `RequestsUnderWay` limits the waits of a user.
  */
 export class RowWaiters<Row extends { readonly id: number }> {
   private readonly logger = new Logger(RowWaiters.name);
@@ -17,8 +17,8 @@ export class RowWaiters<Row extends { readonly id: number }> {
   private isPolling = false;
 
   /**
-   * @param kind the plural of the rows, in a word
-   * @param read reads rows that are awaited, in one statement. A failover must not undo what it returns
+   * @param kind plural noun for the rows, a single word
+   * @param read reads the awaited rows in one statement. It must return only rows that a failover cannot undo
    */
   constructor(
     private readonly notifier: Notifier,
@@ -26,13 +26,13 @@ export class RowWaiters<Row extends { readonly id: number }> {
     private readonly read: (waits: Waits<Row>) => Promise<Iterable<Row>>,
   ) {}
 
-  /** The number of open waits. */
+  /** Returns the number of open waits. */
   count(): number {
     return [...this.waits.values()].reduce((count, { size }) => count + size, 0);
   }
 
   /**
-   * Begins to wait for changes of a row. Close it at the end.
+   * Begins to wait for changes of a row. The caller must close the wait.
    *
    * @param see receives the row whenever it has been read
    */
@@ -47,7 +47,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     return wait;
   }
 
-  /** Waits once. See {@link RowWait.until}. */
+  /** Waits once for a row. See {@link RowWait.until}. */
   async until(
     id: number,
     isOver: (row: Row) => boolean,
@@ -60,11 +60,11 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 
   /**
-   * This process has changed rows: shows them to their waits, of which only those that are not known are
-   * read, and notifies the other replicas. Never rejects.
+   * Handles rows that this process has changed: passes them to their waits, and notifies the other replicas.
+   * It reads only the awaited rows that are missing in `known`. Never rejects.
    *
-   * @param known rows as the change has left them
-   * @param elsewhere those that may be awaited at other replicas
+   * @param known rows in the state after the change
+   * @param elsewhere ids of rows that other replicas may await
    */
   async changed(ids: readonly number[], known: readonly Row[] = [], elsewhere = ids): Promise<void> {
     this.notifier.send(this.kind, elsewhere);
@@ -73,7 +73,7 @@ export class RowWaiters<Row extends { readonly id: number }> {
     await this.look(ids.filter((id) => !shown.has(id)));
   }
 
-  /** Reads those of the rows that are awaited here. Never rejects. */
+  /** Reads the given rows if this process awaits them. Never rejects. */
   async look(ids: Iterable<number>): Promise<void> {
     const awaited = new Map<number, ReadonlySet<RowWait<Row>>>();
     for (const id of ids) {
@@ -105,9 +105,12 @@ export class RowWaiters<Row extends { readonly id: number }> {
   }
 }
 
-/** A request's wait for a row, or several waits: what is seen in between ends the next one at once. */
+/**
+ * A request's wait for a row, or several consecutive waits. A change between two waits ends the next wait at
+ * once.
+ */
 export class RowWait<Row> {
-  /** The row as it was seen last. */
+  /** The latest known state of the row. */
   row: Row | undefined;
   private check: (() => void) | undefined;
 
@@ -124,10 +127,10 @@ export class RowWait<Row> {
   }
 
   /**
-   * Resolves when the row as seen last is the awaited one, when the time is over, when the client hangs up,
+   * Resolves when the latest known row is the awaited one, when the time is over, when the client hangs up,
    * or when the replica stops, whichever comes first. Never rejects.
    *
-   * @returns whether the row is the awaited one
+   * @returns whether the latest known row is the awaited one
    */
   async until(isOver: (row: Row) => boolean, timeoutMs: number, hungUp: AbortSignal): Promise<boolean> {
     const isOverNow = (): boolean => this.row !== undefined && isOver(this.row);

@@ -3,7 +3,7 @@ import { migrations } from './data-source-options';
 import { type Checksums, RELEASE_NUMBER } from './release';
 import { type Queryable, queryRow } from './sql';
 
-/** The schema of a database. */
+/** The state of a database's schema. */
 export interface SchemaState {
   /** The names of the applied migrations. */
   readonly applied: readonly string[];
@@ -19,15 +19,15 @@ export const SCHEMA_STATE = `
 
 export const EMPTY_STATE: SchemaState = { applied: [], release: 0, checksums: {} };
 
-/** The differences of a database's schema from the one of this version. */
+/** The differences between a database's schema and this version's schema. */
 export interface SchemaDifference {
-  /** Pending migrations, and functions: the schema is older than this version needs. */
+  /** Pending migrations and functions. If there are any, the schema is older than this version needs. */
   readonly missing: readonly string[];
-  /** Migrations of a later version, which runs concurrently or ran before. */
+  /** Applied migrations of a later version, which runs concurrently or ran before. */
   readonly unknown: readonly string[];
 }
 
-/** Stands for the functions among the pending migrations. */
+/** The entry for missing functions among the pending migrations. */
 export const MISSING_FUNCTIONS = `functions of ${SERVICE_VERSION}`;
 
 export function differenceOf({ applied, release }: SchemaState): SchemaDifference {
@@ -41,7 +41,11 @@ export function differenceOf({ applied, release }: SchemaState): SchemaDifferenc
   };
 }
 
-/** @throws Error if the database is of a version before 1.0.0 */
+/**
+ * Reads the state of a database's schema.
+ *
+ * @throws Error if the database was created by a version before 1.0.0
+ */
 export async function readSchemaState(queryable: Queryable): Promise<SchemaState> {
   try {
     return await queryRow<SchemaState>(queryable, `SELECT ${SCHEMA_STATE}`);

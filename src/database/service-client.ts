@@ -1,22 +1,26 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** The PostgreSQL function that reports a cancelled wait for a commit: the warning's text is translated. */
+/**
+ * The PostgreSQL function that reports a cancelled wait for a commit. It identifies the warning, whose text
+ * is translated.
+ */
 const WAIT_OF_A_COMMIT = 'SyncRepWaitForLSN';
 const READ_ONLY = '25006';
 const CANNOT_CONNECT = '57P03';
 
-/** A connection without a response for this long leads to a server that hangs. */
+/** Maximum wait for a new connection's first response. A server that takes longer hangs. */
 const GREETING_MS = 5000;
 
-/** Options of the service's connections, in addition to pg's. */
+/** Options for the service's connections, in addition to pg's. */
 export interface ServiceClientConfig extends ClientConfig {
-  /** How long to wait for a response; 0 for no limit. Longer than the server's limit of a statement. */
+  /** Maximum wait for a response; 0 for no limit. It must exceed the server's statement timeout. */
   readonly responseTimeoutMs?: number;
 }
 
 /**
- * A commit that a standby may lack: its wait for the standby was cancelled. It is visible, but a failover may
- * undo it. It has no SQLSTATE, so that it counts as a statement without a response.
+ * Thrown for a commit that the standby may lack, because the wait for the standby was cancelled. The commit
+ * is visible, but a failover may undo it. The error has no SQLSTATE, so that it counts as a statement without
+ * a response.
  */
 export class CommitNotOnStandby extends Error {
   constructor() {
@@ -34,10 +38,13 @@ class DatabaseReadOnly extends Error {
   }
 }
 
-/** Settings that the service has requested at the start of a session, by name. */
+/** Settings that the service requests at the start of a session, by name. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** The session has other settings than requested: its commits may be lost, or its statements never end. */
+/**
+ * The session's settings differ from those requested, so its commits may be lost, or its statements may never
+ * end.
+ */
 class SessionSettingsLost extends Error {
   readonly code = CANNOT_CONNECT;
 
@@ -51,9 +58,9 @@ class SessionSettingsLost extends Error {
 
 /**
  * A connection of the service to a database that may fail over. It closes itself, so that the pool opens
- * another one, when
+ * another connection, when
  *
- * - a commit may not be on the standby: the statement fails like one without a response;
+ * - a commit may not be on the standby: the statement fails like a statement without a response;
  * - the server refuses writes, because it is no longer the primary;
  * - no response arrives: a machine that hangs or is gone closes no connection.
  */
@@ -90,7 +97,10 @@ export class ServiceClient extends Client {
     }
   }
 
-  /** The pool does not reuse it after its release. A running statement loses its response. */
+  /**
+   * Closes the connection, so that the pool does not reuse it after its release. A running statement loses
+   * its response.
+   */
   drop(): void {
     this.end().catch(() => undefined);
   }
@@ -103,8 +113,8 @@ export interface Session {
 }
 
 /**
- * Reads the session of a new connection from the database, because the process id that a pooler reports to
- * its clients is not the session's.
+ * Reads the session of a new connection. It reads the process id from the database, because a pooler reports
+ * another process id to its clients.
  *
  * @throws DatabaseReadOnly if the server is a standby, whose rows may be old
  * @throws SessionSettingsLost if a pooler or the URL has changed the settings

@@ -4,7 +4,7 @@ import { type Queryable, queryRow, queryRows } from './sql';
 
 const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
-/** The tables on which the service's role has other rights than reading and writing rows. */
+/** Rights of the service's role on tables where they differ from reading and writing rows. */
 const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT, UPDATE (low_balance)',
   audit_runs: 'SELECT, INSERT, DELETE',
@@ -28,7 +28,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
 
 const SCRAM_ITERATIONS = 4096;
 
-/** Functions whose execution is restricted. */
+/** Functions that only the service's role and the owner may execute. */
 const FUNCTIONS = [
   'lock_accounts(bigint[])',
   'skip_ids(bigint)',
@@ -37,8 +37,8 @@ const FUNCTIONS = [
 ];
 
 /**
- * A statement that creates the role of a database's URL, with its password, if it is missing. Only then does
- * it need the right to create roles.
+ * Returns a statement that creates the role of a database URL, with its password, if the role is missing. It
+ * needs the right to create roles only in that case.
  */
 export function createRoleStatement(url: string): string {
   const { username, password } = new URL(url);
@@ -54,7 +54,9 @@ export function createRoleStatement(url: string): string {
     END $create_role$`;
 }
 
-/** The stored form of a password (RFC 5803), so that no log of the server can contain the password. */
+/**
+ * Returns the stored form of a password (RFC 5803), so that the server's logs cannot contain the password.
+ */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256');
@@ -66,8 +68,8 @@ function scramVerifier(password: string): string {
 
 /**
  * Grants the service's role the rights that the service needs, and revokes all others. On tables of new
- * migrations it may read and write rows. Runs as the owner of the database, in the transaction that installs
- * the functions: replicas of the earlier version may use new tables through them.
+ * migrations, the role may read and write rows. Run it as the owner of the database, in the transaction that
+ * installs the functions, because replicas of the earlier version may use new tables through those functions.
  */
 export async function grantServiceRole(owner: Queryable, roleName: string): Promise<void> {
   const role = escapeIdentifier(roleName);
@@ -102,8 +104,8 @@ export async function grantServiceRole(owner: Queryable, roleName: string): Prom
 }
 
 /**
- * Rights of this connection's role that the service never needs: with these, a thief of the connection could
- * change balances or hide a theft. Empty for a role that {@link grantServiceRole} has set up.
+ * Returns rights of this connection's role that the service never needs: with them, a thief of the connection
+ * could change balances or hide a theft. Empty for a role that {@link grantServiceRole} has set up.
  */
 export async function findExcessiveRights(dataSource: Queryable): Promise<string[]> {
   const rights = await queryRows<{ name: string }>(

@@ -1,12 +1,12 @@
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { retryUndone } from './retry-undone';
 
-/** Runs a single statement (a data source) or one in a transaction (its manager). */
+/** Runs statements: a data source runs each on its own, a manager runs them in its transaction. */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
 /**
- * Runs a statement and returns its rows. For an UPDATE or DELETE, TypeORM returns `[rows, count]`, otherwise
- * the rows. A single statement that deadlocks is retried.
+ * Runs a statement and returns its rows. TypeORM returns `[rows, count]` for an UPDATE or DELETE, and the
+ * rows for others. A single statement that deadlocks is retried.
  */
 export async function queryRows<Row>(
   dataSource: Queryable,
@@ -18,14 +18,18 @@ export async function queryRows<Row>(
   return Array.isArray(response[0]) ? response[0] : (response as Row[]);
 }
 
-/** The row of a statement that always returns one: an aggregate, or an INSERT. */
+/** Runs a statement that always returns one row, such as an aggregate or an INSERT, and returns the row. */
 export const queryRow = async <Row>(
   queryable: Queryable,
   statement: string,
   parameters: readonly unknown[] = [],
 ): Promise<Row> => theRow(await queryRows<Row>(queryable, statement, parameters), statement);
 
-/** @throws Error that names the statement, which contains no values */
+/**
+ * Returns the first row.
+ *
+ * @throws Error if there is no row; its message quotes the statement, which contains no values
+ */
 export function theRow<Row>([row]: readonly Row[], statement: string): Row {
   if (row === undefined) throw new Error(`a statement returned no row: ${statement.trim().slice(0, 200)}`);
   return row;
@@ -35,15 +39,15 @@ export function theRow<Row>([row]: readonly Row[], statement: string): Row {
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
 
-/** The name of a column: `userId` is `user_id`. */
+/** Converts a property name to a column name: `userId` becomes `user_id`. */
 export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Selects columns under the names of their properties: `id, proxy_type AS "proxyType"`. */
+/** Returns a select list that names columns like their properties: `id, proxy_type AS "proxyType"`. */
 export const selectList = (properties: readonly string[]): string =>
   properties.map((name) => (snakeCase(name) === name ? name : `${snakeCase(name)} AS "${name}"`)).join(', ');
 
-/** The database's time, for comparisons between replicas: their own clocks differ. */
+/** Returns the database's time, for comparisons between replicas, whose own clocks differ. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {
   const row = await queryRow<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
   return row.now;
@@ -52,27 +56,29 @@ export async function databaseTime(dataSource: Queryable): Promise<Date> {
 export const hasSqlState = (error: unknown, code: string): boolean =>
   error instanceof QueryFailedError && (error.driverError as { code?: string }).code === code;
 
-/** The name of the constraint that refused a statement; undefined if it failed for another reason. */
+/** Returns the name of the constraint that refused a statement; undefined if it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   return code?.startsWith('23') ? constraint : undefined;
 }
 
-/** Whether the database refused the values of a statement, or a constraint did: a retry would fail, too. */
+/**
+ * Whether a constraint or the database refused the values of a statement, so that a retry would fail, too.
+ */
 export const isRefusedData = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error));
 
-/** Empty if the database did not refuse the statement. */
+/** Returns the SQLSTATE of a refused statement; empty if the database did not refuse it. */
 export const sqlStateOf = (error: unknown): string =>
   (error instanceof QueryFailedError && (error.driverError as { code?: string }).code) || '';
 
-/** A number of a statement, or a sum of it, is too large for its column: for `refusedBy`. */
+/** SQLSTATE for a number or a sum that is too large for its column; for `refusedBy`. */
 export const OUT_OF_RANGE = '22003';
 
 /**
- * Runs a statement, and throws a refusal where a constraint refuses it.
+ * Runs a statement, and throws a matching error if a constraint refuses it.
  *
- * @param refusals by the names of the constraints, or by an SQLSTATE
+ * @param refusals error classes by the name of a constraint, or by an SQLSTATE
  */
 export async function refusedBy<Result>(
   refusals: Readonly<Record<string, new () => Error>>,
@@ -94,7 +100,8 @@ const SESSION_LOST = /^(08|57P|25P0[34])/;
 
 /**
  * Whether a failed statement may have been committed, or still may be: it was sent, and its connection ended
- * before the response. Such a failure is no refusal, so use `resolveCommitOutcome` before reporting it.
+ * before the response. Such a failure does not prove a refusal, so use `resolveCommitOutcome` before
+ * reporting it.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);
@@ -107,8 +114,8 @@ export function isSessionLost(error: unknown): boolean {
 }
 
 /**
- * COMMIT was sent without a response, so either all of the work is done or none. Read the database to find
- * out.
+ * COMMIT was sent but got no response, so either all of the work is done or none of it. Read the database to
+ * find out.
  */
 export class TransactionOutcomeUnknown extends Error {
   constructor(cause: unknown) {
@@ -118,12 +125,12 @@ export class TransactionOutcomeUnknown extends Error {
 }
 
 /**
- * System and PostgreSQL codes of a server that refuses, is full, is stopping, is too slow, or is no longer
- * the primary.
+ * System and PostgreSQL codes of a server that refuses connections, is full, is stopping, is too slow, or is
+ * no longer the primary.
  */
 const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|EHOST|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08|25006|53|57|55P03)/;
 
-/** Whether an error comes from the state of the database rather than from the request or the code. */
+/** Whether the state of the database caused an error, rather than the request or the code. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (mayHaveCommitted(error) || error instanceof TransactionOutcomeUnknown) return true;
   const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;

@@ -2,21 +2,21 @@ import type { DataSource } from 'typeorm';
 import { groupedStatement } from './grouped-statement';
 import { queryRows } from './sql';
 
-/** A commit waits until the standby has it and everything before it. */
+/** Commits a message. The commit waits until the standby has it and everything before it. */
 const STATEMENT = `
   SELECT pg_logical_emit_message(true, 'proxy-rental', '')
    WHERE current_setting('synchronous_standby_names') <> ''`;
 
-/** Many callers share a statement. One that hangs does not block the next ones. */
+/** Limits for grouping callers into one statement. A statement that hangs does not block the next ones. */
 const GROUP = { maxItems: 1000, maxWaitMs: 1000 };
 
 const waits = new WeakMap<DataSource, () => Promise<void>>();
 
 /**
- * Waits until the synchronous standby has all rows that were visible before. A failover may still lose
- * visible rows: the wait of their commit was cancelled, or the primary crashed during it and restarted. Call
- * this before reporting or acting on rows that were read, rather than confirmed by one's own statement.
- * Without a synchronous standby it sends one query and does not wait.
+ * Waits until the synchronous standby has all rows that were visible before. Call it before reporting or
+ * acting on rows that were read rather than confirmed by one's own statement. A failover may lose such rows
+ * if the wait of their commit was cancelled, or if the primary crashed during that wait and restarted.
+ * Without a synchronous standby, it sends one query and does not wait.
  *
  * @throws QueryFailedError
  */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { QueryRunner } from 'typeorm';
 
-/** The files of `baseline/`. Tables refer to those of earlier files. */
+/** The files of `baseline/`, in order: tables may refer to tables of earlier files. */
 const AREAS = [
   'users',
   'orders',
