@@ -1,9 +1,9 @@
--- Makes the ledger entries of a statement change their accounts, each account once, so that nothing else has
--- to write a balance. The entries of an account must follow it: numbered without a gap, each with the balances
--- after it. The checks of `accounts` refuse what would overdraw one.
+-- Applies the ledger entries of a statement to their accounts, each account once, so that no other code
+-- writes balances. The entries of an account must follow it: they are numbered without gaps and contain the
+-- balances after them. The checks of `accounts` refuse an overdraft.
 --
--- It writes with the rights of the owner: the service's role may insert entries, and may not write accounts.
--- The search path is fixed, so that no caller can put another table of that name before this one.
+-- The function has the owner's rights, because the service's role may insert entries but not write accounts.
+-- Its search path is fixed, so that no caller can insert another table of that name before this one.
 CREATE OR REPLACE FUNCTION apply_ledger_entries() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
@@ -16,7 +16,7 @@ BEGIN
       FROM arrived WINDOW earlier AS (PARTITION BY user_id ORDER BY seq)
   ),
   posted AS (
-    -- Entries that follow each other agree on the account before the first of them.
+    -- For entries that follow each other, the account before the first entry is the same.
     SELECT user_id, seq_before, available_before, held_before, max(seq) AS last_seq,
            sum(available_delta) AS available_delta, sum(held_delta) AS held_delta,
            sum(CASE kind WHEN 'capture' THEN -held_delta

@@ -1,11 +1,11 @@
--- Begins the refund of a proxy, unless it has one that was not refused. Returns null, or why none was begun:
--- 'open' while an order or a change of type is open, or 'refund-quota-used'.
+-- Begins the refund of a proxy, unless the proxy already has a refund that was not refused. Returns null, or
+-- the reason why no refund was begun: 'open' while an order or a type change is open, or 'refund-quota-used'.
 --
--- The account and then the user are locked, as when an order is placed. Each statement after the locks sees
--- what was committed before: no order of the user is placed meanwhile, and requests at once count each other.
--- So every order of the proxy that is placed later has a higher id than `last_order_id`.
+-- It locks the account and then the user, as placing an order does. Each statement after the locks sees
+-- everything that was committed before. No order of the user is placed meanwhile, so each later order of the
+-- proxy has a higher id than `last_order_id`. Concurrent requests count each other.
 --
--- `minutes`: how long after the delivery the first check comes at the earliest.
+-- `minutes`: minimum time between the delivery and the first check.
 CREATE OR REPLACE FUNCTION begin_refund(of_user bigint, of_proxy bigint, minutes integer)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

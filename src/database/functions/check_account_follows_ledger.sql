@@ -1,5 +1,5 @@
--- Refuses, when the transaction commits, an account that is not what its last ledger entry says. It holds for
--- everybody, the owner included, and for what no right can forbid: a write inside another trigger.
+-- Refuses an account that differs from its last ledger entry, when the transaction commits. The check applies
+-- to all roles, including the owner, and to writes inside other triggers, which no right can forbid.
 CREATE OR REPLACE FUNCTION check_account_follows_ledger() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

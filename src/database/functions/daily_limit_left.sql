@@ -1,5 +1,6 @@
--- Returns what orders may still spend today (UTC) within the daily limits of these tokens: the smallest rest.
--- It is null when none has a limit. A token has no row for a day before its first order of that day.
+-- Returns the amount that orders may still spend today (UTC) within the daily limits of these tokens: the
+-- smallest remainder, or null if none has a limit. A token has no row for a day before its first order of
+-- that day.
 CREATE OR REPLACE FUNCTION daily_limit_left(tokens bigint[]) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (

@@ -1,4 +1,4 @@
--- Removes the renewals of a proxy that were not ordered, because it is not to be prolonged any more.
+-- Removes a proxy's renewals that were not ordered, because the proxy should not be prolonged anymore.
 CREATE OR REPLACE FUNCTION drop_renewals(of_proxy bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM renewals WHERE id = ANY (ARRAY(

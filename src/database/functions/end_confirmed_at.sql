@@ -1,7 +1,7 @@
--- Returns when a complete sweep began that has compared the stored end of a rental, so that it replaces a
--- listing of the provider. It is null when no sweep did in the last hour, or an order of the proxy was sent
--- since; or when an order that would have moved this end was canceled without proof, because its call may
--- take effect at any time.
+-- Returns the start time of a complete sweep that confirmed the stored end of a rental, so that the sweep
+-- replaces a listing of the provider. Returns null if no sweep in the last hour confirmed it, or an order of
+-- the proxy was sent since. Also returns null if an order that would have moved this end was canceled without
+-- proof, because its call may take effect at any time.
 CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 DECLARE
   swept_from CONSTANT timestamptz := (

@@ -1,8 +1,8 @@
--- Whether an unknown key may be that of a request that a restore of the database has forgotten: while staff
--- decide what was found, and for a week after the maintenance or the last decision. A week is longer than any
--- client retries, and covers a script that runs weekly. Retention clears requests that are not retried by then.
+-- Whether an unknown key may belong to a request that was lost in a restore of the database. It may while
+-- staff decide about findings, and for a week after the maintenance or the last decision. A week is longer
+-- than clients retry, and covers scripts that run weekly. After that, retention clears the requests.
 --
--- In PL/pgSQL, because each placing calls it: its plan is cached, that of a function in SQL is not.
+-- The function is in PL/pgSQL, because each placing calls it, and plans of SQL functions are not cached.
 CREATE OR REPLACE FUNCTION is_after_restore() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM maintenance WHERE coalesce(ended_at, now()) > now() - interval '7 days')

@@ -1,4 +1,4 @@
--- Whether an order or a change of type of a proxy is open.
+-- Whether a proxy has an open order or an open type change.
 CREATE OR REPLACE FUNCTION is_changing(of_proxy bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT EXISTS (SELECT FROM orders
                   WHERE (proxy_id = of_proxy OR id = (SELECT order_id FROM proxies WHERE id = of_proxy))

@@ -1,5 +1,5 @@
--- Whether a rental is prolonged whose end moves from one moment to another. An end that moves by less is a
--- correction: providers count days, not hours. The code has the same 6 hours in `prolongationEvidence()`.
+-- Whether an end that moves between two moments counts as a prolongation. A smaller move is a correction,
+-- because providers count days, not hours. `prolongationEvidence()` contains the same 6 hours.
 CREATE OR REPLACE FUNCTION is_prolonged(before timestamptz, after timestamptz) RETURNS boolean
   LANGUAGE sql STABLE AS $$
   SELECT after > before + interval '6 hours'

@@ -1,7 +1,8 @@
--- Locks accounts until the end of the transaction, in the order of users, and returns them as they are then.
--- The service's role may not write accounts, and SELECT … FOR UPDATE needs that right.
+-- Locks accounts until the end of the transaction, in user order, and returns their locked state. The
+-- function has the owner's rights: SELECT … FOR UPDATE needs the right to write accounts, which the service's
+-- role lacks.
 --
--- The loop looks up one row at a time, so that no plan ever reads the table from end to end.
+-- The loop looks up one row at a time, so that no plan reads the whole table.
 CREATE OR REPLACE FUNCTION lock_accounts(of_users bigint[]) RETURNS SETOF accounts LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

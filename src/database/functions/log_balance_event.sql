@@ -1,5 +1,5 @@
--- Writes an event when money comes to a balance: by a credit, or by a refund of what an order was charged.
--- The event of an order reports the part of its hold that is released.
+-- Writes an event when a balance receives money: by a credit, or by a refund of an order's charge. Released
+-- holds need no such event, because the order's event reports them.
 CREATE OR REPLACE FUNCTION log_balance_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- Writes an event whenever the state of an order changes for customers, in the statement of that change.
+-- Writes an event in the statement that changes an order's state for customers.
 --
--- It writes with the rights of the owner, so that replicas of the version before can.
+-- The function has the owner's rights, so that replicas of the previous version can write events.
 CREATE OR REPLACE FUNCTION log_order_event() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

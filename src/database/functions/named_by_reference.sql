@@ -1,5 +1,5 @@
--- The user and the order that a reference of `order_reference_of` names; null for any other text. Only
--- the two forms of its reference name an order.
+-- Returns the user and the order in a reference from `order_reference_of`; null for any other text. It
+-- accepts the two forms of that reference.
 CREATE OR REPLACE FUNCTION named_by_reference(reference text, OUT user_id bigint, OUT order_id bigint)
   LANGUAGE sql IMMUTABLE AS $$
   SELECT parts[1]::bigint, parts[2]::bigint

@@ -1,5 +1,5 @@
--- Gives every new user an empty account, so that no code that posts to the ledger has to create one first.
--- It writes with the rights of the owner, as apply_ledger_entries() does.
+-- Creates an empty account for each new user, so that code that posts to the ledger need not create it. It
+-- has the owner's rights, like apply_ledger_entries().
 CREATE OR REPLACE FUNCTION open_account() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

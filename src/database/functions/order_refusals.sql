@@ -1,9 +1,9 @@
--- Why an order cannot be placed now: every reason, in the order in which callers see them. Empty if it can
--- be. `place_orders` calls it under the locks of the account and of the days of tokens, a dry run without
--- any.
+-- Returns the reasons why an order cannot be placed now, in the order in which callers see them; empty if it
+-- can be placed. `place_orders` calls it with the account and the rows of token_spending locked, a dry run
+-- without locks.
 --
--- `available`: what the account has to spend.
--- `limited`: the tokens whose daily limits the order counts against; null if none.
+-- `available`: the amount that the account can spend.
+-- `limited`: the tokens whose daily limits apply to the order; null if there are none.
 -- `taken`: the keys and proxies of orders that the same statement is about to place.
 CREATE OR REPLACE FUNCTION order_refusals(
   of_user bigint, price numeric, max_price numeric, available numeric, key text, prolonged bigint,

@@ -1,27 +1,27 @@
--- Places orders and holds their money. Each is placed or refused on its own: for each user in the order in
--- which they are requested. An account is written once for all its orders. A refused order leaves nothing
--- behind but, perhaps, its key with a request that was forgotten.
+-- Places orders and holds their money. Each order is placed or refused separately, in the requested order for
+-- each user. Each account is written once for all its orders. A refused order stores nothing, except possibly
+-- its key on a forgotten request.
 --
--- The accounts are locked first, in the order of users. From then on no other statement places an order of
--- these users, so their keys and prolongations stay as they are read. The days of tokens with a limit come
--- next, in the order of tokens, as in every statement that writes both.
+-- It locks the accounts first, in user order. After that no other statement places an order of these users,
+-- so their keys and prolongations stay as they were read. It then locks the rows of token_spending, in token
+-- order, as every statement does that writes both tables.
 --
--- `asked`: an array of objects with columns of `orders`, `wait_seconds` until the order is given up, and
--- `limited_by`, the tokens whose daily limits it counts against. Of the columns, those count that the INSERT
--- names: a caller sets no others, and what is not named begins with the default of the table.
--- `of_users` and `limited`: the users and the tokens that are named there.
--- `patience_ms`: how long the statement waits for each lock; null for the time-out of the session.
+-- `asked`: an array of objects with columns of `orders`; `wait_seconds` until the order is given up; and
+-- `limited_by`, the tokens whose daily limits apply to the order. Only columns in the INSERT are used; other
+-- columns get the defaults of the table.
+-- `of_users` and `limited`: all users and tokens in `asked`.
+-- `patience_ms`: how long the statement waits for each lock; null for the session's timeout.
 --
--- After a restore of the database, an unknown key may be that of a request that was forgotten:
--- `take_forgotten_key`. It is looked for under the lock of the account, which keeps a retry apart from the
--- decisions of staff about such requests.
+-- After a restore of the database, an unknown key may belong to a forgotten request: `take_forgotten_key`.
+-- The search runs under the account's lock, so that a retry and staff's decision about such a request cannot
+-- overlap.
 --
--- A prolongation waits for its call at once when the last sweep has confirmed the end of its rental, and no
--- other order of the proxy was sent since: that sweep replaces the listing before the call. Otherwise the end
--- is to be read.
+-- A prolongation can be sent at once if the last sweep has confirmed the end of the rental, and no other
+-- order of the proxy was sent since: that sweep replaces the listing before the call. Otherwise the end must
+-- be read first.
 --
--- The result names each order by its position in `asked`, from 1, with its id or why it was refused: the
--- first of its `order_refusals`.
+-- The result lists each order by its position in `asked`, from 1, with its id or the first of its
+-- `order_refusals`.
 CREATE OR REPLACE FUNCTION place_orders(
   asked jsonb, of_users bigint[], limited bigint[], patience_ms integer)
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
@@ -30,12 +30,12 @@ DECLARE
   prefix CONSTANT text := (SELECT reference_prefix FROM installation);
   may_be_forgotten boolean;
   wanted record;
-  -- The last entry of the user's account, and then the holds that follow it.
+  -- The last entry of the user's account, then the holds that follow it.
   entry ledger_entries;
   holds ledger_entries[] := '{}';
-  -- By position: the ids of the orders that are placed.
+  -- The ids of placed orders, by position.
   ids bigint[] := '{}';
-  -- What keeps other orders of the statement from being placed.
+  -- Keys and proxies that other orders of the statement can no longer use.
   taken text[] := '{}';
 BEGIN
   IF patience_ms IS NOT NULL THEN

@@ -1,28 +1,31 @@
--- Places the orders of renewals as `place_orders` does, and marks the renewals as placed: each order and its
--- renewal together, or neither.
+-- Places the orders of renewals as `place_orders` does, and marks the renewals as placed: each order together
+-- with its renewal, or neither.
 --
--- The grounds of a renewal may have changed since it was decided: the end of the rental has moved, the rule
--- was disabled or another one applies to the proxy, renewals were paused, the budget was used up.
--- `renewal_refusals` checks them, under the locks of the accounts, the users, the pause of all and the
--- renewals. No other statement prolongs a proxy of these users meanwhile. Every change that forbids a renewal
--- locks its user or the pause of all before it is confirmed: rules, budgets, pauses, blocks, and, by the
--- trigger that counts changes of proxies, labels and ends. So once a change is confirmed that forbids a
--- renewal, no further order of it is placed.
+-- The basis of a renewal may have changed since the decision: the rental's end has moved, the rule was
+-- disabled or another rule applies, renewals were paused, or the budget was used up. `renewal_refusals`
+-- checks this under the locks of the accounts, the users, the global pause and the renewals. No other
+-- statement prolongs a proxy of these users meanwhile.
 --
--- The reason of an earlier try stays with the renewal until it is done, so that customers get one event of it.
+-- Every change that forbids a renewal locks its user or the global pause before it is confirmed. This applies
+-- to rules, budgets, pauses and blocks, and to labels and ends by the trigger that counts changes of proxies.
+-- After such a change is confirmed, no further order of the renewal is placed.
 --
--- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, by which the renewal was decided.
--- `of_users`: the users that are named there.
+-- The reason of an earlier try stays with the renewal until it is done, so that customers get one event for
+-- it.
+--
+-- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, the rule that decided the renewal.
+-- `of_users`: all users in `asked`.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
 DECLARE
   wanted record;
   placed record;
   last_user bigint;
-  -- What the user has left for the renewals that follow. The budget is null when there is none.
+  -- The user's remaining balance and budget for the renewals that follow. The budget is null if there is
+  -- none.
   available_left numeric;
   budget_left numeric;
-  -- The positions of those that may be placed.
+  -- The positions of renewals that may be placed.
   chosen bigint[] := '{}';
 BEGIN
   PERFORM lock_accounts(of_users);

@@ -1,12 +1,13 @@
--- Gives the events that have none the next positions, in the order of their ids, and returns the user of
--- each. Readers go on from positions: ids are taken before the commit and become visible out of order. One
--- transaction at a time gives positions, whose lock ends when they are visible, so that none becomes visible
--- after a greater one. Another one is not waited for: it does the same.
+-- Assigns the next positions to events without one, in id order, and returns the user of each event. Readers
+-- continue from positions because ids are assigned before the commit and become visible out of order. One
+-- transaction at a time assigns positions. Its lock ends when they are visible, so that no position becomes
+-- visible after a greater one. A concurrent call returns at once, because the first call does the same work.
 --
--- The positions are a sequence of their own, which `skip_ids` skips after a restore: no cursor that was given
--- out names another event. With its position, an event gets a delivery for each webhook of its user that is
--- enabled and of its type; enabling a webhook takes the same lock. The loop looks up one row at a time, so
--- that no plan ever reads the table from end to end. The service's role may not write positions otherwise.
+-- Positions have their own sequence, which `skip_ids` advances after a restore, so that no cursor that a
+-- client received refers to another event. With its position, an event gets a delivery for each enabled
+-- webhook of its user that accepts its type; enabling a webhook takes the same lock. The loop looks up one
+-- row at a time, so that no plan reads a whole table. The service's role cannot write positions in any other
+-- way.
 CREATE OR REPLACE FUNCTION publish_events(how_many integer) RETURNS SETOF bigint LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

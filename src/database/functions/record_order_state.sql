@@ -1,6 +1,6 @@
--- Writes the history of an order: each state with the moment it began. No statement can forget or forge it,
--- because the column is refused to everyone but this trigger. Once an order has been closed for a month, its
--- history may be cut to its end.
+-- Writes an order's history: each state with the time when it began. No statement can omit or forge an entry,
+-- because only this trigger may write the column. A month after an order was closed, its history may be cut
+-- to the last entry.
 CREATE OR REPLACE FUNCTION record_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN

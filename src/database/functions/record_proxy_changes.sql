@@ -1,12 +1,12 @@
--- Logs in `proxy_changes` what an update changed of a proxy that its customer sees, whichever statement it
--- comes from, so that none can forget it. Labels and flags for staff are no changes, and a purchase writes
--- nothing. It never logs a login or a password.
+-- Logs in `proxy_changes` the changes of a proxy that its customer sees. As a trigger, it logs the updates of
+-- all statements. It ignores labels and flags for staff, and logs nothing for a purchase. It never logs a
+-- login or a password.
 --
--- The events of a proxy are made of what is logged here: its history is kept as long as the proxy, its events
--- for some weeks. A rental that ends by itself changes nothing, and has an event all the same.
+-- A proxy's events follow from the logged changes. The history is kept as long as the proxy, the events for
+-- some weeks. A rental that ends by itself changes nothing, but causes an event.
 --
--- It runs for the rows that have changed alone: the condition of the trigger costs an update of many rows
--- next to nothing. It writes with the rights of the owner: the service's role may only read the log.
+-- The trigger's condition selects the changed rows, so that an update of many rows costs next to nothing. The
+-- function has the owner's rights, because the service's role may only read the log.
 CREATE OR REPLACE FUNCTION record_proxy_changes() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

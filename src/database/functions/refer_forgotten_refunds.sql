@@ -1,5 +1,5 @@
--- After a restore of the database: leaves proxies to staff that the provider no longer lists. They may have been
--- refunded and deleted after the restored moment, and the refund is forgotten.
+-- After a restore of the database, refers proxies that the provider no longer lists to staff. They may have
+-- been refunded and deleted after the restored moment, and the restored database lacks the refund.
 CREATE OR REPLACE FUNCTION refer_forgotten_refunds() RETURNS void LANGUAGE sql AS $$
   INSERT INTO proxy_refunds (proxy_id, user_id, last_order_id, state, reason, requested_at, next_check_at)
   SELECT proxies.id, proxies.user_id, last_order_of(proxies.id), 'staff', 'forgotten', begun_at, NULL

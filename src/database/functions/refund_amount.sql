@@ -1,5 +1,5 @@
--- Returns what a refund of a proxy gives back when it was requested at `asked_at`: of the orders up to
--- `last_order`, or of all if that is null.
+-- Returns the amount that a refund of a proxy, requested at `asked_at`, gives back for orders up to
+-- `last_order`, or for all orders if that is null.
 CREATE OR REPLACE FUNCTION refund_amount(of_proxy bigint, asked_at timestamptz, last_order bigint)
 RETURNS numeric LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(amount), 0)::numeric(14,2) FROM refund_shares(of_proxy, asked_at)

@@ -1,9 +1,10 @@
--- Returns what a refund of a proxy gives back of each order, when it was requested at `asked_at`: the whole
--- days that are left then of the days that the order paid for, at its price, rounded down to the kopeck, and
--- never more than what is left of its charge. Orders of which nothing is given back are omitted.
+-- Returns the part of each order that a refund of a proxy, requested at `asked_at`, gives back. It is the
+-- price of the whole remaining days of the paid period, rounded down to the kopeck, but at most the rest of
+-- the order's charge. Orders with nothing to give back are omitted.
 --
--- An order paid for its period from the start of the rental, or, of a prolongation, from the earlier end or
--- from when it was sent, whichever was later. A proxy that staff assigned was not paid for by its purchase.
+-- A purchase paid for its period from the start of the rental. A prolongation paid for its period from the
+-- previous end or from the time when it was sent, whichever was later. A proxy that staff assigned was not
+-- paid for by its purchase.
 CREATE OR REPLACE FUNCTION refund_shares(of_proxy bigint, asked_at timestamptz)
 RETURNS TABLE (order_id bigint, amount numeric) LANGUAGE sql STABLE AS $$
   SELECT id, share

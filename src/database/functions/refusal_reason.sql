@@ -1,5 +1,6 @@
--- Why an order of this kind was canceled, as coarsely as in the response to its request (`refusalOf()`): what
--- the shop lacks is not the customer's concern. A failure of a newer version is none that this one knows.
+-- Returns the reason why an order was canceled, as coarse as in the response to its request (`refusalOf()`),
+-- because customers need not know what the shop lacks. A newer version may have written failures that this
+-- version does not know.
 CREATE OR REPLACE FUNCTION refusal_reason(kind text, failure text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN failure IN ('count', 'out-of-stock') THEN 'not-enough-proxies'
               WHEN failure = 'period' THEN 'period-not-sold'

@@ -1,16 +1,16 @@
--- Refuses a statement that would rewrite what must stay as it is. The reason is the argument of the trigger.
+-- Refuses a statement that would change immutable rows. The trigger's argument is the reason.
 CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% of % is not allowed: %', TG_OP, TG_TABLE_NAME, TG_ARGV[0];
 END $$;
 
--- An entry of the ledger is corrected by another entry, never edited.
+-- A ledger entry is corrected by another entry, never edited.
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Only apply_ledger_entries() changes a balance. This stops what is written by hand, with the owner's rights:
--- any statement that is not inside a trigger. The service's role has no right to write accounts at all, and
--- what comes past both is refused by check_account_follows_ledger().
+-- Only apply_ledger_entries() changes a balance. This trigger stops manual writes with the owner's rights:
+-- any statement outside a trigger. The service's role has no right to write accounts at all.
+-- check_account_follows_ledger() refuses writes that pass both.
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (
     pg_trigger_depth() = 0
@@ -26,14 +26,14 @@ CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
 -- The audit log cannot be rewritten by the people it records.
 CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE OR TRUNCATE ON audit_log
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
--- Only what changed nothing may go, after a year: forget_staff_reads().
+-- Lines that recorded no change may be deleted after a year: forget_staff_reads().
 CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log
   FOR EACH ROW WHEN (
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
--- A price rule changes once, when its end is set, and never for a moment that has passed: customers have
--- been quoted by it, and orders name it.
+-- A price rule changes once, when its end is set, and never for a moment in the past: customers have received
+-- quotes based on it, and orders refer to it.
 CREATE OR REPLACE TRIGGER price_rules_end_once BEFORE UPDATE ON price_rules
   FOR EACH ROW WHEN (
     OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.valid_to <= now()
@@ -49,12 +49,12 @@ CREATE OR REPLACE TRIGGER price_rules_stay BEFORE DELETE OR TRUNCATE ON price_ru
 CREATE OR REPLACE TRIGGER default_markups_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON default_markups
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');
 
--- check_proxy_references() checks what a proxy refers to when the proxy arrives. These columns never change
--- afterwards, so nothing has to check them again.
+-- check_proxy_references() checks a proxy's references when the proxy is inserted. They need no further
+-- check, because these columns never change afterwards.
 CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
 
--- The past of a proxy, as customers see it, stays as it was recorded.
+-- A proxy's history, which customers see, stays as it was recorded.
 CREATE OR REPLACE TRIGGER proxy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON proxy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');

@@ -1,20 +1,20 @@
--- Why a renewal cannot be ordered now: every reason, in the order in which customers see them, which is that
--- of `SKIP_REASONS`. Empty if it can be. `place_renewals` calls it under its locks. The decision calls it
--- without any, and before it knows prices: `price` is null then, and no reason is about money.
+-- Returns the reasons why a renewal cannot be ordered now, in the order in which customers see them (that of
+-- `SKIP_REASONS`); empty if it can be ordered. `place_renewals` calls it under its locks. The decision calls
+-- it without locks, and before prices are known: `price` is null in that call, and no reason is about money.
 --
--- Two reasons remove the renewal, and no customer sees them. `superfluous`: it was placed, or the end of the
--- rental has moved. `rule-off`: no rule applies to the proxy, or another one than `decided_by` does, unless
--- that is null.
+-- Two reasons remove the renewal, and customers never see them. `superfluous`: the renewal was placed, or the
+-- rental's end has moved. `rule-off`: no rule applies to the proxy, or a rule other than `decided_by`; if
+-- `decided_by` is null, any rule is accepted.
 --
--- `available`: what the account has to spend.
--- `budget_left`: what is left of the budget of the month; null if there is no budget.
+-- `available`: the amount that the account can spend.
+-- `budget_left`: the rest of the month's budget; null if there is no budget.
 CREATE OR REPLACE FUNCTION renewal_refusals(
   of_renewal bigint, decided_by bigint, price numeric, available numeric, budget_left numeric)
 RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   found record;
   held_up text[];
-  -- Why no order of the proxy could be placed, by anyone.
+  -- The refusals that apply to any order of the proxy.
   of_order text[];
 BEGIN
   SELECT renewal.user_id, renewal.proxy_id, proxy.withdrawn_at, rule.id AS rule_id, rule.max_price,

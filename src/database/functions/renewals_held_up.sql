@@ -1,4 +1,4 @@
--- Why staff have blocked the renewals of a user: reasons, or empty.
+-- Returns the reasons why staff have blocked this user's renewals; empty if there are none.
 CREATE OR REPLACE FUNCTION renewals_held_up(of_user bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN array_remove(ARRAY[

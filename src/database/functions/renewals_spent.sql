@@ -1,5 +1,5 @@
--- The used part of a user's budget of the month that begins at `since`: what renewals were charged in it, and
--- what those hold that were ordered in it and are under way.
+-- Returns the used part of a user's budget for the month that begins at `since`: the charges of renewals in
+-- that month, and the holds of renewals that were ordered in it and are in progress.
 CREATE OR REPLACE FUNCTION renewals_spent(of_user bigint, since timestamptz) RETURNS numeric
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -1,7 +1,6 @@
--- The request that has an idempotency key of a customer: the order that holds or has spent money under it;
--- or, without an order id, the bulk that was accepted under it, or the request of an order that a restore has
--- forgotten and staff have written off. One of them at most: orders and bulks are accepted under the lock of
--- the account.
+-- Returns the request that used a customer's idempotency key: an order that holds or has spent money; or,
+-- without an order id, an accepted bulk request, or a forgotten request that staff have written off after a
+-- restore. There is at most one, because orders and bulk requests are accepted under the account's lock.
 CREATE OR REPLACE FUNCTION requests_of_key(of_user bigint, key text)
 RETURNS TABLE (order_id bigint, request_hash bytea) LANGUAGE sql STABLE AS $$
   SELECT id, request_hash FROM orders

@@ -1,6 +1,6 @@
--- The rule that applies to a proxy: its own; otherwise the newest filter that matches it, as
--- `proxyFilterSql()` would; otherwise the rule for all. No row or one: a proxy that is excluded has none.
--- Rules are read as they are, so a change counts with the next statement. The planner inlines the query.
+-- Returns the rule that applies to a proxy: its own rule; otherwise the newest filter that matches, as in
+-- `proxyFilterSql()`; otherwise the rule for all. Returns at most one row, and no row for an excluded proxy.
+-- A change of rules takes effect with the next statement. The planner inlines the query.
 CREATE OR REPLACE FUNCTION rule_of_proxy(
   of_user bigint, of_proxy bigint, of_country text, of_label text, of_tags text[]
 ) RETURNS SETOF renewal_rules LANGUAGE sql STABLE AS $$

@@ -1,9 +1,9 @@
--- Skips the next ids of every table. Called after the database was restored to an earlier moment: the ids
--- that were given out after that moment are known elsewhere, in order references at the provider and in
--- customers' own records, and must never name anything else.
+-- Skips the next ids of every table. It is called after the database was restored to an earlier moment: ids
+-- that were assigned after that moment are known elsewhere, in order references at the provider and in
+-- customers' records, and must never refer to anything else.
 --
--- It runs with the rights of the owner: the service's role may only take the next value of a sequence. The
--- search path is fixed, so that no caller can put another function of a name before these.
+-- The function has the owner's rights, because the service's role may only take the next value of a sequence.
+-- The search path is fixed, so that no caller can insert other functions of the same names before these.
 CREATE OR REPLACE FUNCTION skip_ids(how_many bigint) RETURNS void LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE

@@ -1,15 +1,16 @@
--- Takes the unknown key of a request for that of a request for the same which a restore of the database has
--- forgotten: first of an order that was put back, with the nearest count and preferably the same type, and
--- otherwise of one that was written off. The key is that request's from then on. Never the key of a renewal,
--- which says which end it moves. `place_orders` calls it under the lock of the account, while the database
--- `is_after_restore`.
+-- Assigns an unknown key to a matching request that was lost in a restore of the database. It prefers an
+-- order that was put back, with the nearest count and preferably the same type, to a request that was written
+-- off. From then on, the key belongs to that request. Keys of renewals are never assigned, because they
+-- contain the end that they move. `place_orders` calls the function under the account's lock, while the
+-- database `is_after_restore`.
 --
--- An order that was put back may have another type, because the provider may list another, and fewer proxies
--- than the request, down from what was found, because staff may have given it fewer. An order that somebody
--- else has locked is taken by the next retry.
+-- An order that was put back may have another type than the request, because the provider may list another.
+-- It may have fewer proxies, down from the number found, because staff may have assigned fewer. If another
+-- transaction has locked an order, the next retry takes the order.
 --
--- Nothing is taken for what was written off during maintenance: staff still decide. Several prolongations
--- of a rental are written off as one: each key takes its period, and the days that are left wait for the next.
+-- During maintenance, written-off requests are not taken, because staff are still deciding. Several
+-- prolongations of a rental are written off as one request: each key takes its own period, and the remaining
+-- days wait for the next key.
 CREATE OR REPLACE FUNCTION take_forgotten_key(wanted orders) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   key CONSTANT text := wanted.idempotency_key;

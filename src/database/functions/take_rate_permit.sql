@@ -1,14 +1,14 @@
--- Gives one rate permit, which allows one call to a provider: at most `calls` of them in any window of
--- `window_ms`, over all replicas. The row lock on `rate_permits` serves replicas one at a time, by the
+-- Grants one rate permit, which allows one call to a provider. All replicas together get at most `calls`
+-- permits in any window of `window_ms`. The row lock on `rate_permits` serves replicas one at a time, by the
 -- database's clock.
 --
--- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls, which leave
--- the last permit of a window to others. `wanted` lists the priorities that wait at the calling replica; it
--- names one twice when more than one of its calls waits. The result is the priority that the permit is for, or
--- null with the milliseconds after which to poll again.
+-- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest, 5 exact prices and 6 spare calls, which
+-- leave the last permit of a window to others. `wanted` lists the waiting priorities of the calling replica,
+-- a priority twice if more than one of its calls waits. The result is the permit's priority, or null with the
+-- milliseconds until the next poll.
 --
--- Waiting ages: `passed_over` counts by priority how many permits others were given while it waited. After
--- two for others a confirmation goes next, and after eight for others any call.
+-- Waiting calls age: `passed_over` counts for each priority how many permits went to others while it waited.
+-- A confirmation goes next after two such permits, any other call after eight.
 CREATE OR REPLACE FUNCTION take_rate_permit(
   of_provider text, asker uuid, wanted smallint[], calls integer, window_ms double precision)
 RETURNS TABLE (priority smallint, wait_ms double precision, granted_at text) LANGUAGE plpgsql AS $$
@@ -29,7 +29,7 @@ BEGIN
   moment := clock_timestamp();
   IF permits.granted[cardinality(permits.granted)] > moment
      OR permits.paused_until > moment + interval '1 minute' THEN
-    -- The clock was set back. A whole window without calls makes up for what the row no longer shows.
+    -- The clock was set back. A full window without calls replaces the permits that the row no longer shows.
     permits.granted := '{}';
     permits.paused_until := moment + make_interval(secs => window_ms / 1000);
     UPDATE rate_permits SET granted = permits.granted, paused_until = permits.paused_until
@@ -41,7 +41,7 @@ BEGIN
       permits.granted[cardinality(permits.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
   END IF;
 
-  -- A replica that does not poll in time is gone, and its demand no longer counts.
+  -- The demand of a replica that does not poll in time expires, because the replica is gone.
   INSERT INTO permit_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
   ON CONFLICT (provider, holder)
   DO UPDATE SET priorities = excluded.priorities, expires_at = excluded.expires_at;
@@ -75,7 +75,7 @@ BEGIN
                        THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 6) AS kind ORDER BY kind)
    WHERE provider = of_provider;
-  -- The replica's other calls keep their demand until it polls for them, within moments.
+  -- The replica's other calls keep their demand until it polls for them, which takes moments.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
   UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;
