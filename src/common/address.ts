@@ -16,7 +16,7 @@ export function plainAddress(address: string | undefined): string | null {
 const IPV6_PREFIXES = [4, 3];
 
 /**
- * Returns the networks by which an address is limited, the narrowest first: an IPv4 address itself, or the
+ * Returns the networks whose limits apply to an address, the narrowest first: an IPv4 address itself, or the
  * /64 and the /48 of an IPv6 address. Internet providers assign a whole /64 to one customer, and often a
  * whole /48.
  */

@@ -5,7 +5,11 @@ export abstract class Clock {
   /** Returns milliseconds that changes of the wall clock do not affect. Only differences are meaningful. */
   abstract monotonicMs(): number;
 
-  /** @param agoMs how long ago the moment was */
+  /**
+   * Returns a moment from which time can be measured.
+   *
+   * @param agoMs how many milliseconds ago the moment was
+   */
   moment(agoMs = 0): Moment {
     return new Moment(this, agoMs);
   }

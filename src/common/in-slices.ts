@@ -1,6 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-/** How long work continues before it yields to other requests. */
+/** How long work continues before it yields to other requests, in milliseconds. */
 const TURN_MS = 5;
 
 /**

@@ -24,7 +24,7 @@ export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 /** Returns the prefix length in IPv6, where IPv4 addresses occupy a range of their own. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
 
-/** Whether one of the outer networks contains the whole inner one. */
+/** Whether one of the outer networks contains the whole inner network. */
 export function liesWithin(outer: readonly string[], inner: string): boolean {
   const network = parseNetwork(inner);
   if (!network) return false;

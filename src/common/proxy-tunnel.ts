@@ -6,7 +6,7 @@ import { isWithin } from './network';
 /** Environment variables that name the proxy and the hosts that are reached without it. */
 export interface ProxyChoice {
   readonly httpsProxy: string | undefined;
-  /** Hosts, domains, addresses and networks, separated by commas. */
+  /** Hosts, domains, addresses and networks that are reached without the proxy, separated by commas. */
   readonly noProxy: string;
 }
 
@@ -30,7 +30,7 @@ export function proxyFor(url: string, { httpsProxy, noProxy }: ProxyChoice): str
   return isDirect ? undefined : httpsProxy;
 }
 
-/** Whether an entry of `NO_PROXY` names a host. */
+/** Whether an entry of `NO_PROXY` matches a host. */
 function names(entry: string, host: string, port: string): boolean {
   if (entry === '*' || (isIP(host) !== 0 && isWithin([entry], host))) return true;
   const [, name = entry, namedPort = port] = /^\[?(.+?)\]?:(\d+)$/.exec(isIPv6(entry) ? '' : entry) ?? [];
@@ -53,7 +53,7 @@ export async function openTunnel(
   call.once('proxyConnect', (response: { readonly statusCode: number }) => (status = response.statusCode));
   const agent = new HttpsProxyAgent(proxy, { signal });
   const socket = await agent.connect(call as http.ClientRequest, { ...target, secureEndpoint: false });
-  // TLS reports the errors of the tunnel.
+  // Ignore errors of the tunnel's socket, because TLS reports them.
   socket.on('error', () => undefined);
   if (status === 200) return socket;
   throw Object.assign(new Error('the proxy opens no tunnel'), { code: `PROXY_${status}` });

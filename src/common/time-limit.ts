@@ -20,7 +20,7 @@ export class TimeLimit {
       this.isOver = true;
       this.abort();
     }, ms);
-    // Many operations at a time may listen to one signal.
+    // Prevents Node's warning: many operations may listen to one signal at the same time.
     setMaxListeners(0, this.signal, ...(end ? [end] : []));
     end?.addEventListener('abort', this.abort);
     if (end?.aborted === true) this.abort();

@@ -41,9 +41,10 @@ export function recordSession(error: Error, client: object): void {
 /**
  * Looks up the outcome of a statement whose response was lost. First it terminates the statement's session:
  * while a session waits for a lock, it does not notice a lost connection, and could commit after the lookup.
- * Once the session is gone, missing rows will never appear. If the session was waiting for the synchronous
- * standby, its commit becomes visible, but a failover may undo it. The lookup therefore runs only after the
- * standby has the visible rows.
+ * Once the session is gone, missing rows will never appear.
+ *
+ * If the session was waiting for the synchronous standby, its commit becomes visible, but a failover may undo
+ * it. The lookup therefore runs only after the standby has the visible rows.
  *
  * @param error the statement's error, from `preparedRows` on a data source
  * @param lookUp is retried if it fails

@@ -41,7 +41,7 @@ export function dataSourceOptions(database: {
   poolSize: number;
   /** Maximum wait for a free connection. */
   poolWaitMs?: number | undefined;
-  /** 0 for no limit. */
+  /** Maximum duration of a statement; 0 for no limit. */
   statementTimeoutSeconds?: number;
   lockTimeoutSeconds?: number;
   applicationName: string;

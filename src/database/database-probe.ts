@@ -54,7 +54,7 @@ export class DatabaseProbe {
   close(): void {
     const { client } = this.connection ?? {};
     this.connection = undefined;
-    // Not awaited: pg never reports the end of a lost connection.
+    // We do not await the end, because pg never reports the end of a lost connection.
     client?.end().catch(() => undefined);
   }
 
@@ -88,7 +88,7 @@ export class DatabaseProbe {
     });
     const connection = { client, socket };
     this.connection = connection;
-    // The connection was lost between two queries.
+    // An error between two queries means that the connection was lost.
     client.on('error', () => this.drop(connection));
     await client.connect();
     return client;

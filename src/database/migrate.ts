@@ -32,7 +32,7 @@ const PENDING =
 /** Database URLs for the service and for the owner of its tables. */
 export interface DatabaseAddress {
   readonly url: string;
-  /** Undefined if the service's role owns the tables. */
+  /** The owner's URL; undefined if the service's role owns the tables. */
   readonly ownerUrl?: string | undefined;
 }
 

@@ -102,7 +102,7 @@ export class Notifier implements OnModuleDestroy {
     for (const end of this.waits) end();
   }
 
-  /** Ends all waits of readers, and allows no new ones. */
+  /** Ends all waits of readers and refuses new ones. */
   end(): void {
     this.state = 'ended';
     for (const end of this.waits) end();
@@ -135,7 +135,7 @@ export class Notifier implements OnModuleDestroy {
     if (client !== this.client) return;
     this.client = undefined;
     if (this.state !== 'closed') this.logger.debug(`no connection for notifications: ${messageOf(why)}`);
-    // Not awaited: pg never reports the end of a lost connection.
+    // We do not await the end, because pg never reports the end of a lost connection.
     client.end().catch(() => undefined);
   }
 }

@@ -12,7 +12,7 @@ export interface SchemaState {
   readonly checksums: Checksums;
 }
 
-/** Columns of a {@link SchemaState}, and their table. */
+/** The columns and the table of a {@link SchemaState}, for a SELECT. */
 export const SCHEMA_STATE = `
   ARRAY(SELECT name::text FROM migrations ORDER BY id) AS applied, release, checksums
     FROM installed_functions`;
@@ -70,7 +70,10 @@ const OLDER =
 const UNDEFINED_TABLE = '42P01';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Whether a table could not be read because the first migration has not created or granted it yet. */
+/**
+ * Whether an error means that a table could not be read because the first migration has not created or
+ * granted it yet.
+ */
 export function isBeforeFirstMigration(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === UNDEFINED_TABLE || code === INSUFFICIENT_PRIVILEGE;

@@ -29,7 +29,7 @@ export class CommitNotOnStandby extends Error {
   }
 }
 
-/** The connection leads to a standby, or to a primary that refuses writes. */
+/** Thrown if the connection leads to a standby, or to a primary that refuses writes. */
 class DatabaseReadOnly extends Error {
   readonly code = READ_ONLY;
 
@@ -75,7 +75,7 @@ export class ServiceClient extends Client {
       if (routine === WAIT_OF_A_COMMIT) this.isCommitUncertain = true;
     });
     const query = this.query.bind(this) as (...parameters: unknown[]) => unknown;
-    // An override would have to copy all signatures of pg.
+    // Assign the method, because an override would have to copy all of pg's signatures.
     this.query = ((...parameters: unknown[]) => {
       const response = query(...parameters);
       return response instanceof Promise ? this.watch(response) : response;

@@ -35,7 +35,7 @@ export function theRow<Row>([row]: readonly Row[], statement: string): Row {
   return row;
 }
 
-/** Formats constants of the code as a list for a check constraint: `('http', 'socks')`. Does not escape. */
+/** Formats constants as an SQL list for a check constraint: `('http', 'socks')`. Does not escape. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
 

@@ -12,7 +12,7 @@ export interface Claimed<Row> {
   readonly isMore: boolean;
 }
 
-/** Rows that become due, and are processed by the replica that claims them. */
+/** Rows that become due, each processed by the replica that claims it. */
 export interface DueWork<Row> {
   /** The name in the log and in the label of its metrics. */
   readonly name: string;

@@ -26,14 +26,14 @@ export interface Job {
   readonly isRun: boolean;
   readonly waiting?: WaitingSql | undefined;
   intervalMs: number;
-  /** Milliseconds since 1970. */
+  /** Time of the last success in this process, in milliseconds since 1970. */
   lastSuccessMs: number | undefined;
 }
 
 /** A job, and its state in this process. */
 interface OwnJob extends Job {
   readonly loop: StepLoop;
-  /** Ticks before this time of the monotonic clock do nothing. */
+  /** Time of the monotonic clock before which ticks do nothing. */
   notBeforeMs: number;
 }
 

@@ -11,7 +11,7 @@ export interface RetryTimes {
   readonly column: string;
   /** An SQL condition for rows whose next try follows a failure, and was not planned. */
   readonly where: string;
-  /** The longest pause between two tries, as an SQL interval. */
+  /** Maximum pause between two tries, as an SQL interval. */
   readonly longestPause: string;
   /**
    * New delay for rows that are scheduled further ahead, as an SQL interval from now; defaults to no delay.

@@ -110,18 +110,19 @@ class CircuitBreaker {
 }
 
 /**
- * Stops calls to a failing provider. `money` counts the calls that cost money, `reads` the others. `funds`
- * opens with the first refusal for lack of funds, until the balance covers the smallest refused cost. It
- * stops no call, because the known balance is compared with the cost of each call. While any breaker is open,
- * a read probes the provider at growing intervals, and closes the breakers for which its response is a
- * success.
+ * Stops calls to a failing provider. `money` counts the calls that cost money, `reads` the others. While any
+ * breaker is open, a read probes the provider at growing intervals, and closes the breakers for which its
+ * response is a success.
+ *
+ * `funds` opens with the first refusal for lack of funds, until the balance covers the smallest refused cost.
+ * It stops no call, because the known balance is compared with the cost of each call.
  */
 export class CircuitBreakers {
   private readonly probeMs: number;
   private readonly money: CircuitBreaker;
   private readonly reads: CircuitBreaker;
   private readonly funds: CircuitBreaker;
-  /** Roubles that the balance must cover before `funds` closes. */
+  /** The balance, in roubles, that closes `funds`. */
   private requiredFunds = '0';
   private failedProbes = 0;
   private isProbing = false;

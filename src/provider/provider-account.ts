@@ -34,7 +34,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     private readonly lowBalance: string,
   ) {}
 
-  /** Loads the balance that was stored last. */
+  /** Loads the stored balance. */
   onModuleInit(): Promise<void> {
     return this.followStore();
   }

@@ -1,6 +1,6 @@
 /**
- * The reason why a call was refused. `out-of-funds` and `misconfigured` are our faults; the others concern
- * the request.
+ * The reason why a call was refused. `out-of-funds` and `misconfigured` are caused by us, the others by the
+ * request.
  */
 export type RefusalReason =
   | 'count'

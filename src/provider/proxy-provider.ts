@@ -46,10 +46,10 @@ export abstract class ProxyProvider {
   abstract allProxies(options?: Pick<ReadOptions, 'priority' | 'permit'>): AsyncIterable<ListedPage>;
 
   /**
-   * Checks without waiting whether an order could be sent, before money is reserved for it.
+   * Checks without waiting whether an order could be sent, before money is reserved for the order.
    *
-   * @param quoted the cost of the order at the provider
-   * @throws ProviderClosed while a circuit breaker is open, or when the known balance does not cover `quoted`
+   * @param quoted the order's cost at the provider
+   * @throws ProviderClosed if a circuit breaker is open, or the known balance does not cover `quoted`
    */
   abstract assertTakesOrders(quoted?: string): void;
 
@@ -149,7 +149,7 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   /** Defaults to `rest`. */
   readonly priority?: CallPriority;
-  /** A permit that the caller already has. */
+  /** A permit that the caller already has; without it, the read waits for its own permit. */
   readonly permit?: RatePermit;
 }
 

@@ -22,8 +22,8 @@ const SHORTEST_WAIT_MS = 100;
 const RETRY_AFTER_FAILURE_MS = 100;
 
 /**
- * A call that was passed over this many times goes next, whatever its priority; `take_rate_permit` uses the
- * same number.
+ * A call that was passed over this many times goes next, regardless of its priority; `take_rate_permit` uses
+ * the same number.
  */
 export const MOST_PASSED_OVER = 8;
 

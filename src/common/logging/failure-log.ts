@@ -4,7 +4,7 @@ import { messageOf, stackOf } from '../error-text';
 /** Limits memory use, because error texts can contain ids and the work's names can come from customers. */
 const MOST_REMEMBERED = 100;
 
-/** Logs each error of recurring work once, and the number of failures when the work succeeds again. */
+/** Logs each error of recurring work once, and the number of failures after the work has recovered. */
 export class FailureLog {
   private readonly failures = new Map<string, { count: number; readonly logged: Set<string> }>();
 

@@ -12,7 +12,7 @@ RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   refusals text[] := '{}';
 BEGIN
-  -- Cheap conditions come first; each query is a statement of its own, so that its plan is cached.
+  -- Cheap conditions come first; each query is a separate statement, so that its plan is cached.
   IF EXISTS (SELECT FROM maintenance WHERE ended_at IS NULL) THEN
     refusals := refusals || 'closed-for-maintenance'::text;
   END IF;

@@ -1,9 +1,10 @@
 -- Refunds a proxy that does not work, and withdraws it permanently. Ledger entries, withdrawal, event and
--- dropped renewals are all written together, or none of them. Returns the refunded amount, or the obstacle
--- because of which nothing was changed: 'refunded', or 'open' for an open order or type change. Unless staff
--- have decided, these are obstacles, too: 'assigned' by staff, 'refunded-by-staff' in part, 'withdrawn', or
--- 'prolonged' since the request. The rule therefore never refunds an order that was placed after the request,
--- while staff refund all orders.
+-- dropped renewals are all written together, or none of them.
+--
+-- Returns the refunded amount, or the obstacle because of which nothing was changed: 'refunded', or 'open'
+-- for an open order or type change. Unless staff have decided, these are obstacles, too: 'assigned' by staff,
+-- 'refunded-by-staff' in part, 'withdrawn', or 'prolonged' since the request. The rule therefore never
+-- refunds an order that was placed after the request, while staff refund all orders.
 --
 -- It locks the proxy's orders first, then the proxy, then the account, in the same order as settling a
 -- prolongation. The check for open orders comes after these locks, because placing an order needs the

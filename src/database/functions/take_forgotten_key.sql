@@ -1,8 +1,9 @@
 -- Assigns an unknown key to a matching request that was lost in a restore of the database. It prefers an
 -- order that was put back, with the nearest count and preferably the same type, to a request that was written
 -- off. From then on, the key belongs to that request. Keys of renewals are never assigned, because they
--- contain the end that they move. `place_orders` calls the function under the account's lock, while the
--- database `is_after_restore`.
+-- contain the end that they move.
+--
+-- `place_orders` calls the function under the account's lock, while the database `is_after_restore`.
 --
 -- An order that was put back may have another type than the request, because the provider may list another.
 -- It may have fewer proxies, down from the number found, because staff may have assigned fewer. If another

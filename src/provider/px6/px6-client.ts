@@ -24,7 +24,7 @@ import { envelope, type Px6Method, refusals, responses } from './px6-responses';
 
 interface RawResponse {
   readonly status: number;
-  /** Undefined when the body is not JSON. */
+  /** The parsed body; undefined if the body is not JSON. */
   readonly json: unknown;
 }
 

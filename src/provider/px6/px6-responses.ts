@@ -43,7 +43,7 @@ const readText = (value: unknown, pattern = /^[^\0\p{Surrogate}]{0,255}$/u): str
   return pattern.test(text) ? text : undefined;
 };
 
-/** Ids are numbers. */
+/** Reads an id, which consists of digits. */
 const readIdentifier = (value: unknown): string | undefined => readText(value, /^\d{1,20}$/);
 
 /** Reads the order reference. A proxy that was bought by hand may have none. */
@@ -79,7 +79,8 @@ const integer = field(readInteger);
 const amount = field((value) => readDecimal(value, /^\d{1,9}(\.\d{1,12})?$/));
 
 /**
- * The balance of our account, which may be overdrawn. An unreadable one does not make the response unusable.
+ * The balance of our account, which may be overdrawn. An unreadable balance does not make the response
+ * unusable.
  */
 const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12})?$/)).optional();
 
@@ -143,7 +144,7 @@ const listedProxy = proxy.extend({
 
 export type Px6ListedProxy = z.output<typeof listedProxy>;
 
-/** Reads the id and the order reference of a row that cannot be read as a whole. */
+/** Reads the id and the order reference of a row whose other fields may be unreadable. */
 export const toUnreadRow = ({ row, fields }: OddRow): UnreadRow => {
   const { id, descr } = Object(row) as Partial<Record<'id' | 'descr', unknown>>;
   return { id: readIdentifier(id) ?? null, orderReference: readDescr(descr) ?? null, fields };

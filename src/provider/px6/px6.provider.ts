@@ -380,7 +380,6 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return this.permits.waitForPermit(priority, maxWaitMs);
   }
 
-  /** Makes a call that costs money. */
   private async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
     try {
       return await this.breakers.spend(quoted, call);

@@ -19,8 +19,8 @@ CREATE TABLE events (
 CREATE SEQUENCE event_positions OWNED BY events.position;
 CREATE UNIQUE INDEX events_user_position_key ON events (user_id, position);
 CREATE INDEX events_unpublished_idx ON events (id) WHERE position IS NULL;
--- Finds the newest event, which limits what readers have seen, and the oldest events, which are deleted after
--- a month.
+-- Finds the newest event, up to which readers have seen everything, and the oldest events, which are deleted
+-- after a month.
 CREATE INDEX events_position_idx ON events (position) WHERE position IS NOT NULL;
 -- Finds the events of a period. A BRIN index would not work, because new rows are stored wherever old rows
 -- have left room.
@@ -32,7 +32,7 @@ CREATE TABLE webhooks (
   user_id bigint NOT NULL REFERENCES users,
   -- The URL. Its path or query may contain a customer's secret, so logs contain at most the host.
   url text NOT NULL,
-  -- The event types that the webhook receives; `null` for all.
+  -- The event types that the webhook receives; null for all.
   types text[],
   description text,
   -- The customer's secret in plain text, because signing needs it; null once the webhook is deleted.
@@ -50,7 +50,7 @@ CREATE TABLE webhooks (
   -- Nothing is sent before this time, because attempts have failed. A webhook that keeps failing is tried
   -- with one event at a time, even if many wait.
   paused_until timestamptz,
-  -- When the webhook was disabled; `null` while it is enabled.
+  -- When the webhook was disabled; null while it is enabled.
   disabled_at timestamptz,
   -- Who or what disabled the webhook. `gone`: its receiver returned 410.
   disabled_reason text CHECK (disabled_reason IN ('customer', 'failing', 'gone', 'operator', 'deleted')),
@@ -75,9 +75,9 @@ CREATE TABLE webhook_deliveries (
   state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'failed')),
   -- The number of attempts since the delivery was created or last replayed.
   attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-  -- Null unless it is pending.
+  -- When the next attempt is due; null unless the delivery is pending.
   next_attempt_at timestamptz DEFAULT now(),
-  -- End of the sender's lease, during which no other replica claims the delivery; `null` if it is not being
+  -- End of the sender's lease, during which no other replica claims the delivery; null if it is not being
   -- sent.
   lease_until timestamptz,
   -- When the event was published, or first replayed to this webhook.
@@ -103,12 +103,12 @@ CREATE TABLE webhook_attempts (
   -- The delivery's webhook, stored here to list the attempts of a webhook.
   webhook_id bigint NOT NULL,
   at timestamptz NOT NULL DEFAULT now(),
-  -- The status of the response; `null` if there was no response.
+  -- The status of the response; null if there was no response.
   status integer,
   duration_ms integer NOT NULL CHECK (duration_ms >= 0),
   -- The first 1,024 bytes of the response, as text.
   response text CHECK (octet_length(response) <= 4096),
-  -- The reason why there was no response, or why the response is not accepted, without the URL. `null` if the
+  -- The reason why there was no response, or why the response is not accepted, without the URL. null if the
   -- event was delivered.
   error text,
   CONSTRAINT webhook_attempts_outcome_check CHECK (num_nonnulls(status, error) >= 1)
@@ -120,7 +120,7 @@ CREATE INDEX webhook_attempts_webhook_id_idx ON webhook_attempts (webhook_id, id
 -- creates webhooks.
 CREATE TABLE blocked_receivers (
   user_id bigint NOT NULL REFERENCES users,
-  -- Host and port.
+  -- The receiver's host and port.
   receiver text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (user_id, receiver)
@@ -136,12 +136,12 @@ CREATE TABLE export_links (
   -- SHA-256 of the whole secret.
   secret_hash bytea NOT NULL UNIQUE CHECK (octet_length(secret_hash) = 32),
   descr text,
-  -- The export format; `null` if there is a template instead.
+  -- The export format; null if there is a template instead.
   format text,
   template text,
   -- The filter of the request, without null fields.
   filter jsonb NOT NULL,
-  -- Networks from which the link may be fetched; `null` for all.
+  -- Networks from which the link may be fetched; null for all.
   networks cidr[],
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,

@@ -13,7 +13,7 @@ CREATE TABLE accounts (
   spent numeric(14,2) NOT NULL DEFAULT 0,
   -- The number of the last entry.
   seq bigint NOT NULL DEFAULT 0,
-  -- The customer's threshold: an event is written when the available balance falls below it. `null` for no
+  -- The customer's threshold: an event is written when the available balance falls below it. null for no
   -- events.
   low_balance numeric(14,2),
   -- The total is limited, so that a released hold always fits.

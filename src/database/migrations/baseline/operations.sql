@@ -83,7 +83,7 @@ CREATE INDEX audit_runs_scope_idx ON audit_runs (scope, id);
 CREATE UNLOGGED TABLE provider_listings (
   audit uuid NOT NULL,
   provider_proxy_id text NOT NULL,
-  -- The order reference of a proxy, or the kind, amount and currency of a payment; `null` if it cannot be
+  -- The order reference of a proxy, or the kind, amount and currency of a payment; null if it cannot be
   -- read.
   listed_as text,
   date_end timestamptz,

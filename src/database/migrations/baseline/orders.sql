@@ -30,7 +30,7 @@ CREATE TABLE proxies (
   period integer NOT NULL,
   date_start timestamptz,
   date_end timestamptz,
-  -- Stages with fewer hours than this still cause a reminder of its end; see begin_stages().
+  -- Reminder stages with fewer hours than this are still to come; see begin_stages().
   reminded_hours integer NOT NULL DEFAULT 32767,
   -- Whether the rental is running, accurate to a minute; for staff, reminders and renewals.
   active boolean NOT NULL DEFAULT true,
@@ -87,13 +87,13 @@ CREATE TABLE orders (
 
   -- The price.
   unit_price numeric(14,2) NOT NULL,
-  -- Percent on the provider's price; null for orders that were put back after a restore.
+  -- Percent added to the provider's price; null for orders that were put back after a restore.
   markup_percent numeric(8,4),
-  -- The price rule that set the markup; `null` for the default markup. It has no foreign key, because every
+  -- The price rule that set the markup; null for the default markup. It has no foreign key, because every
   -- order would lock the shared row of its rule. The reference is valid without one: the id comes from a rule
   -- that was read, and rules are never deleted.
   price_rule_id bigint,
-  -- The caller's maximum price, above which the order is not placed; `null` for no maximum.
+  -- The caller's maximum price, above which the order is not placed; null for no maximum.
   max_price numeric(14,2),
   held numeric(14,2) NOT NULL,
   captured numeric(14,2) NOT NULL DEFAULT 0,
@@ -101,7 +101,7 @@ CREATE TABLE orders (
   -- The part of the captured amount that was refunded later, by staff or for proxies that did not work.
   refunded numeric(14,2) NOT NULL DEFAULT 0,
 
-  -- The request that placed it.
+  -- The request that placed the order.
   token_id bigint REFERENCES api_tokens,
   request_id text,
   idempotency_key text,
@@ -110,7 +110,7 @@ CREATE TABLE orders (
   -- The first unknown key of a matching request is assigned to it.
   key_forgotten boolean NOT NULL DEFAULT false,
   -- For an order with a forgotten key, the maximum number of proxies in its request, because so many were
-  -- found; `null` if it equals `count`.
+  -- found; null if it equals `count`.
   found_count integer,
   -- The delivered proxies, for replays. Logins and passwords are removed after the replay window.
   response jsonb,
@@ -216,7 +216,7 @@ CREATE TABLE bulk_prolongations (
   request_hash bytea NOT NULL,
   -- The proxies that belonged to the customer at the first request, in the requested order.
   proxy_ids bigint[] NOT NULL,
-  -- The maximum price of each order, in roubles. Their sum is at most the request's maximum; `null` for no
+  -- The maximum price of each order, in roubles. Their sum is at most the request's maximum; null for no
   -- maximum.
   max_prices numeric(14,2)[],
   created_at timestamptz NOT NULL DEFAULT now(),
@@ -293,7 +293,7 @@ CREATE UNLOGGED TABLE sweep_sightings (
 CREATE TABLE completed_sweeps (
   began_at timestamptz PRIMARY KEY,
   completed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- How many proxies the provider listed.
+  -- Number of proxies that the provider listed.
   listed integer NOT NULL
 );
 
@@ -313,7 +313,7 @@ CREATE TABLE unmatched_proxies (
   date_start timestamptz NOT NULL,
   date_end timestamptz NOT NULL,
   found_at timestamptz NOT NULL DEFAULT now(),
-  -- The decision of staff; `null` while there is none.
+  -- The decision of staff; null while there is none.
   resolution text,
   resolved_at timestamptz,
   CONSTRAINT unmatched_proxies_provider_proxy_id_key UNIQUE (provider, provider_proxy_id),
@@ -360,7 +360,7 @@ CREATE TABLE written_off_requests (
   user_id bigint NOT NULL REFERENCES users,
   -- The order reference under which the provider lists a purchase.
   order_reference text UNIQUE,
-  -- The country, and the version below; `null` if the provider does not show them.
+  -- The country, and the version below; null if the provider does not show them.
   country text,
   version text,
   -- The proxy that was prolonged. It has no foreign key, which would lock `proxies`, whose rows are never

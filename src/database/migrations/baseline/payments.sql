@@ -1,4 +1,4 @@
--- Deposits, and the payments by which balances are credited.
+-- Deposits, and the payments that credit balances.
 
 -- Amounts that customers want to deposit. Only data from the payment provider ends a deposit.
 CREATE TABLE deposits (
@@ -9,7 +9,7 @@ CREATE TABLE deposits (
   amount numeric(14,2) NOT NULL CHECK (amount > 0),
   state text NOT NULL DEFAULT 'pending'
     CHECK (state IN ('pending', 'succeeded', 'canceled', 'expired')),
-  -- The idempotency key; `null` if the deposit was found at the provider after a restore, because its key is
+  -- The idempotency key; null if the deposit was found at the provider after a restore, because its key is
   -- unknown.
   idempotency_key text,
   request_hash bytea,
@@ -19,9 +19,9 @@ CREATE TABLE deposits (
   -- The request that creates the payment, as it was first sent. The provider refuses a different request with
   -- the same key.
   request text,
-  -- The customer's address for the fiscal receipt; `null` for the configured address.
+  -- The customer's address for the fiscal receipt; null for the configured address.
   receipt_email text,
-  -- The state of the receipt: 'pending', 'succeeded' or 'canceled'; `null` if no receipt was requested.
+  -- The state of the receipt: 'pending', 'succeeded' or 'canceled'; null if no receipt was requested.
   receipt_registration text CHECK (receipt_registration IN ('pending', 'succeeded', 'canceled')),
   -- The provider's payment id, null until the provider has confirmed the creation.
   provider_payment_id text,
@@ -34,7 +34,7 @@ CREATE TABLE deposits (
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
   read_at timestamptz,
-  -- When to read the payment next; `null` if no more changes are expected from the provider.
+  -- When to read the payment next; null if no more changes are expected from the provider.
   next_read_at timestamptz,
   closed_at timestamptz,
   UNIQUE (user_id, idempotency_key),
@@ -56,7 +56,7 @@ CREATE TABLE payments (
   provider text NOT NULL,
   -- The provider's id, or the source's reference.
   payment_id text NOT NULL,
-  -- The deposit; `null` if the payment was not requested here.
+  -- The deposit; null if the payment was not requested here.
   deposit_id bigint UNIQUE REFERENCES deposits,
   state text NOT NULL CHECK (state IN ('credited', 'unmatched', 'rejected')),
   -- The user whose balance was credited, and the credited roubles.

@@ -13,7 +13,7 @@ CREATE TABLE price_rules (
   max_period integer,
   markup_percent numeric(8,4) NOT NULL,
   valid_from timestamptz NOT NULL,
-  -- The moment when the rule ends, or `null` if no end is set. A rule with the same valid_from never applied.
+  -- The moment when the rule ends, or null if no end is set. A rule with the same valid_from never applied.
   valid_to timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   created_by text NOT NULL,

@@ -39,11 +39,11 @@ CREATE TABLE api_tokens (
   scopes text[] NOT NULL,
   -- How the token was created: by staff (or the command line), by the customer, or by a sign-in.
   origin text NOT NULL DEFAULT 'staff' CHECK (origin IN ('staff', 'customer', 'sign-in')),
-  -- The token that issued this token; `null` if the command line or a sign-in issued it.
+  -- The token that issued this token; null if the command line or a sign-in issued it.
   issued_by bigint REFERENCES api_tokens,
-  -- Networks from which the token may be used; `null` for all.
+  -- Networks from which the token may be used; null for all.
   allowed_ips cidr[],
-  -- Maximum roubles that the token's orders may spend in a UTC day; `null` for no limit.
+  -- Maximum roubles that the token's orders may spend in a UTC day; null for no limit.
   daily_limit numeric(14,2) CHECK (daily_limit > 0),
   -- The tokens whose daily limits apply to its orders in addition to its own: all its direct and indirect
   -- issuers with a limit. Otherwise a token could exceed its limit by issuing further tokens.
