@@ -34,7 +34,6 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     private readonly lowBalance: string,
   ) {}
 
-  /** Loads the stored balance. */
   onModuleInit(): Promise<void> {
     return this.followStore();
   }

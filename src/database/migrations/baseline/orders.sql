@@ -170,7 +170,6 @@ CREATE TABLE orders (
     END),
   CONSTRAINT orders_refunded_check CHECK (refunded >= 0 AND refunded <= captured)
 );
--- Prevents duplicates.
 CREATE UNIQUE INDEX orders_idempotency_key ON orders (user_id, idempotency_key)
   WHERE idempotency_key IS NOT NULL AND state <> 'canceled';
 CREATE UNIQUE INDEX orders_open_prolongation_key ON orders (proxy_id)
